@@ -1,0 +1,72 @@
+"""garaph_py: gather-apply-scatter vertex programs on one machine.
+
+>>> import garaph_py as gp
+>>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+>>> result = gp.run(gp.apps.PageRank(damping=0.85), graph, iterations=10)
+>>> result.top(1)
+[(0, 0.333...)]
+
+Everything is loaded when first used, so that the import itself costs little.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import apps, errors, events
+    from .errors import GaraphError
+    from .graph import Graph, from_edges, from_networkx, from_scipy
+    from .graph.generate import rmat, uniform
+    from .graph.read import read
+    from .pages.store import open, save
+    from .program import Monoid, PerVertex, VertexId, VertexProgram
+    from .program.monoids import (
+        add,
+        bitwise_and,
+        bitwise_or,
+        bitwise_xor,
+        logical_and,
+        logical_or,
+        logical_xor,
+        max,
+        min,
+        mul,
+    )
+    from .report import Progress
+    from .result import Result
+    from .runtime import check, run
+
+_HOME = {
+    "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
+    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph.read", "open": "pages.store",
+    "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
+    "VertexProgram": "program", "Progress": "report", "Result": "result", "check": "runtime", "run": "runtime",
+} | dict.fromkeys(
+    ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
+    "program.monoids",
+)  # fmt: skip
+_MODULES = ("apps", "errors", "events")
+
+__version__ = "0.1.0"
+__all__ = [  # noqa: RUF022 - by topic
+    "read", "open", "save", "from_edges", "from_scipy", "from_networkx", "rmat", "uniform", "Graph",
+    "run", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
+    "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "GaraphError", "errors", "events",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,5 @@
+"""The CPU kernel."""
+
+from .kernel import CpuKernel
+
+__all__ = ["CpuKernel"]

@@ -1,0 +1,83 @@
+"""The notify half of notify-pull (Garaph section 4.2): active vertices mark their out-neighbours.
+
+Both halves walk the same way: the edges of the vertices in a set, laid end to end, are cut into equal runs; prefix
+sums over blocks of 4096 vertices say where a run begins. Work and memory follow the set, not the graph.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..native import Kernel, atomic_or, trailing_zeros
+
+
+def select(bits, blocks, offsets, first, last, sums):
+    """Edges of the set's vertices in [first, last), summed into ``sums[block - first // 4096]``; how many vertices."""
+    vertices = np.int64(0)
+    for block in range(first >> 12, ((last - 1) >> 12) + 1):
+        edges = np.int64(0)
+        if blocks[block] != 0:
+            for w in range(max(block << 6, first >> 6), min((block + 1) << 6, ((last - 1) >> 6) + 1)):
+                word = bits[w]
+                while word != np.uint64(0):
+                    v = (w << 6) + trailing_zeros(word)
+                    word &= word - np.uint64(1)
+                    if first <= v < last:
+                        edges += offsets[v + 1] - offsets[v]
+                        vertices += 1
+        sums[block - (first >> 12)] = edges
+    return vertices
+
+
+def notify(bits, blocks, n, offsets, targets, notified, notified_blocks, block, position, start, stop):
+    """Mark the targets of edges [start, stop) of the active vertices' concatenated out-edges."""
+    words = ((n - 1) >> 6) + 1
+    w = block << 6
+    while w < words and position < stop:
+        if w & 63 == 0 and blocks[w >> 6] == 0:
+            w += 64
+            continue
+        word = bits[w]
+        while word != np.uint64(0):
+            v = (w << 6) + trailing_zeros(word)
+            word &= word - np.uint64(1)
+            begin = offsets[v]
+            end = offsets[v + 1]
+            here = position
+            position += end - begin
+            if here >= stop:
+                break
+            for e in range(begin + max(start - here, 0), min(end, begin + (stop - here))):
+                target = np.int64(targets[e])
+                mask = np.uint64(1) << np.uint64(target & 63)
+                if notified[target >> 6] & mask == np.uint64(0):
+                    atomic_or(notified, target >> 6, mask)
+                    notified_blocks[target >> 12] = 1
+        w += 1
+    return 0
+
+
+SELECT = Kernel("u64* u8* i64* i64 i64 i64*", select)
+NOTIFY = Kernel("u64* u8* i64 i64* u32* u64* u8* i64 i64 i64 i64", notify)
+
+
+def make_commit(width: int) -> Kernel:
+    """Copy the notified vertices' new values, `width` words of 32 bits each, over the old ones."""
+
+    def commit(bits, blocks, first, last, pending, values):
+        w = first >> 6
+        while w < ((last - 1) >> 6) + 1:
+            if w & 63 == 0 and blocks[w >> 6] == 0:
+                w += 64
+                continue
+            word = bits[w]
+            while word != np.uint64(0):
+                v = (w << 6) + trailing_zeros(word)
+                word &= word - np.uint64(1)
+                if first <= v < last:
+                    for k in range(width):
+                        values[v * width + k] = pending[v * width + k]
+            w += 1
+        return 0
+
+    return Kernel("u64* u8* i64 i64 u32* u32*", commit)

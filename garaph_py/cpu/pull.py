@@ -1,0 +1,251 @@
+"""Pull over one page, edges divided equally over the threads (Garaph section 4.1).
+
+A partition is a run of the page's edges. It finishes the vertices whose edges it holds whole; of a vertex that the
+partition's bounds cut it leaves a partial sum, a replica: `heads` for one begun earlier, `tails` for one begun here.
+`settle` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are fused, so no
+array of accumulators is ever written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..native import Kernel, atomic_or, trailing_zeros
+from .functions import Functions
+
+CONTEXT = "i64 i64* i64* u32* i64 {edges} {value} {value} {parameters} {data} {total} u64* u8*"
+"""n, in-offsets, out-offsets, sources, first edge of `sources`, edge values, values, pending values, parameters, vertex
+data, total, activated bits, activated blocks."""
+REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
+"""Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges],
+partial total."""
+
+
+def signature(f: Functions, edges: str, text: str) -> str:
+    return text.format(
+        edges=edges,
+        value=f.value.pointer,
+        parameters=f.parameters.pointer,
+        data=f.data.pointer,
+        total=f.total.pointer,
+        accumulator=f.accumulator.pointer,
+        partial=f.partial.pointer,
+    )
+
+
+def make_gather(f: Functions):
+    """``acc`` plus the contributions of edges [begin, end) of one vertex, and how many of them were visited."""
+    gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge
+
+    def gather_edges(self, acc, old, begin, end, sources, base, edge_values, values, early):
+        for e in range(begin, end):
+            if early and done(self, acc, old):
+                return acc, e - begin
+            source = sources[e - base]
+            acc = add(acc, gather(self, load(values, source), edge(edge_values, e - base), old, np.int64(source)))
+        return acc, end - begin
+
+    return gather_edges
+
+
+def make_update(f: Functions):
+    """Apply, store and activate one vertex; whether it is active, its out-degree and its share of the total."""
+    apply, activate, aggregate, count = f.apply, f.activate, f.aggregate, f.count
+    store, load_data = f.value.store, f.data.load
+
+    def update(self, v, acc, old, n, in_offsets, out_offsets, pending, data, total):
+        vertex_data = load_data(data, v)
+        in_degree = count(in_offsets[v + 1] - in_offsets[v])
+        out_edges = out_offsets[v + 1] - out_offsets[v]
+        new = apply(self, old, acc, total, v, count(n), in_degree, count(out_edges), vertex_data)
+        store(pending, v, new)
+        part = aggregate(self, new, old, v, count(n), in_degree, count(out_edges), vertex_data)
+        if activate(self, new, old):
+            return True, out_edges, part
+        return False, np.int64(0), part
+
+    return update
+
+
+def make_pull(f: Functions, edges: str) -> Kernel:
+    gather_edges, update = make_gather(f), make_update(f)
+    identity, add_total, no_total = f.identity, f.add_total, f.no_total
+    load, done = f.value.load, f.done
+    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
+    load_parameters, load_total = f.parameters.load, f.total.load
+    view_accumulator, store_accumulator = f.accumulator.view, f.accumulator.store
+    view_partial, store_partial = f.partial.view, f.partial.store
+
+    def pull(
+        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_, bits, blocks,
+        early, heads_, tails_, cuts, counts, partials_, start, stop, first, last,
+    ):  # fmt: skip
+        """Edges [start, stop), in which the vertices [first, last) begin."""
+        values, pending, data = view_value(values_), view_value(pending_), view_data(data_)
+        self = load_parameters(view_parameters(parameters_), 0)
+        total = load_total(view_total(total_), 0)
+        heads, tails = view_accumulator(heads_), view_accumulator(tails_)
+        cuts[0], cuts[1] = -1, -1
+        edges, active, active_edges = 0, 0, 0
+        partial = no_total()
+        if start < stop and in_offsets[first] > start:
+            old = load(values, first - 1)
+            acc, visited = gather_edges(
+                self, identity(self), old, start, min(in_offsets[first], stop), sources, base, edge_values, values, early
+            )
+            store_accumulator(heads, 0, acc)
+            cuts[0] = first - 1
+            edges += visited
+        word = np.uint64(0)
+        for v in range(first, last):
+            old = load(values, v)
+            end = in_offsets[v + 1]
+            acc, visited = gather_edges(
+                self, identity(self), old, in_offsets[v], min(end, stop), sources, base, edge_values, values, early
+            )
+            edges += visited
+            if end > stop:
+                store_accumulator(tails, 0, acc)
+                cuts[1] = v
+            else:
+                is_active, out_edges, part = update(self, v, acc, old, n, in_offsets, out_offsets, pending, data, total)
+                partial = add_total(partial, part)
+                if is_active:
+                    word |= np.uint64(1) << np.uint64(v & 63)
+                    active += 1
+                    active_edges += out_edges
+            if (v & 63 == 63 or v == last - 1) and word != np.uint64(0):
+                atomic_or(bits, v >> 6, word)
+                blocks[v >> 12] = 1
+                word = np.uint64(0)
+        counts[0], counts[1], counts[2] = edges, active, active_edges
+        store_partial(view_partial(partials_), 0, partial)
+        return 0
+
+    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " i64 i64 i64 i64", pull)
+
+
+def make_pull_notified(f: Functions, edges: str) -> Kernel:
+    gather_edges, update = make_gather(f), make_update(f)
+    identity, add_total, no_total = f.identity, f.add_total, f.no_total
+    load = f.value.load
+    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
+    load_parameters, load_total = f.parameters.load, f.total.load
+    view_accumulator, store_accumulator = f.accumulator.view, f.accumulator.store
+    view_partial, store_partial = f.partial.view, f.partial.store
+
+    def pull_notified(
+        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_, bits, blocks,
+        early, heads_, tails_, cuts, counts, partials_, notified, notified_blocks, first, last, block, position, start, stop,
+    ):  # fmt: skip
+        """Edges [start, stop) of the concatenated in-edges of the notified vertices in [first, last).
+
+        The first notified vertex of `block` has its edges at `position` there; the last partition has the largest
+        `stop` there is, to take vertices without edges along.
+        """
+        values, pending, data = view_value(values_), view_value(pending_), view_data(data_)
+        self = load_parameters(view_parameters(parameters_), 0)
+        total = load_total(view_total(total_), 0)
+        heads, tails = view_accumulator(heads_), view_accumulator(tails_)
+        cuts[0], cuts[1] = -1, -1
+        edges, active, active_edges = 0, 0, 0
+        partial = no_total()
+        words = ((last - 1) >> 6) + 1
+        w = max(first >> 6, block << 6)
+        while w < words and position < stop:
+            if w & 63 == 0 and notified_blocks[w >> 6] == 0:
+                w += 64
+                continue
+            remaining = notified[w]
+            if w == first >> 6:
+                remaining &= ~np.uint64(0) << np.uint64(first & 63)
+            word = np.uint64(0)
+            while remaining != np.uint64(0):
+                v = (w << 6) + trailing_zeros(remaining)
+                remaining &= remaining - np.uint64(1)
+                begin = in_offsets[v]
+                end = in_offsets[v + 1]
+                here = position
+                position += end - begin
+                if v >= last or here >= stop:
+                    break
+                if here < start and position <= start:
+                    continue
+                old = load(values, v)
+                acc, visited = gather_edges(
+                    self, identity(self), old, begin + max(start - here, 0), min(end, begin + (stop - here)),
+                    sources, base, edge_values, values, early,
+                )  # fmt: skip
+                edges += visited
+                if here < start:
+                    store_accumulator(heads, 0, acc)
+                    cuts[0] = v
+                elif position > stop:
+                    store_accumulator(tails, 0, acc)
+                    cuts[1] = v
+                else:
+                    is_active, out_edges, part = update(
+                        self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
+                    )
+                    partial = add_total(partial, part)
+                    if is_active:
+                        word |= np.uint64(1) << np.uint64(v & 63)
+                        active += 1
+                        active_edges += out_edges
+            if word != np.uint64(0):
+                atomic_or(bits, w, word)
+                blocks[w >> 6] = 1
+            w += 1
+        counts[0], counts[1], counts[2] = edges, active, active_edges
+        store_partial(view_partial(partials_), 0, partial)
+        return 0
+
+    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " u64* u8* i64 i64 i64 i64 i64 i64", pull_notified)
+
+
+def make_settle(f: Functions, edges: str) -> Kernel:
+    update, add = make_update(f), f.sum
+    add_total, no_total = f.add_total, f.no_total
+    load = f.value.load
+    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
+    load_parameters, load_total = f.parameters.load, f.total.load
+    view_accumulator, load_accumulator, store_accumulator = f.accumulator.view, f.accumulator.load, f.accumulator.store
+    view_partial, store_partial = f.partial.view, f.partial.store
+
+    def settle(
+        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_, bits, blocks,
+        early, heads_, tails_, cuts, counts, partials_, parts,
+    ):  # fmt: skip
+        """Merge the replicas of `parts` partitions, last to first, and apply the vertices they belong to.
+
+        `counts` and `partials_` are those of this step, behind the partitions'.
+        """
+        values, pending, data = view_value(values_), view_value(pending_), view_data(data_)
+        self = load_parameters(view_parameters(parameters_), 0)
+        total = load_total(view_total(total_), 0)
+        heads, tails = view_accumulator(heads_), view_accumulator(tails_)
+        active, active_edges = 0, 0
+        partial = no_total()
+        for t in range(parts - 1, 0, -1):
+            v = cuts[2 * t]
+            if v < 0:
+                continue
+            head = load_accumulator(heads, t)
+            if cuts[2 * t - 1] != v:  # the partition before holds only a middle part of this vertex
+                store_accumulator(heads, t - 1, add(load_accumulator(heads, t - 1), head))
+                continue
+            acc = add(load_accumulator(tails, t - 1), head)
+            is_active, out_edges, part = update(
+                self, v, acc, load(values, v), n, in_offsets, out_offsets, pending, data, total
+            )
+            partial = add_total(partial, part)
+            if is_active:
+                atomic_or(bits, v >> 6, np.uint64(1) << np.uint64(v & 63))
+                blocks[v >> 12] = 1
+                active += 1
+                active_edges += out_edges
+        counts[0], counts[1], counts[2] = 0, active, active_edges
+        store_partial(view_partial(partials_), 0, partial)
+        return 0
+
+    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " i64", settle)

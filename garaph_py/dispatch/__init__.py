@@ -1,0 +1,1 @@
+"""The dispatcher: decisions, and the loop that carries them out."""

@@ -1,0 +1,94 @@
+"""Iterations: observe, decide, process every page, commit; until nothing is active or enough is done."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..kernel import PageKernel, sum_partials
+from ..pages.source import PageSource
+from ..program import BoundProgram
+from ..state import State
+from .decide import Observation, decide
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How to run: what `garaph_py.run` was asked for.
+
+    Attributes
+    ----------
+    iterations : int or None
+        At most so many.
+    engine, mode : str
+        `mode` None leaves it to the engine.
+    """
+
+    iterations: int | None
+    engine: str
+    mode: str | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The state a run ended in, its iterations, and whether it converged."""
+
+    state: State
+    iterations: list[events.Iteration]
+    converged: bool
+
+
+def iterate(
+    kernel: PageKernel,
+    source: PageSource,
+    bound: BoundProgram,
+    state: State,
+    limits: Limits,
+    vertices: int,
+    edges: int,
+    listener: events.Listener,
+) -> Outcome:
+    """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached."""
+    done: list[events.Iteration] = []
+    while state.active_count:
+        if limits.iterations is not None and len(done) >= limits.iterations:
+            return Outcome(state, done, False)
+        seen = Observation(vertices, edges, state.active_count, state.active_edges, limits.engine, limits.mode)
+        record = one_iteration(kernel, source, bound, state, seen, len(done))
+        done.append(record)
+        listener(record)
+        if state.total is not None and bound.program.converged(readable(state.total), vertices):
+            return Outcome(state, done, True)
+    return Outcome(state, done, True)
+
+
+def one_iteration(
+    kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int
+) -> events.Iteration:
+    started = time.perf_counter()
+    mode = decide(seen).mode
+    visited = kernel.begin(state, mode)
+    results = [kernel.process(page, source.edges(page), state, mode) for page in source.pages]
+    kernel.commit(state, mode)
+    state.active, state.activated = state.activated, state.active
+    state.active_count = sum(result.active for result in results)
+    state.active_edges = sum(result.active_edges for result in results)
+    if bound.total is not None and state.total is not None:
+        partials = [result.partials for result in results if result.partials is not None]
+        state.total[:] = sum_partials(partials, partials[0].dtype).astype(bound.total)
+    skipped = sum(result.skipped for result in results)
+    return events.Iteration(
+        number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
+        len(results) - skipped, skipped, time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def readable(total: npt.NDArray[np.generic]) -> object:
+    """The total as `converged` sees it: a number, or an object with the named fields."""
+    if not total.dtype.names:
+        return total[0].item()
+    return np.rec.array(total)[0]

@@ -1,0 +1,70 @@
+"""What happened, as small typed records: progress bars, traces and callbacks listen; nobody decides by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Step:
+    """Progress of a step that is not an iteration: reading, building, writing, compiling.
+
+    Attributes
+    ----------
+    name : str
+        What is being done, for a person.
+    done, total : int
+        Progress in `unit`; `total` is 0 while it is not known. The step has ended when ``done == total > 0``.
+    unit : str
+        ``"bytes"``, ``"edges"`` or ``"functions"``.
+    """
+
+    name: str
+    done: int
+    total: int
+    unit: str = "bytes"
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One finished iteration, that is one pass over all pages (Garaph section 2.2).
+
+    Attributes
+    ----------
+    number : int
+        From 0.
+    mode : str
+        ``"pull"`` or ``"notify-pull"`` (section 4.2).
+    f : float
+        Estimated share of the vertices to update: out-degrees of the active vertices over all edges.
+    active : int
+        Vertices active when the iteration began.
+    edges : int
+        In-edges gathered plus, in notify-pull, out-edges followed to notify.
+    pages, pages_skipped : int
+        Pages processed, and pages with nobody to update.
+    seconds : float
+        Wall time.
+    """
+
+    number: int
+    mode: str
+    f: float
+    active: int
+    edges: int
+    pages: int
+    pages_skipped: int
+    seconds: float
+
+    @property
+    def edges_per_second(self) -> float:
+        return self.edges / self.seconds if self.seconds > 0 else 0.0
+
+
+Event = Step | Iteration
+Listener = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """The listener of those who do not want to know."""

@@ -1,0 +1,16 @@
+"""Graphs: in memory (CSC and CSR), from files and libraries, and generated."""
+
+from .build import from_edges, from_networkx, from_scipy
+from .graph import Adjacency, Graph
+from .ids import IntegerIds, StringIds, VertexIds
+
+__all__ = [
+    "Adjacency",
+    "Graph",
+    "IntegerIds",
+    "StringIds",
+    "VertexIds",
+    "from_edges",
+    "from_networkx",
+    "from_scipy",
+]

@@ -1,0 +1,214 @@
+"""From lists of edges to CSC and CSR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..errors import GraphError
+from ..native import prepare
+from ..threads import Team
+from . import group
+from .graph import EDGE_DTYPES, Adjacency, Graph
+from .ids import VertexIds, number_vertices
+
+Array = npt.NDArray[Any]
+
+
+def from_edges(
+    sources: Any,
+    targets: Any,
+    weights: Any = None,
+    *,
+    vertices: Any = None,
+    directed: bool = True,
+    drop_self_loops: bool = False,
+    drop_parallel: bool = False,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """A graph from two columns of vertex ids.
+
+    Parameters
+    ----------
+    sources, targets : array-like, shape (m,)
+        The endpoints: any 64-bit integers, or strings.
+    weights : array-like, shape (m,), optional
+        Edge values: integers or floats; narrow integers are widened to int32.
+    vertices : array-like, optional
+        Further ids, for vertices that have no edge.
+    directed : bool
+        If False, every edge counts in both directions; give each once.
+    drop_self_loops, drop_parallel : bool
+        By default both kinds are kept. Of parallel edges the first stays.
+    threads : int, optional
+    on_event : callable, optional
+        Receives `events.Step` records.
+
+    Raises
+    ------
+    GraphError
+        If the columns differ in length, or are not integers or strings.
+    """
+    if len(sources) != len(targets):
+        raise GraphError(f"{len(sources)} sources but {len(targets)} targets; every edge has one of each")
+    numbered_sources, numbered_targets, ids = number_vertices(sources, targets, vertices)
+    return build(
+        numbered_sources,
+        numbered_targets,
+        edge_values(weights, len(numbered_sources)),
+        ids,
+        directed=directed,
+        drop_self_loops=drop_self_loops,
+        drop_parallel=drop_parallel,
+        threads=threads,
+        on_event=on_event,
+    )
+
+
+def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None, **options: Any) -> Graph:
+    """Like `from_edges` for ids that are already 0..n-1: every one of the `n` vertices exists."""
+    columns = []
+    for column in (sources, targets):
+        array = np.asarray(column)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise GraphError(f"vertex numbers must be a 1-d integer array, not {array.ndim}-d {array.dtype}")
+        if len(array) and (int(array.min()) < 0 or int(array.max()) >= n):
+            raise GraphError(f"vertex numbers run from {array.min()} to {array.max()}, but there are {n} vertices")
+        columns.append(array.astype(np.uint32, copy=False))
+    return build(columns[0], columns[1], edge_values(weights, len(columns[0])), VertexIds(n), **options)
+
+
+def edge_values(weights: Any, m: int) -> Array | None:
+    """`weights` as one of `EDGE_DTYPES`."""
+    if weights is None:
+        return None
+    array = np.ascontiguousarray(weights)
+    if array.shape != (m,):
+        raise GraphError(f"weights have shape {array.shape}, but there are {m} edges")
+    if array.dtype in EDGE_DTYPES:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind in "iub" and array.dtype.itemsize <= 2:
+        return array.astype(np.int32)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    if array.dtype.kind == "u" and (not m or int(array.max()) <= np.iinfo(np.int64).max):
+        return array.astype(np.int64)
+    raise GraphError(
+        f"weights of type {array.dtype} cannot be edge values; use int32, uint32, int64, float32 or float64"
+    )
+
+
+def build(
+    sources: Array,
+    targets: Array,
+    values: Array | None,
+    ids: VertexIds,
+    *,
+    directed: bool = True,
+    drop_self_loops: bool = False,
+    drop_parallel: bool = False,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """CSC and CSR of edges between internal ids (uint32). Sources stand ascending within a destination."""
+    n = ids.n
+    if not directed:
+        loops = sources == targets
+        back = slice(None) if not loops.any() else ~loops  # a self-loop is one edge, not two
+        sources, targets = np.concatenate([sources, targets[back]]), np.concatenate([targets, sources[back]])
+        values = None if values is None else np.concatenate([values, values[back]])
+    total = 3 * len(sources)
+    with Team(threads) as team:
+        prepare(group.kernels(0) + (group.kernels(values.dtype.itemsize) if values is not None else []), on_event)
+        on_event(events.Step("sorting edges", 0, total, "edges"))
+        offsets, by_source, sorted_values = group.group(sources, targets, values, n, team)
+        del sources, targets, values
+        on_event(events.Step("sorting edges", total // 3, total, "edges"))
+        expanded = group.expand(offsets, team)
+        offsets, neighbours, sorted_values = group.group(by_source, expanded, sorted_values, n, team)
+        del by_source, expanded
+        incoming = Adjacency(offsets, neighbours, sorted_values)
+        if drop_self_loops or drop_parallel:
+            incoming = simplified(incoming, team, drop_self_loops, drop_parallel)
+        on_event(events.Step("sorting edges", 2 * total // 3, total, "edges"))
+        outgoing = reversed_edges(incoming, n, team) if directed else incoming
+        on_event(events.Step("sorting edges", total, total, "edges"))
+    return Graph(incoming, outgoing, directed, ids)
+
+
+def reversed_edges(adjacency: Adjacency, n: int, team: Team) -> Adjacency:
+    """The same edges grouped by their other endpoint, without values: CSR from CSC."""
+    offsets, neighbours, _ = group.group(adjacency.neighbours, group.expand(adjacency.offsets, team), None, n, team)
+    return Adjacency(offsets, neighbours)
+
+
+def simplified(adjacency: Adjacency, team: Team, self_loops: bool, parallel: bool) -> Adjacency:
+    """Without self-loops and without all but the first of parallel edges, as asked."""
+    owners = group.expand(adjacency.offsets, team)
+    keep = np.ones(len(owners), np.bool_)
+    if self_loops:
+        keep &= owners != adjacency.neighbours
+    if parallel:
+        keep[1:] &= (owners[1:] != owners[:-1]) | (adjacency.neighbours[1:] != adjacency.neighbours[:-1])
+    kept_before = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
+    values = None if adjacency.values is None else adjacency.values[keep]
+    return Adjacency(kept_before[adjacency.offsets], adjacency.neighbours[keep], values)
+
+
+def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
+    """`Graph.symmetrized` of a directed graph."""
+    with Team(threads) as team:
+        targets = group.expand(graph.in_edges.offsets, team)
+    return build(graph.in_edges.neighbours, targets, graph.in_edges.values, graph.ids, directed=False, threads=threads)
+
+
+def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
+    """A graph from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v with that value.
+
+    With ``directed=False`` the matrix must be symmetric, and each pair of entries is one edge.
+    """
+    coo = matrix.tocoo()
+    if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
+        raise GraphError(f"an adjacency matrix is square, not {' x '.join(map(str, coo.shape))}")
+    row, column, data = coo.row, coo.col, coo.data
+    if not directed:
+        difference = abs(matrix - matrix.T)
+        if difference.nnz and difference.max() != 0:
+            raise GraphError("the matrix is not symmetric; leave directed=True, or symmetrize it first")
+        upper = row <= column
+        row, column, data = row[upper], column[upper], data[upper]
+    return from_numbered_edges(row, column, coo.shape[0], data, directed=directed, **options)
+
+
+def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Graph:
+    """A graph from a NetworkX one, directedness and parallel edges kept.
+
+    Parameters
+    ----------
+    graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+    weight : str
+        Edge attribute to take as value; used when every edge has it. Nodes that are all integers keep their type,
+        others become strings.
+    """
+    nodes = list(graph.nodes)
+    integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
+    edges = list(graph.edges(data=weight))
+    weights = [value for _, _, value in edges]
+    name = int if integers else str
+    kind: Any = None if integers else object
+
+    def column(items: list[Any]) -> Array:
+        return np.array([name(item) for item in items], dtype=kind if items else np.int64 if integers else object)
+
+    return from_edges(
+        column([u for u, _, _ in edges]),
+        column([v for _, v, _ in edges]),
+        np.array(weights) if weights and all(value is not None for value in weights) else None,
+        vertices=column(nodes),
+        directed=graph.is_directed(),
+        **options,
+    )

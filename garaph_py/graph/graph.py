@@ -1,0 +1,107 @@
+"""The graph in memory: CSC for incoming edges, CSR for outgoing ones (Garaph section 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .ids import VertexIds
+
+Array = npt.NDArray[Any]
+
+EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np.float64)))
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """Edges grouped by one endpoint.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Edges of vertex v stand at ``offsets[v]`` to ``offsets[v + 1]``.
+    neighbours : ndarray of uint32, shape (m,)
+        The other endpoint, ascending within a vertex.
+    values : ndarray, shape (m,), optional
+        Edge values (one of `EDGE_DTYPES`).
+    """
+
+    offsets: Array
+    neighbours: Array
+    values: Array | None = None
+
+    @property
+    def nbytes(self) -> int:
+        values = 0 if self.values is None else self.values.nbytes
+        return int(self.offsets.nbytes + self.neighbours.nbytes + values)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph, immutable; made by `read`, `open`, `from_edges`, `from_scipy`, `from_networkx` or a generator.
+
+    Attributes
+    ----------
+    in_edges : Adjacency
+        CSC: for each vertex its sources, with edge values.
+    out_edges : Adjacency
+        CSR: for each vertex its targets, without values: it only serves to notify (section 2.1). An undirected graph
+        stores its adjacency once, and this is `in_edges` itself.
+    directed : bool
+        False when every edge stands in both directions.
+    ids : VertexIds
+        The user's ids.
+    """
+
+    in_edges: Adjacency
+    out_edges: Adjacency
+    directed: bool
+    ids: VertexIds
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.in_edges.offsets) - 1
+
+    @property
+    def m(self) -> int:
+        """Number of stored edges: an undirected edge between two vertices counts twice."""
+        return len(self.in_edges.neighbours)
+
+    @property
+    def edge_dtype(self) -> np.dtype[Any] | None:
+        """Type of the edge values, or None when the graph has none."""
+        return None if self.in_edges.values is None else self.in_edges.values.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        shared = self.out_edges is self.in_edges
+        return self.in_edges.nbytes + (0 if shared else self.out_edges.nbytes)
+
+    @cached_property
+    def in_degrees(self) -> Array:
+        return np.diff(self.in_edges.offsets)
+
+    @cached_property
+    def out_degrees(self) -> Array:
+        return np.diff(self.out_edges.offsets)
+
+    def symmetrized(self, threads: int | None = None) -> Graph:
+        """The undirected graph with every edge in both directions, for programs that gather over ``both``.
+
+        An edge between two vertices then stands in both lists with its value; a self-loop once. Edges that were there
+        in both directions become parallel ones.
+        """
+        from .build import symmetrize
+
+        return self if not self.directed else symmetrize(self, threads)
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        weights = "" if self.edge_dtype is None else f", {self.edge_dtype} values"
+        return f"<Graph: {self.n:,} vertices, {self.m:,} {kind} edges{weights}>"

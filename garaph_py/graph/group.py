@@ -1,0 +1,170 @@
+"""Grouping edges by one endpoint: the stable, parallel counting sort that builds CSC and CSR.
+
+Two passes over the edges (Garaph section 6.5): scatter them into buckets of neighbouring keys, then count and place
+within each bucket, whose counters fit the cache. Threads own edges in the first pass and buckets in the second.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..native import Kernel
+from ..threads import Team, split
+
+Array = npt.NDArray[Any]
+BUCKET_BITS = 10  # 1024 write streams: few enough for the TLB, buckets small enough for the cache
+
+
+def count_buckets(keys, start, stop, shift, counts):
+    for edge in range(start, stop):
+        counts[keys[edge] >> shift] += 1
+    return 0
+
+
+def expand_offsets(offsets, first, last, out):
+    """Write each vertex of ``range(first, last)`` as often as it has edges."""
+    for vertex in range(first, last):
+        for edge in range(offsets[vertex], offsets[vertex + 1]):
+            out[edge] = vertex
+    return 0
+
+
+def make_scatter(has_values: bool):
+    def scatter(keys, others, values, start, stop, shift, cursor, out_keys, out_others, out_values):
+        for edge in range(start, stop):
+            bucket = keys[edge] >> shift
+            place = cursor[bucket]
+            cursor[bucket] = place + 1
+            out_keys[place] = keys[edge]
+            out_others[place] = others[edge]
+            if has_values:
+                out_values[place] = values[edge]
+        return 0
+
+    return scatter
+
+
+def make_place(has_values: bool):
+    def place(keys, others, values, start, stop, first, last, offsets, cursor, out_others, out_values):
+        """Counting sort of edges [start, stop), whose keys lie in [first, last); `cursor` is scratch, zeroed here."""
+        for key in range(last - first):
+            cursor[key] = 0
+        for edge in range(start, stop):
+            cursor[keys[edge] - first] += 1
+        position = start
+        for key in range(last - first):
+            count = cursor[key]
+            offsets[first + key] = position
+            cursor[key] = position
+            position += count
+        for edge in range(start, stop):
+            target = cursor[keys[edge] - first]
+            cursor[keys[edge] - first] = target + 1
+            out_others[target] = others[edge]
+            if has_values:
+                out_values[target] = values[edge]
+        return 0
+
+    return place
+
+
+COUNT_BUCKETS = Kernel("u32* i64 i64 i64 i64*", count_buckets)
+EXPAND_OFFSETS = Kernel("i64* i64 i64 u32*", expand_offsets)
+
+
+@cache
+def scatter_kernel(width: int) -> Kernel:
+    """`make_scatter` for edge values of `width` bytes (0: none)."""
+    value = f"u{8 * width or 32}*"
+    signature = f"u32* u32* {value} i64 i64 i64 i64* u32* u32* {value}"
+    return Kernel(signature, make_scatter(bool(width)))
+
+
+@cache
+def place_kernel(width: int) -> Kernel:
+    value = f"u{8 * width or 32}*"
+    signature = f"u32* u32* {value} i64 i64 i64 i64 i64* i64* u32* {value}"
+    return Kernel(signature, make_place(bool(width)))
+
+
+def kernels(width: int) -> list[Kernel]:
+    """Every kernel that `group` uses for values of `width` bytes."""
+    return [COUNT_BUCKETS, EXPAND_OFFSETS, scatter_kernel(width), place_kernel(width)]
+
+
+def group(keys: Array, others: Array, values: Array | None, n: int, team: Team) -> tuple[Array, Array, Array | None]:
+    """Edges sorted by key, in their given order within a key.
+
+    Parameters
+    ----------
+    keys, others : ndarray of uint32, shape (m,)
+        The endpoint to group by, each below `n`, and the other endpoint.
+    values : ndarray of a 4- or 8-byte dtype, shape (m,), optional
+    n : int
+        Number of vertices.
+    team : Team
+
+    Returns
+    -------
+    offsets : ndarray of int64, shape (n + 1,)
+    others, values : ndarray
+        In the new order.
+    """
+    m = len(keys)
+    offsets = np.zeros(n + 1, np.int64)
+    if n == 0:
+        return offsets, others, values
+    width = 0 if values is None else values.dtype.itemsize
+    raw = None if values is None else values.view(f"u{width}")
+    shift = max(0, (n - 1).bit_length() - BUCKET_BITS)
+    buckets = ((n - 1) >> shift) + 1
+    parts = team.size if m > 1 << 16 else 1
+    bounds = split(m, parts)
+    counts = np.zeros((parts, buckets), np.int64)
+    team.run(COUNT_BUCKETS, [(keys, bounds[p], bounds[p + 1], shift, counts[p]) for p in range(parts)])
+    starts = np.zeros(parts * buckets + 1, np.int64)
+    np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
+    cursors = starts[:-1].reshape(buckets, parts).T.copy()
+    bucket_keys, bucket_others = np.empty(m, np.uint32), np.empty(m, np.uint32)
+    bucket_values = None if raw is None else np.empty(m, raw.dtype)
+    team.run(
+        scatter_kernel(width),
+        [
+            (keys, others, raw, bounds[p], bounds[p + 1], shift, cursors[p], bucket_keys, bucket_others, bucket_values)
+            for p in range(parts)
+        ],
+    )
+    out_others = np.empty(m, np.uint32)
+    out_values = None if raw is None else np.empty(m, raw.dtype)
+    bucket_starts = [*starts[:-1:parts].tolist(), m]
+    place = place_kernel(width)
+
+    def place_buckets(first_bucket: int, last_bucket: int) -> None:
+        cursor = np.empty(1 << shift, np.int64)
+        for b in range(first_bucket, last_bucket):
+            first, last = b << shift, min((b + 1) << shift, n)
+            edges = bucket_starts[b], bucket_starts[b + 1]
+            place(
+                bucket_keys, bucket_others, bucket_values, *edges, first, last, offsets, cursor, out_others, out_values
+            )
+
+    cuts = np.searchsorted(bucket_starts, split(m, parts)).tolist()  # equal edges, not equal buckets
+    cuts[0], cuts[-1] = 0, buckets
+    team.run(place_buckets, list(pairwise(cuts)))
+    offsets[n] = m
+    return offsets, out_others, None if out_values is None or values is None else out_values.view(values.dtype)
+
+
+def expand(offsets: Array, team: Team) -> Array:
+    """The grouped endpoint of every edge (uint32, shape (m,)): vertex v repeated by its number of edges."""
+    out = np.empty(int(offsets[-1]), np.uint32)
+    parts = team.size if len(out) > 1 << 16 else 1
+    cuts = np.searchsorted(offsets[:-1], split(len(out), parts)).tolist()
+    cuts[0], cuts[-1] = 0, len(offsets) - 1
+    team.run(EXPAND_OFFSETS, [(offsets, cuts[p], cuts[p + 1], out) for p in range(parts)])
+    return out

@@ -1,0 +1,72 @@
+"""What a processor promises: it takes pages and updates the state. The CPU implements it now, the GPU will."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .pages.layout import Page
+from .pages.source import PageEdges
+from .state import State
+
+Array = npt.NDArray[Any]
+
+PULL = "pull"
+NOTIFY_PULL = "notify-pull"
+
+
+@dataclass
+class PageResult:
+    """What one page did.
+
+    Attributes
+    ----------
+    edges : int
+        In-edges gathered.
+    active, active_edges : int
+        Vertices activated, and the sum of their out-degrees.
+    partials : ndarray or None
+        Partial sums of the program's `aggregate`, in a fixed order.
+    skipped : bool
+        Nobody in the page was notified.
+    """
+
+    edges: int
+    active: int
+    active_edges: int
+    partials: Array | None
+    skipped: bool = False
+
+
+class PageKernel(Protocol):
+    """One processor running one bound program over one graph."""
+
+    def initialize(self, synchronous: bool) -> State:
+        """Initial values, first frontier, first total."""
+
+    def begin(self, state: State, mode: str) -> int:
+        """Before an iteration: `prepare`, and in notify-pull the notification; out-edges followed."""
+
+    def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
+        """Update the page's vertices, in notify-pull only the notified ones."""
+
+    def commit(self, state: State, mode: str) -> None:
+        """After a synchronous iteration: make the new values the current ones."""
+
+    def report(self, state: State) -> Array:
+        """The reported values, shape (n,); may overwrite the state's arrays."""
+
+
+def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
+    """The total of all partial sums, shape (1,), added one by one in the given order: the same bits every time."""
+    total = np.zeros(1, dtype)
+    column = np.concatenate(partials)
+    if not dtype.names:
+        total[0] = np.cumsum(column)[-1]
+        return total
+    for name in dtype.names:
+        total[name] = np.cumsum(column[name])[-1]
+    return total

@@ -1,0 +1,11 @@
+"""Python functions as machine code: compiled once by Numba, kept on disk, loaded without Numba.
+
+A `Kernel` is a plain Python function over pointers and 64-bit numbers. The first process that calls it compiles it
+and stores the object code; every later one loads that in a few milliseconds through llvmlite, so a warm start never
+imports Numba (which alone costs most of a second). Calls release the GIL.
+"""
+
+from .intrinsics import atomic_or, struct_array, trailing_zeros
+from .kernel import Kernel, prepare
+
+__all__ = ["Kernel", "atomic_or", "prepare", "struct_array", "trailing_zeros"]

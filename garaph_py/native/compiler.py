@@ -1,0 +1,138 @@
+"""The one module that knows Numba: a Python function in, relocatable object code out.
+
+The function goes through `numba.cfunc`; its optimized LLVM module is stripped to the native function (the C callback
+around it, which needs Python, is dropped) and emitted for this host. What is left may call nothing but libm.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import types
+import warnings
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba import types as nb
+
+from ..errors import ProgramError
+from .intrinsics import atomic_or, struct_array, trailing_zeros
+from .kernel import LIBM
+from .references import rebuild
+
+SCALARS = {
+    "i8": nb.int8, "u8": nb.uint8, "i16": nb.int16, "u16": nb.uint16, "i32": nb.int32, "u32": nb.uint32,
+    "i64": nb.int64, "u64": nb.uint64, "f32": nb.float32, "f64": nb.float64, "bool": nb.boolean,
+}  # fmt: skip
+ENTRY = "kernel"
+
+
+@numba.extending.intrinsic
+def _atomic_or(typing_context: Any, words: Any, index: Any, mask: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address = builder.gep(arguments[0], [arguments[1]], source_etype=ir.IntType(64))
+        builder.atomic_rmw("or", address, arguments[2], "monotonic")
+        return context.get_dummy_value()
+
+    return nb.void(words, nb.int64, nb.uint64), emit
+
+
+@numba.njit
+def _struct_array(pointer, dtype):
+    return numba.carray(pointer, (1 << 40,), dtype)
+
+
+@numba.extending.intrinsic
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return nb.int64(nb.uint64), emit
+
+
+REPLACED: dict[Any, Any] = {
+    atomic_or: _atomic_or,
+    struct_array: _struct_array,
+    trailing_zeros: _trailing_zeros,
+}
+
+
+def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:
+    """`function` as a Numba dispatcher, and every plain Python function it refers to likewise."""
+    memo = {} if memo is None else memo
+    if function in REPLACED:
+        return REPLACED[function]
+    if function not in memo:
+        memo[function] = numba.njit(error_model="numpy")(relink(function, memo))
+    return memo[function]
+
+
+def relink(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> types.FunctionType:
+    """A copy of `function` whose references to plain Python functions are compiled ones."""
+    memo = {} if memo is None else memo
+
+    def compiled(value: Any) -> Any:
+        return jit(value, memo) if isinstance(value, types.FunctionType) and value is not function else value
+
+    return rebuild(function, compiled)
+
+
+def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> bytes:
+    """Object code of `function` with the arguments `signature`; its entry point is `ENTRY` and returns an int64.
+
+    Raises
+    ------
+    ProgramError
+        When the code needs the Python runtime or a library that a later process would not have.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Numba's advice is for authors of Numba code
+        callback = numba.cfunc(nb.int64(*map(argument_type, signature)), error_model="numpy")(relink(function))
+    module = llvm.parse_assembly(callback.inspect_llvm())
+    entry = callback.native_name.removeprefix("cfunc.")
+    for item in (*module.functions, *module.global_variables):
+        if not item.is_declaration and item.name != entry:
+            item.linkage = "internal"
+    machine = target_machine()
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(3)))
+    refuse_foreign_calls(function, module)
+    module = llvm.parse_assembly(str(module).replace(entry, ENTRY))
+    return bytes(machine.emit_object(module))
+
+
+def argument_type(name: str) -> Any:
+    """The Numba type of ``"i64"``, ``"f32*"``, ``"void*"`` and the like."""
+    if name == "void*":
+        return nb.voidptr
+    return nb.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
+
+
+def refuse_foreign_calls(function: types.FunctionType, module: Any) -> None:
+    libm = ctypes.CDLL(LIBM)
+    foreign = [
+        item.name
+        for item in module.functions
+        if item.is_declaration and not item.name.startswith("llvm.") and not hasattr(libm, item.name)
+        and item.name not in ("memset", "memcpy", "memmove")
+    ]  # fmt: skip
+    if foreign:
+        raise ProgramError(
+            f"{function.__qualname__}: the compiled code would call {', '.join(foreign)}, which needs Python at run "
+            "time; use arithmetic, comparisons and the functions of math and numpy on numbers only"
+        )
+
+
+def target_machine() -> Any:
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=host_features(), opt=3, reloc="pic", codemodel="default", jit=True
+    )
+
+
+def host_features() -> str:
+    try:
+        return str(llvm.get_host_cpu_features().flatten())
+    except RuntimeError:  # not known for every architecture; the CPU's name alone is then enough
+        return ""

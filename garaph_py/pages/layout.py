@@ -1,0 +1,56 @@
+"""Pages: runs of destination vertices with a bounded number of in-edges (Garaph section 2.1).
+
+A layout is an index computed at run time over the graph's arrays; nothing on disk depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ParameterError
+
+PAGE_EDGES = 1 << 22
+"""Default bound: about a millisecond of work for a few cores, so that handing out a page costs a few percent of it."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Vertices [first_vertex, last_vertex) with their in-edges [first_edge, last_edge)."""
+
+    number: int
+    first_vertex: int
+    last_vertex: int
+    first_edge: int
+    last_edge: int
+
+    @property
+    def edges(self) -> int:
+        return self.last_edge - self.first_edge
+
+
+def layout(offsets: npt.NDArray[Any], page_edges: int | None = None) -> list[Page]:
+    """Cut the vertices into pages of at most `page_edges` in-edges; a vertex with more has a page of its own.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        CSC offsets.
+    page_edges : int, optional
+        By default `PAGE_EDGES`.
+    """
+    limit = PAGE_EDGES if page_edges is None else page_edges
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
+    pages: list[Page] = []
+    first, n = 0, len(offsets) - 1
+    while first < n:
+        start = int(offsets[first])
+        last = max(first + 1, int(np.searchsorted(offsets, start + limit, side="right")) - 1)
+        last = min(last, n)
+        pages.append(Page(len(pages), first, last, start, int(offsets[last])))
+        first = last
+    return pages

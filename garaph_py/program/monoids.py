@@ -1,0 +1,103 @@
+"""Unified operations (Garaph Figure 4): the commutative, associative sums a vertex program may name.
+
+Each is a plain binary function with an identity. The CPU runs it as it is; a GPU runs it as an atomic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Scalar = Any
+
+
+@dataclass(frozen=True)
+class Monoid:
+    """A commutative and associative binary operation.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(left, right)``, a plain Python function that Numba compiles. For accumulators with named fields,
+        a user's own gets and returns tuples; the named operations below work field by field.
+    identity : number, tuple of numbers, or callable dtype -> number
+        ``function(identity, x) == x`` for every x.
+    name : str, optional
+    """
+
+    function: Callable[[Any, Any], Any]
+    identity: Any
+    name: str = ""
+
+    def identity_of(self, dtype: np.dtype[Any]) -> Any:
+        """The identity for accumulators of a scalar `dtype`."""
+        return self.identity(dtype) if callable(self.identity) else self.identity
+
+
+def _largest(dtype: np.dtype[Any]) -> Scalar:
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _smallest(dtype: np.dtype[Any]) -> Scalar:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _all_bits(dtype: np.dtype[Any]) -> Scalar:
+    return np.iinfo(dtype).max if dtype.kind == "u" else -1
+
+
+def _add(left, right):
+    return left + right
+
+
+def _mul(left, right):
+    return left * right
+
+
+def _min(left, right):
+    return right if right < left else left
+
+
+def _max(left, right):
+    return right if right > left else left
+
+
+def _logical_and(left, right):
+    return (left != 0) and (right != 0)
+
+
+def _logical_or(left, right):
+    return (left != 0) or (right != 0)
+
+
+def _logical_xor(left, right):
+    return (left != 0) != (right != 0)
+
+
+def _bitwise_and(left, right):
+    return left & right
+
+
+def _bitwise_or(left, right):
+    return left | right
+
+
+def _bitwise_xor(left, right):
+    return left ^ right
+
+
+add = Monoid(_add, 0, "add")
+mul = Monoid(_mul, 1, "mul")
+min = Monoid(_min, _largest, "min")
+max = Monoid(_max, _smallest, "max")
+logical_and = Monoid(_logical_and, 1, "logical_and")
+logical_or = Monoid(_logical_or, 0, "logical_or")
+logical_xor = Monoid(_logical_xor, 0, "logical_xor")
+bitwise_and = Monoid(_bitwise_and, _all_bits, "bitwise_and")
+bitwise_or = Monoid(_bitwise_or, 0, "bitwise_or")
+bitwise_xor = Monoid(_bitwise_xor, 0, "bitwise_xor")
+
+NAMED = (add, mul, min, max, logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor)

@@ -1,0 +1,94 @@
+"""Vertex programs: gather, sum, apply, activate (Garaph section 2.3), written once as plain Python."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform
+
+import numpy as np
+
+from .monoids import Monoid
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+
+VertexId = Annotated[Any, "vertex id"]
+"""Annotation of a parameter that is one of the user's vertex ids, and in `VertexProgram.reports` of such a result."""
+
+PerVertex = Annotated[Any, "per vertex"]
+"""Annotation of a parameter with one number a vertex: a mapping from the user's vertex ids to numbers (the others get
+NaN), an array of shape (n,) in the order of ``graph.ids``, or one number for all. Functions ask for it by name."""
+
+
+@dataclass_transform()
+class VertexProgram:
+    """Base of vertex programs; a subclass is a dataclass whose fields are run-time parameters.
+
+    For each vertex v an iteration computes ``new = apply(old, sum of gather(u, edge) over its in-edges u -> v)``.
+    The functions are compiled; they may use arithmetic, comparisons, ``if``, loops, the functions of `math` and
+    NumPy on numbers, other such functions, and of `self` the numeric parameters and ``self.identity``, the identity of
+    `sum`. Each asks by name for what it needs, in any order, from:
+
+    ============ ======================================================================================
+    function     may ask for
+    ============ ======================================================================================
+    `init`       id, n, in_degree, out_degree; returns the first value
+    `gather`     src, edge, dst, src_id; returns the edge's contribution
+    `apply`      old, acc, total, id, n, in_degree, out_degree; returns the new value
+    `activate`   new, old; whether the out-neighbours must be updated (default: the value changed)
+    `frontier`   value, id, n, in_degree, out_degree; whether active at the start (default: every vertex)
+    `prepare`    value, active, id, n, in_degree, out_degree; rewrites every value before an iteration (Grus)
+    `aggregate`  new, old, id, n, in_degree, out_degree; summed over all vertices; the next iteration sees `total`
+    `done`       acc, old; whether no further edge can change what `apply` returns (synchronous runs only)
+    `result`     value, id, n, in_degree, out_degree; stored value to reported value
+    ============ ======================================================================================
+
+    All but `gather` and `edge`-level ones may also ask for `PerVertex` parameters. ``id`` and ``src_id`` are internal
+    ids (int64). Where values or accumulators are floats, ``n``, degrees, edge values and float parameters arrive in
+    the widest of these float types, and ``float(x)`` converts to it; elsewhere they are int64. A float64 that creeps
+    into a float32 program is an error. A graph without edge values has 1 on every edge.
+
+    Attributes
+    ----------
+    value : dtype, dict of name to dtype, or method ``value(self, edge) -> either``
+        Type of a vertex's value: a 32- or 64-bit integer or float, or a few named fields of them, read as
+        attributes and returned as a tuple in this order. The method sees the dtype of edge values, or None.
+    accumulator : the same
+        Type of the sum; by default that of the value.
+    sum : Monoid
+        A unified operation (`garaph_py.add`, ``min``, ...) or a `Monoid` of your own.
+    gathers : {"in", "both"}
+        The edges to gather over; ``"both"`` asks for an undirected or symmetrized graph.
+    total : dtype or dict of name to dtype
+        Type of `aggregate`: ``float`` or ``int``, or named fields of them.
+    reports : dict of name to dtype, or dtype, optional
+        Type of what `result` returns, if not that of the value; `VertexId` for vertices.
+
+    Notes
+    -----
+    ``converged(self, total, n)``, plain Python, may end the run after an iteration. ``verify(self, graph,
+    result)``, plain Python too, checks the properties that define the answer and raises `VerificationError`.
+    """
+
+    value: ClassVar[Any] = None
+    accumulator: ClassVar[Any] = None
+    sum: ClassVar[Monoid]
+    gathers: ClassVar[str] = "in"
+    total: ClassVar[Any] = None
+    reports: ClassVar[Any] = None
+    identity: ClassVar[Any]
+    verify: ClassVar[Any] = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclasses.dataclass(cls)
+
+    def __post_init__(self) -> None:
+        """Checks of parameters go here; raise `ParameterError`."""
+
+    def converged(self, total: Any, n: int) -> bool:
+        """Whether to stop after an iteration, given the `total` it aggregated. Runs as plain Python."""
+        return False
+
+    def check_graph(self, graph: Graph) -> None:
+        """Refuse a graph the program cannot run on, with a `GraphError`. Runs once, as plain Python."""

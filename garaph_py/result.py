@@ -1,0 +1,171 @@
+"""Answers: values by the user's ids, and what each iteration did."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import ParameterError
+from .events import Iteration
+from .files import write_whole
+from .graph import VertexIds
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a run did.
+
+    Attributes
+    ----------
+    iterations : list of events.Iteration
+    converged : bool
+        False when the limit on iterations ended the run.
+    seconds : float
+        Wall time of the iterations.
+    threads : int
+    """
+
+    iterations: list[Iteration]
+    converged: bool
+    seconds: float
+    threads: int
+
+    @property
+    def edges(self) -> int:
+        """Edges visited in all."""
+        return sum(iteration.edges for iteration in self.iterations)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table of iterations, a list a column."""
+        names = ("number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second")
+        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
+
+    def to_pandas(self) -> Any:
+        return _pandas().DataFrame(self.columns())
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a run.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+        Reported values, in the order of `ids`; a structured array where the program reports named fields. Fields
+        that are vertices hold internal ids, see `column`.
+    vertex_ids : VertexIds
+    stats : Stats
+    vertex_fields : tuple of str
+        Names of reported fields (or ``"value"``) that are vertices.
+    program : str
+        The program's name.
+    """
+
+    values: Array
+    vertex_ids: VertexIds
+    stats: Stats
+    program: str
+    vertex_fields: tuple[str, ...] = ()
+
+    @cached_property
+    def ids(self) -> Array:
+        """The user's ids, shape (n,)."""
+        return self.vertex_ids.array()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the reported fields; ``("value",)`` for plain numbers."""
+        return self.values.dtype.names or ("value",)
+
+    def column(self, name: str | None = None) -> Array:
+        """One reported field, shape (n,); vertices as the user's ids, with None where there is none.
+
+        Parameters
+        ----------
+        name : str, optional
+            By default the first.
+        """
+        chosen = self.names[0] if name is None else name
+        if chosen not in self.names:
+            raise ParameterError(f"{self.program} reports {', '.join(self.names)}, not {name!r}")
+        raw = self.values[chosen] if self.values.dtype.names else self.values
+        if chosen not in self.vertex_fields:
+            return raw
+        present = raw >= 0
+        if present.all():
+            return self.vertex_ids.take(raw)
+        out = np.full(len(raw), None, object)
+        out[present] = self.vertex_ids.take(raw[present])
+        return out
+
+    def top(self, k: int = 10, name: str | None = None) -> list[tuple[Any, Any]]:
+        """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`."""
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
+            raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
+        values = self.column(name)
+        if values.dtype == object:
+            values = self.values if self.values.dtype.names is None else self.values[name or self.names[0]]
+        finite = np.flatnonzero(values == values)
+        k = min(int(k), len(finite))
+        if k == 0:
+            return []
+        kept = values[finite]
+        threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
+        above = finite[kept > threshold]
+        level = finite[kept == threshold][: k - len(above)]
+        order = np.concatenate([above[np.argsort(-values[above].astype(np.float64), kind="stable")], level])
+        shown = self.column(name)
+        return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(self.vertex_ids.take(order), order, strict=True)]
+
+    def to_pandas(self) -> Any:
+        """A DataFrame: ids in the index, a column a reported field."""
+        pandas = _pandas()
+        return pandas.DataFrame({name: self.column(name) for name in self.names}, index=pandas.Index(self.ids, name="id"))
+
+    def _table(self) -> Any:
+        import pyarrow as pa
+
+        ids = getattr(self.vertex_ids, "arrow", None)
+        columns = {"id": pa.array(self.ids) if ids is None else ids}
+        return pa.table(columns | {name: pa.array(self.column(name)) for name in self.names})
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write ids and values as Parquet."""
+        import pyarrow.parquet as pq
+
+        table = self._table()
+        write_whole(path, lambda file: pq.write_table(table, file))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write ids and values as CSV with a header."""
+        import pyarrow.csv as csv
+
+        table = self._table()
+        write_whole(path, lambda file: csv.write_csv(table, file))
+
+    def to_npy(self, path: str | os.PathLike[str]) -> None:
+        """Write `values`, in the order of `ids`, as a NumPy file."""
+        write_whole(path, lambda file: np.save(file, self.values, allow_pickle=False))
+
+    def __repr__(self) -> str:
+        state = "converged" if self.stats.converged else "stopped"
+        return f"<Result of {self.program}: {len(self.values):,} values, {state} after {len(self.stats.iterations)} iterations>"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ParameterError("to_pandas needs pandas; install it with `pip install pandas`") from None
+    return pandas

@@ -1,0 +1,127 @@
+"""`run`: a vertex program over a graph. Plans, introduces the parts to each other, hands over to the dispatcher."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from . import events
+from .cpu import CpuKernel
+from .dispatch.loop import Limits, iterate
+from .errors import ParameterError
+from .graph import Graph
+from .kernel import NOTIFY_PULL, PULL
+from .pages.memory import MemorySource
+from .program import VertexId, VertexProgram, bind
+from .result import Result, Stats
+from .threads import Team
+
+log = logging.getLogger("garaph_py")
+
+ENGINES = ("auto", "garaph")
+MODES = ("auto", PULL, NOTIFY_PULL)
+
+
+def run(
+    program: VertexProgram,
+    graph: Graph,
+    *,
+    iterations: int | None = None,
+    engine: str = "auto",
+    mode: str = "auto",
+    sync: bool = True,
+    threads: int | None = None,
+    page_edges: int | None = None,
+    verify: bool = False,
+    on_event: events.Listener = events.ignore,
+) -> Result:
+    """Run a vertex program until no vertex is active, it has converged, or `iterations` are done.
+
+    Parameters
+    ----------
+    program : VertexProgram
+        From `garaph_py.apps`, or your own.
+    graph : Graph
+    iterations : int, optional
+        Stop after so many; by default only convergence ends the run.
+    engine : {"auto", "garaph"}
+        Whose rules to follow: the paper's to the letter (Garaph section 4.2), or whatever is best.
+    mode : {"auto", "pull", "notify-pull"}
+        Force one mode in every iteration.
+    sync : bool
+        Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
+        at once, which often converges in fewer iterations; a program's `done` is then not used.
+    threads : int, optional
+        By default every core this process may use.
+    page_edges : int, optional
+        Bound on the in-edges of a page.
+    verify : bool
+        Check the answer by the properties that define it, where the program has a verifier.
+    on_event : callable, optional
+        Receives `events.Step` and `events.Iteration` records as they happen.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    ProgramError
+        If the program is not well formed.
+    GraphError, ParameterError
+        If graph or arguments do not fit it.
+    VerificationError
+        If `verify` finds the answer wrong.
+    """
+    if not isinstance(program, VertexProgram):
+        hint = f"; write {program.__name__}(...)" if isinstance(program, type) else ""
+        raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{hint}")
+    if not isinstance(graph, Graph):
+        raise ParameterError(f"run takes a Graph, not {type(graph).__name__}; make one with read, open or from_edges")
+    if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
+        raise ParameterError(f"iterations={iterations!r}: give a whole number, 0 or more")
+    if engine not in ENGINES:
+        raise ParameterError(f"engine={engine!r}: choose from {', '.join(ENGINES)}")
+    if mode not in MODES:
+        raise ParameterError(f"mode={mode!r}: choose from {', '.join(MODES)}")
+    bound = bind(program, graph)
+    with Team(threads) as team:
+        kernel = CpuKernel(bound, graph, team, on_event)
+        state = kernel.initialize(sync)
+        log.info("%s on %r: %d threads", bound.name, graph, team.size)
+        started = time.perf_counter()
+        limits = Limits(iterations, engine, None if mode == "auto" else mode)
+        source = MemorySource(graph, page_edges)
+        outcome = iterate(kernel, source, bound, state, limits, graph.n, graph.m, on_event)
+        seconds = time.perf_counter() - started
+        values = kernel.report(outcome.state)
+        stats = Stats(outcome.iterations, outcome.converged, seconds, team.size)
+    result = Result(values, graph.ids, stats, bound.name, vertex_results(program))
+    if verify:
+        check(program, graph, result)
+    return result
+
+
+def check(program: VertexProgram, graph: Graph, result: Result) -> None:
+    """Run the program's property verifier.
+
+    Raises
+    ------
+    VerificationError
+        If the answer violates a property.
+    ParameterError
+        If the program has no verifier.
+    """
+    if type(program).verify is None:
+        raise ParameterError(f"{type(program).__name__} has no verifier; run it without --verify")
+    program.verify(graph, result)
+
+
+def vertex_results(program: VertexProgram) -> tuple[str, ...]:
+    """Names of the reported fields that are vertices."""
+    reports = program.reports
+    if isinstance(reports, dict):
+        return tuple(name for name, kind in reports.items() if kind == VertexId)
+    return ("value",) if reports == VertexId else ()
+
+

@@ -1,0 +1,93 @@
+"""What changes while a program runs: vertex values and the sets of active and notified vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+WORD = 64
+BLOCK = 4096
+
+
+@dataclass
+class VertexSet:
+    """A bitmap over vertices, with a coarse index so that a small set costs little to walk and to clear.
+
+    Attributes
+    ----------
+    bits : ndarray of uint64, shape (ceil(n / 64),)
+        Bit ``v % 64`` of word ``v // 64`` says whether v is in the set.
+    blocks : ndarray of uint8, shape (ceil(n / 4096),)
+        Zero where none of the block's 4096 vertices is in the set.
+    """
+
+    bits: Array
+    blocks: Array
+
+    @classmethod
+    def empty(cls, n: int) -> VertexSet:
+        return cls(np.zeros(-(-n // WORD), np.uint64), np.zeros(-(-n // BLOCK), np.uint8))
+
+    def clear(self) -> None:
+        """Remove every vertex, in time proportional to the blocks in use."""
+        used = np.flatnonzero(self.blocks)
+        if len(used) * 4 > len(self.blocks):
+            self.bits[:] = 0
+        else:
+            words = BLOCK // WORD
+            for block in used:
+                self.bits[block * words : (block + 1) * words] = 0
+        self.blocks[:] = 0
+
+    def fill(self, n: int) -> None:
+        """Put all `n` vertices in."""
+        self.bits[:] = ~np.uint64(0)
+        if n % WORD:
+            self.bits[-1] = (np.uint64(1) << np.uint64(n % WORD)) - np.uint64(1)
+        self.blocks[:] = 1
+
+    def mask(self, n: int) -> Array:
+        """The set as a boolean array of shape (n,)."""
+        return np.unpackbits(self.bits.astype("<u8", copy=False).view(np.uint8), bitorder="little", count=n).astype(bool)
+
+
+@dataclass
+class State:
+    """The values and frontiers of one run.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+        Vertex values as gather sees them (GlobalVertices, Garaph section 3.1).
+    pending : ndarray, shape (n,)
+        Where new values go: another array that is committed at the iteration's end (synchronous), or `values` itself
+        (asynchronous: visible at once).
+    active : VertexSet
+        Vertices that changed in the last iteration.
+    activated : VertexSet
+        Vertices that change in this one.
+    notified : VertexSet
+        Vertices to update in notify-pull mode.
+    active_count, active_edges : int
+        Size of `active`, and the sum of its out-degrees.
+    total : ndarray, shape (1,), or None
+        What the program aggregated over all vertices.
+    """
+
+    values: Array
+    pending: Array
+    active: VertexSet
+    activated: VertexSet
+    notified: VertexSet
+    active_count: int
+    active_edges: int
+    total: Array | None
+
+    @property
+    def synchronous(self) -> bool:
+        return self.pending is not self.values
