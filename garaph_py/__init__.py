@@ -44,7 +44,8 @@ _HOME = {
     "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
     "VertexProgram": "program", "Progress": "report", "Result": "result", "check": "runtime", "run": "runtime",
 } | dict.fromkeys(
-    ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
+    ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
+     "bitwise_and", "bitwise_or", "bitwise_xor"),
     "program.monoids",
 )  # fmt: skip
 _MODULES = ("apps", "errors", "events")

@@ -122,12 +122,14 @@ class Result:
         level = finite[kept == threshold][: k - len(above)]
         order = np.concatenate([above[np.argsort(-values[above].astype(np.float64), kind="stable")], level])
         shown = self.column(name)
-        return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(self.vertex_ids.take(order), order, strict=True)]
+        ids = self.vertex_ids.take(order)
+        return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(ids, order, strict=True)]
 
     def to_pandas(self) -> Any:
         """A DataFrame: ids in the index, a column a reported field."""
         pandas = _pandas()
-        return pandas.DataFrame({name: self.column(name) for name in self.names}, index=pandas.Index(self.ids, name="id"))
+        index = pandas.Index(self.ids, name="id")
+        return pandas.DataFrame({name: self.column(name) for name in self.names}, index=index)
 
     def _table(self) -> Any:
         import pyarrow as pa
@@ -156,7 +158,8 @@ class Result:
 
     def __repr__(self) -> str:
         state = "converged" if self.stats.converged else "stopped"
-        return f"<Result of {self.program}: {len(self.values):,} values, {state} after {len(self.stats.iterations)} iterations>"
+        size, count = len(self.values), len(self.stats.iterations)
+        return f"<Result of {self.program}: {size:,} values, {state} after {count} iterations>"
 
 
 def _plain(value: Any) -> Any:

@@ -53,7 +53,8 @@ class VertexSet:
 
     def mask(self, n: int) -> Array:
         """The set as a boolean array of shape (n,)."""
-        return np.unpackbits(self.bits.astype("<u8", copy=False).view(np.uint8), bitorder="little", count=n).astype(bool)
+        octets = self.bits.astype("<u8", copy=False).view(np.uint8)
+        return np.unpackbits(octets, bitorder="little", count=n).astype(bool)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class CpuKernel:
             [
                 (active.bits, active.blocks, n, out.offsets, out.neighbours, notified.bits, notified.blocks,
                  block, int(starts[block]), start, stop)
-                for block, start, stop in zip(blocks, bounds, bounds[1:], strict=False)
+                for block, start, stop in zip(blocks, bounds[:-1], bounds[1:], strict=True)
             ],
         )  # fmt: skip
         return edges
@@ -139,7 +140,7 @@ class CpuKernel:
             cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
             tasks: list[tuple[Any, ...]] = [
                 (page.first_edge + start, page.first_edge + stop, first, last)
-                for start, stop, first, last in zip(bounds, bounds[1:], cuts, cuts[1:], strict=False)
+                for start, stop, first, last in zip(bounds[:-1], bounds[1:], cuts[:-1], cuts[1:], strict=True)
             ]
         else:
             kernel, notified = self._pull_notified, state.notified
@@ -153,7 +154,7 @@ class CpuKernel:
             stops = [*bounds[1:-1], TO_THE_END]
             tasks = [
                 (notified.bits, notified.blocks, *span, base + block, int(starts[block]), start, stop)
-                for block, start, stop in zip(blocks, bounds, stops, strict=False)
+                for block, start, stop in zip(blocks, bounds[:-1], stops, strict=True)
             ]
         return self._run(kernel, tasks, edges, state)
 
@@ -215,6 +216,4 @@ class CpuKernel:
 
     def _vertex_runs(self) -> list[tuple[int, int]]:
         bounds = split(self.graph.n, self.team.size if self.graph.n >= WORTH_A_THREAD else 1)
-        return list(zip(bounds, bounds[1:], strict=False))
-
-
+        return list(pairwise(bounds))

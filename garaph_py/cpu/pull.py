@@ -33,6 +33,25 @@ def signature(f: Functions, edges: str, text: str) -> str:
     )
 
 
+def make_views(f: Functions):
+    """The pointers of `CONTEXT` and `REPLICAS` as what kernels work on: `self` and total, and arrays."""
+    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
+    load_parameters, load_total, view_accumulator = f.parameters.load, f.total.load, f.accumulator.view
+
+    def views(values, pending, parameters, data, total, heads, tails):
+        return (
+            load_parameters(view_parameters(parameters), 0),
+            load_total(view_total(total), 0),
+            view_value(values),
+            view_value(pending),
+            view_data(data),
+            view_accumulator(heads),
+            view_accumulator(tails),
+        )
+
+    return views
+
+
 def make_gather(f: Functions):
     """``acc`` plus the contributions of edges [begin, end) of one vertex, and how many of them were visited."""
     gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge
@@ -68,30 +87,35 @@ def make_update(f: Functions):
 
 
 def make_pull(f: Functions, edges: str) -> Kernel:
-    gather_edges, update = make_gather(f), make_update(f)
+    gather_edges, update, views = make_gather(f), make_update(f), make_views(f)
     identity, add_total, no_total = f.identity, f.add_total, f.no_total
-    load, done = f.value.load, f.done
-    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
-    load_parameters, load_total = f.parameters.load, f.total.load
-    view_accumulator, store_accumulator = f.accumulator.view, f.accumulator.store
+    load, store_accumulator = f.value.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_, bits, blocks,
-        early, heads_, tails_, cuts, counts, partials_, start, stop, first, last,
+        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        bits, blocks, early, heads_, tails_, cuts, counts, partials_, start, stop, first, last,
     ):  # fmt: skip
         """Edges [start, stop), in which the vertices [first, last) begin."""
-        values, pending, data = view_value(values_), view_value(pending_), view_data(data_)
-        self = load_parameters(view_parameters(parameters_), 0)
-        total = load_total(view_total(total_), 0)
-        heads, tails = view_accumulator(heads_), view_accumulator(tails_)
+        self, total, values, pending, data, heads, tails = views(
+            values_, pending_, parameters_, data_, total_, heads_, tails_
+        )
         cuts[0], cuts[1] = -1, -1
         edges, active, active_edges = 0, 0, 0
         partial = no_total()
         if start < stop and in_offsets[first] > start:
             old = load(values, first - 1)
             acc, visited = gather_edges(
-                self, identity(self), old, start, min(in_offsets[first], stop), sources, base, edge_values, values, early
+                self,
+                identity(self),
+                old,
+                start,
+                min(in_offsets[first], stop),
+                sources,
+                base,
+                edge_values,
+                values,
+                early,
             )
             store_accumulator(heads, 0, acc)
             cuts[0] = first - 1
@@ -126,27 +150,24 @@ def make_pull(f: Functions, edges: str) -> Kernel:
 
 
 def make_pull_notified(f: Functions, edges: str) -> Kernel:
-    gather_edges, update = make_gather(f), make_update(f)
+    gather_edges, update, views = make_gather(f), make_update(f), make_views(f)
     identity, add_total, no_total = f.identity, f.add_total, f.no_total
-    load = f.value.load
-    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
-    load_parameters, load_total = f.parameters.load, f.total.load
-    view_accumulator, store_accumulator = f.accumulator.view, f.accumulator.store
+    load, store_accumulator = f.value.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull_notified(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_, bits, blocks,
-        early, heads_, tails_, cuts, counts, partials_, notified, notified_blocks, first, last, block, position, start, stop,
+        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        bits, blocks, early, heads_, tails_, cuts, counts, partials_,
+        notified, notified_blocks, first, last, block, position, start, stop,
     ):  # fmt: skip
         """Edges [start, stop) of the concatenated in-edges of the notified vertices in [first, last).
 
         The first notified vertex of `block` has its edges at `position` there; the last partition has the largest
         `stop` there is, to take vertices without edges along.
         """
-        values, pending, data = view_value(values_), view_value(pending_), view_data(data_)
-        self = load_parameters(view_parameters(parameters_), 0)
-        total = load_total(view_total(total_), 0)
-        heads, tails = view_accumulator(heads_), view_accumulator(tails_)
+        self, total, values, pending, data, heads, tails = views(
+            values_, pending_, parameters_, data_, total_, heads_, tails_
+        )
         cuts[0], cuts[1] = -1, -1
         edges, active, active_edges = 0, 0, 0
         partial = no_total()
@@ -204,26 +225,22 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
 
 
 def make_settle(f: Functions, edges: str) -> Kernel:
-    update, add = make_update(f), f.sum
+    update, views, add = make_update(f), make_views(f), f.sum
     add_total, no_total = f.add_total, f.no_total
-    load = f.value.load
-    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
-    load_parameters, load_total = f.parameters.load, f.total.load
-    view_accumulator, load_accumulator, store_accumulator = f.accumulator.view, f.accumulator.load, f.accumulator.store
+    load, load_accumulator, store_accumulator = f.value.load, f.accumulator.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def settle(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_, bits, blocks,
-        early, heads_, tails_, cuts, counts, partials_, parts,
+        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        bits, blocks, early, heads_, tails_, cuts, counts, partials_, parts,
     ):  # fmt: skip
         """Merge the replicas of `parts` partitions, last to first, and apply the vertices they belong to.
 
         `counts` and `partials_` are those of this step, behind the partitions'.
         """
-        values, pending, data = view_value(values_), view_value(pending_), view_data(data_)
-        self = load_parameters(view_parameters(parameters_), 0)
-        total = load_total(view_total(total_), 0)
-        heads, tails = view_accumulator(heads_), view_accumulator(tails_)
+        self, total, values, pending, data, heads, tails = views(
+            values_, pending_, parameters_, data_, total_, heads_, tails_
+        )
         active, active_edges = 0, 0
         partial = no_total()
         for t in range(parts - 1, 0, -1):

@@ -17,7 +17,9 @@ def make_init(f: Functions) -> Kernel:
     load_data, view_data = f.data.load, f.data.view
     view_partial, store_partial = f.partial.view, f.partial.store
 
-    def initialize(n, in_offsets, out_offsets, values_, parameters_, data_, bits, blocks, counts, partials_, first, last):
+    def initialize(
+        n, in_offsets, out_offsets, values_, parameters_, data_, bits, blocks, counts, partials_, first, last
+    ):
         """Values, first frontier and first total of the vertices [first, last)."""
         values, data = view_value(values_), view_data(data_)
         self = load_parameters(view_parameters(parameters_), 0)

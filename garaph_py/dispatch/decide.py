@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ..kernel import NOTIFY_PULL, PULL
 
-AUTO_THRESHOLD = 1 / 20
+AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
-few active ones notify are the high-degree ones, whose in-edges are many (docs/architecture.md has the measurement)."""
+few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
 
 
 @dataclass(frozen=True)

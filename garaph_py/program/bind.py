@@ -219,14 +219,15 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
         return None
     dtype = real or np.dtype(np.int64)
     data = np.zeros(graph.n, np.dtype([(name, dtype) for name in names]))
+    defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
     for name in names:
-        given = getattr(program, name)
+        given, elsewhere = getattr(program, name), defaults[name]
         where = f"{type(program).__name__}({name}=...)"
         try:
             if isinstance(given, Mapping):
-                if dtype.kind != "f":
-                    raise ParameterError(f"{where}: an integer program takes an array here, there is no integer NaN")
-                column = np.full(graph.n, np.nan, dtype)
+                if not isinstance(elsewhere, (int, float)):
+                    raise ParameterError(f"{where}: a mapping needs a default for the other vertices; give an array")
+                column = np.full(graph.n, elsewhere, dtype)
                 for vertex, number in given.items():
                     column[graph.ids.index(vertex)] = number
             else:
@@ -245,5 +246,3 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
 def record_class(names: tuple[str, ...]) -> Any:
     """The named tuple through which functions see a structure with these fields: one class for one set of names."""
     return namedtuple("Record", names)  # type: ignore[misc]
-
-

@@ -56,7 +56,9 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
     def of(dtype: DType) -> Any:
         if not dtype.names:
             return numba.from_dtype(dtype)
-        return numba.types.NamedTuple([numba.from_dtype(dtype[name]) for name in dtype.names], record_class(dtype.names))
+        return numba.types.NamedTuple(
+            [numba.from_dtype(dtype[name]) for name in dtype.names], record_class(dtype.names)
+        )
 
     integer = numba.types.int64
     count = of(bound.real) if bound.real is not None else integer
@@ -98,7 +100,7 @@ def check_function(bound: BoundProgram, function: Any, arguments: list[Any], ret
 def explain(message: str) -> tuple[int | None, str]:
     """Line and cause out of Numba's report."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", message)
-    lines = re.findall(r'line (\d+)', text)
+    lines = re.findall(r"line (\d+)", text)
     attribute = re.search(r"Unknown attribute '(\w+)' of type (\w+)\(?([^)]*)", text)
     if attribute:
         return int(lines[-1]) if lines else None, f"there is no {attribute[1]!r} here"

@@ -79,7 +79,9 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
     return found
 
 
-def check_signature(kind: type[VertexProgram], function: types.FunctionType, allowed: tuple[str, ...]) -> tuple[str, ...]:
+def check_signature(
+    kind: type[VertexProgram], function: types.FunctionType, allowed: tuple[str, ...]
+) -> tuple[str, ...]:
     parameters = list(inspect.signature(function).parameters.values())
     if not parameters or parameters[0].name != "self":
         raise ProgramError(f"{where(kind, function)}: the first argument must be self")
@@ -87,9 +89,7 @@ def check_signature(kind: type[VertexProgram], function: types.FunctionType, all
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
             raise ProgramError(f"{where(kind, function)}: {parameter} must be a plain argument without a default")
         if parameter.name not in allowed:
-            raise ProgramError(
-                f"{where(kind, function)} asks for {parameter.name!r}; allowed are {', '.join(allowed)}"
-            )
+            raise ProgramError(f"{where(kind, function)} asks for {parameter.name!r}; allowed are {', '.join(allowed)}")
     return tuple(parameter.name for parameter in parameters[1:])
 
 

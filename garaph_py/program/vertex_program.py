@@ -17,7 +17,8 @@ VertexId = Annotated[Any, "vertex id"]
 
 PerVertex = Annotated[Any, "per vertex"]
 """Annotation of a parameter with one number a vertex: a mapping from the user's vertex ids to numbers (the others get
-NaN), an array of shape (n,) in the order of ``graph.ids``, or one number for all. Functions ask for it by name."""
+the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one number for all. Functions ask
+for it by name."""
 
 
 @dataclass_transform()

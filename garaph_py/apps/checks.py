@@ -1,0 +1,56 @@
+"""Small parts that the programs' parameter checks and verifiers share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GraphError, ParameterError
+from ..graph import Graph
+
+Array = npt.NDArray[Any]
+
+
+def require_fraction(program: Any, name: str) -> None:
+    value = getattr(program, name)
+    if not isinstance(value, (int, float, np.number)) or not 0 <= value < 1:
+        raise ParameterError(f"{type(program).__name__}({name}={value!r}): give a number from 0 to below 1")
+
+
+def require_positive(program: Any, name: str) -> None:
+    value = getattr(program, name)
+    if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
+        raise ParameterError(f"{type(program).__name__}({name}={value!r}): give a number above 0")
+
+
+def require_no_negative_edges(program: Any, graph: Graph) -> None:
+    values = graph.in_edges.values
+    if values is None or not len(values):
+        return
+    lowest = values.min()  # NaN if there is one
+    if not lowest >= 0:
+        at = int(np.argmin(values))
+        target = int(np.searchsorted(graph.in_edges.offsets, at, side="right")) - 1
+        ends = graph.ids.take(np.array([graph.in_edges.neighbours[at], target]))
+        raise GraphError(
+            f"{type(program).__name__} needs edge values of 0 or more, but the edge {ends[0]} -> {ends[1]} has "
+            f"{lowest}; remove or shift such edges"
+        )
+
+
+def targets(graph: Graph) -> Array:
+    """The target of every stored edge, in the order of `Graph.in_edges`."""
+    return np.repeat(np.arange(graph.n, dtype=np.uint32), graph.in_degrees)
+
+
+def in_sums(graph: Graph, contributions: Array) -> Array:
+    """Sums over the in-edges of each vertex of one float64 number an edge, shape (n,)."""
+    return np.bincount(targets(graph), weights=contributions, minlength=graph.n)
+
+
+def edge_numbers(graph: Graph) -> Array:
+    """Edge values as the programs see them: 1 where the graph has none."""
+    values = graph.in_edges.values
+    return np.ones(graph.m, np.int64) if values is None else values

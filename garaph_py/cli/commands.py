@@ -1,0 +1,37 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from . import graphs, run
+
+app = typer.Typer(
+    help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback()
+def settings(
+    log: Annotated[str, typer.Option(help="Least level of log messages to print: debug, info, warning.")] = "warning",
+) -> None:
+    level = logging.getLevelNamesMapping().get(log.upper())
+    if level is None:
+        raise typer.BadParameter(f"{log!r} is no level; choose debug, info or warning", param_hint="--log")
+    logging.basicConfig(level=level, format="%(name)s: %(message)s")
+
+
+app.command("run")(run.run)
+app.command("apps")(run.apps)
+app.command("import")(graphs.import_)
+app.command("generate")(graphs.generate)
+app.command("info")(graphs.info)
+app.command("verify")(graphs.verify)

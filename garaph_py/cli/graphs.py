@@ -1,0 +1,168 @@
+"""``garaph import``, ``generate``, ``info`` and ``verify``: graphs on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .. import events
+from ..errors import ParameterError
+from ..graph import Graph
+from ..report import Progress
+
+Option = typer.Option
+Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
+Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
+Symmetrize = Annotated[
+    bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")
+]
+Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
+
+
+def load(
+    path: Path, *, undirected: bool, symmetrize: bool, format: str | None, threads: int | None, on_event: events.Listener
+) -> Graph:
+    """The graph at `path`, a directory or a file."""
+    if path.is_dir():
+        from ..pages import store
+
+        if undirected or format is not None:
+            raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
+        graph = store.open(path, threads=threads, on_event=on_event)
+    else:
+        from ..graph.read import read
+
+        directed = False if undirected else None
+        graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
+    return graph.symmetrized(threads) if symmetrize else graph
+
+
+def import_(
+    edges: Annotated[Path, typer.Argument(help="A file of edges: text, Parquet, Arrow, .npz.")],
+    out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
+    undirected: Directed = False,
+    symmetrize: Symmetrize = False,
+    no_weights: Annotated[bool, Option("--no-weights", help="Leave edge values out.")] = False,
+    drop_self_loops: Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")] = False,
+    drop_parallel: Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")] = False,
+    format: Format = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Turn a file of edges into a graph directory, which opens at the disk's speed.
+
+    Example:
+
+      garaph import data/debian-sid-deps.tsv.xz debian-graph
+    """
+    from ..graph.read import read
+    from ..pages import store
+
+    with Progress(quiet) as progress:
+        graph = read(
+            edges,
+            directed=False if undirected else None,
+            format=format,
+            weights=False if no_weights else None,
+            drop_self_loops=drop_self_loops,
+            drop_parallel=drop_parallel,
+            threads=threads,
+            on_event=progress,
+        )
+        graph = graph.symmetrized(threads) if symmetrize else graph
+        store.save(graph, out, on_event=progress)
+    print(f"{out}: {str(graph)[8:-1]}")
+
+
+def generate(
+    kind: Annotated[str, typer.Argument(help="rmat (Graph500's Kronecker graphs) or uniform.")],
+    out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
+    scale: Annotated[int, Option(help="2^scale vertices.")],
+    edge_factor: Annotated[int, Option(help="Edges per vertex.")] = 16,
+    seed: Annotated[int, Option(help="The same seed makes the same graph.")] = 1,
+    undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
+    weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Generate a random graph into a graph directory.
+
+    Example:
+
+      garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
+    """
+    from ..graph import generate as generators
+    from ..pages import store
+
+    makers = {"rmat": generators.rmat, "uniform": generators.uniform}
+    if kind not in makers:
+        raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
+    with Progress(quiet) as progress:
+        graph = makers[kind](
+            scale,
+            edge_factor,
+            seed=seed,
+            directed=not undirected,
+            weights=weight_range(weights),
+            threads=threads,
+            on_event=progress,
+        )
+        store.save(graph, out, on_event=progress)
+    print(f"{out}: {str(graph)[8:-1]}")
+
+
+def weight_range(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    low, _, high = text.partition(":")
+    try:
+        return int(low), int(high)
+    except ValueError:
+        raise ParameterError(f"--weights {text!r}: write LOW:HIGH, two integers") from None
+
+
+def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> None:
+    """Print what a graph directory holds.
+
+    Example:
+
+      garaph info debian-graph
+    """
+    from ..pages import store
+
+    manifest = store.info(graph)
+    values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
+    print(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
+    print(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
+    print(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
+    print(f"  edge values {values}")
+    print(f"  {'array':<12} {'dtype':<8} {'encoding':<8} {'blocks':>8} {'bytes':>16} {'bytes/edge':>10}")
+    for name, array in manifest.arrays.items():
+        print(
+            f"  {name:<12} {array.dtype!s:<8} {array.encoding[0]:<8} {array.blocks:>8,} {array.stored_bytes:>16,} "
+            f"{manifest.bytes_per_edge[name]:>10.2f}"
+        )
+    print(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
+
+
+def verify(
+    graph: Annotated[Path, typer.Argument(help="A graph directory.")], threads: Threads = None, quiet: Quiet = False
+) -> None:
+    """Check every block of a graph directory; name file, block and offset of any damage.
+
+    Example:
+
+      garaph verify debian-graph
+    """
+    from ..pages import store
+
+    with Progress(quiet) as progress:
+        damage = store.verify(graph, threads=threads, on_event=progress)
+    for problem in damage:
+        print(problem)
+    print(f"{graph}: {f'{len(damage)} problems' if damage else 'whole'}")
+    if damage:
+        raise typer.Exit(1)

@@ -1,0 +1,99 @@
+"""Vertex programs by name, and their parameters from the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from ..errors import ParameterError, ProgramError
+from ..program import PerVertex, VertexId, VertexProgram
+from ..program.bind import hints
+
+
+def find(name: str) -> type[VertexProgram]:
+    """The class called `name`: one of the library, in any case, or ``file.py:ClassName``."""
+    from .. import apps
+
+    if ":" in name:
+        return from_file(*name.rsplit(":", 1))
+    library = {app.lower(): app for app in apps.__all__}
+    if name.lower() not in library:
+        raise ParameterError(
+            f"there is no program {name!r}; the library has {', '.join(sorted(apps.__all__))}; for your own write "
+            "file.py:ClassName"
+        )
+    return getattr(apps, library[name.lower()])  # type: ignore[no-any-return]
+
+
+def from_file(file: str, name: str) -> type[VertexProgram]:
+    path = Path(file)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise ParameterError(f"{file}: no such Python file; write file.py:ClassName")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # where dataclasses look for the module of a class
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        line = last_line(error, file)
+        raise ProgramError(f"{file}, line {line}: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, VertexProgram)):
+        others = [key for key, item in vars(module).items() if is_program(item)]
+        raise ParameterError(f"{file} has no vertex program {name!r}; it has {', '.join(others) or 'none'}")
+    return found
+
+
+def last_line(error: BaseException, file: str) -> int | str:
+    if isinstance(error, SyntaxError) and error.lineno:
+        return error.lineno
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.endswith(Path(file).name):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line or "?"
+
+
+def is_program(item: Any) -> bool:
+    return isinstance(item, type) and issubclass(item, VertexProgram) and item is not VertexProgram
+
+
+def build(kind: type[VertexProgram], given: dict[str, str]) -> VertexProgram:
+    """An instance of `kind` with its parameters from strings.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is unknown, missing, or not of its type.
+    """
+    fields = {field.name: field for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    types = hints(kind)
+    for name in given:
+        if name not in fields:
+            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; it has {', '.join(fields) or 'none'}")
+    for name, field in fields.items():
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in given:
+            option = f"--{name} ..." if name == "source" else f"-p {name}=..."
+            raise ParameterError(f"{kind.__name__} needs its parameter {name!r}; add {option}")
+    return kind(**{name: convert(kind, name, types[name], text) for name, text in given.items()})
+
+
+def convert(kind: type[VertexProgram], name: str, hint: Any, text: str) -> Any:
+    if hint == VertexId or hint is str:
+        return text
+    try:
+        if hint is bool:
+            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+        if hint in (int, float):
+            return hint(text)
+        if hint == PerVertex:
+            return json.loads(text)
+    except (ValueError, KeyError):
+        expected = "a number, or JSON like '{\"5\": 1.0}'" if hint == PerVertex else f"a value of type {hint.__name__}"
+        raise ParameterError(f"{kind.__name__}: {name}={text!r} is not {expected}") from None
+    return text

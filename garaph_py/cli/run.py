@@ -1,0 +1,198 @@
+"""``garaph run`` and ``garaph apps``."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import ParameterError
+from ..program import VertexProgram
+from ..report import Progress
+from . import programs
+from .graphs import Directed, Format, Quiet, Symmetrize, Threads, load
+
+Option = typer.Option
+SHOWN_ROWS = 24
+
+
+def run(
+    program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
+    graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
+    source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
+    iterations: Annotated[int | None, Option(help="At most so many; else until it converges.")] = None,
+    tolerance: Annotated[float | None, Option(help="The program's tolerance.")] = None,
+    parameter: Annotated[
+        list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for every other parameter; repeatable.")
+    ] = None,
+    threads: Threads = None,
+    engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
+    mode: Annotated[str, Option(help="auto, pull or notify-pull.")] = "auto",
+    sync: Annotated[bool, Option("--sync/--async", help="New values count in the next iteration, or at once.")] = True,
+    top: Annotated[int, Option(help="How many vertices to print.")] = 10,
+    output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
+    undirected: Directed = False,
+    symmetrize: Symmetrize = False,
+    format: Format = None,
+    quiet: Quiet = False,
+) -> None:
+    """Run a vertex program and print the vertices with the largest values.
+
+    Examples:
+
+      garaph run PageRank data/debian-sid-deps.tsv.xz --top 10
+
+      garaph run SSSP graph/ --source 6 --verify --output distances.parquet
+
+      garaph run my_program.py:MyProgram edges.csv -p rate=0.5 --iterations 20
+    """
+    from .. import runtime
+
+    kind = programs.find(program)
+    chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
+    write = writer(output)
+    started = time.perf_counter()
+    with Progress(quiet) as progress:
+        loaded = load(graph, undirected=undirected, symmetrize=symmetrize, format=format, threads=threads, on_event=progress)
+        read_seconds = time.perf_counter() - started
+        result = runtime.run(
+            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, verify=verify,
+            on_event=compiling_told(progress, quiet),
+        )  # fmt: skip
+    if write is not None and output is not None:
+        write(result, output)
+    if as_json:
+        print(json.dumps(document(result, loaded, top, read_seconds), allow_nan=False))
+        return
+    print(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
+    if not quiet:
+        print_iterations(result.stats)
+    ending = "converged" if result.stats.converged else "stopped"
+    count = len(result.stats.iterations)
+    print(
+        f"{ending} after {count} iteration{'s' * (count != 1)} in {result.stats.seconds:.3f} s on {result.stats.threads} "
+        f"threads; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all"
+    )
+    if verify:
+        print("verified: the answer has the properties that define it")
+    print_top(result, top)
+    if output is not None:
+        print(f"wrote {len(result.values):,} values to {output}")
+
+
+def apps() -> None:
+    """List the programs of the library and their parameters.
+
+    Example:
+
+      garaph apps
+    """
+    from .. import apps as library
+
+    for name in sorted(library.__all__):
+        kind: type[VertexProgram] = getattr(library, name)
+        signature = str(inspect.signature(kind)).removesuffix(" -> None")
+        summary = (kind.__doc__ or "").strip().splitlines()[0]
+        print(f"{name}\n    {summary}\n    parameters: {plain(signature)}")
+
+
+def plain(signature: str) -> str:
+    """A dataclass signature without type annotations: ``damping=0.85, dangling='redistribute'``."""
+    parts = []
+    for parameter in signature.strip("()").split(", "):
+        name, _, rest = parameter.partition(":")
+        default = rest.partition(" = ")[2]
+        parts.append(f"{name}={default}" if default else name)
+    return ", ".join(parts)
+
+
+def parameters(kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]) -> dict[str, str]:
+    given = {}
+    for item in more:
+        name, equals, value = item.partition("=")
+        if not equals or not name:
+            raise ParameterError(f"--parameter {item!r}: write NAME=VALUE")
+        given[name] = value
+    if source is not None:
+        given["source"] = source
+    if tolerance is not None:
+        given["tolerance"] = repr(tolerance)
+    return given
+
+
+def writer(output: Path | None) -> Any:
+    """How to write a result to `output`, by its suffix; found before the run, not after."""
+    from ..result import Result
+
+    if output is None:
+        return None
+    writers = {".parquet": Result.to_parquet, ".csv": Result.to_csv, ".npy": Result.to_npy}
+    if output.suffix not in writers:
+        raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
+    if not output.absolute().parent.is_dir():
+        raise ParameterError(f"--output {output}: there is no directory {output.absolute().parent}")
+    return writers[output.suffix]
+
+
+def compiling_told(progress: Progress, quiet: bool) -> Any:
+    """`progress`, and one line on standard error when the first run of a program has to compile."""
+    from .. import events
+
+    told = []
+
+    def listen(event: events.Event) -> None:
+        if isinstance(event, events.Step) and event.unit == "functions" and not told and not quiet:
+            told.append(True)
+            print("compiling, once; later runs load it from disk", file=sys.stderr)
+        progress(event)
+
+    return listen
+
+
+def print_iterations(stats: Any) -> None:
+    rows = stats.iterations
+    print(f"{'iteration':>9}  {'mode':<11} {'f':>8} {'active':>12} {'edges':>14} {'pages':>6} {'skipped':>7} {'ms':>9} {'M edges/s':>10}")
+    for row in rows if len(rows) <= SHOWN_ROWS else (*rows[: SHOWN_ROWS - 4], None, *rows[-4:]):
+        if row is None:
+            print(f"{'...':>9}  ({len(rows) - SHOWN_ROWS} more)")
+            continue
+        print(
+            f"{row.number:>9}  {row.mode:<11} {row.f:>8.2g} {row.active:>12,} {row.edges:>14,} {row.pages:>6} "
+            f"{row.pages_skipped:>7} {row.seconds * 1e3:>9.3f} {row.edges_per_second / 1e6:>10,.1f}"
+        )
+
+
+def print_top(result: Any, top: int) -> None:
+    best = result.top(top)
+    if not best:
+        return
+    width = max(len(str(vertex)) for vertex, _ in best)
+    print(f"top {len(best)} by {result.names[0]}:" if result.names[0] != "value" else f"top {len(best)}:")
+    for vertex, value in best:
+        print(f"  {vertex!s:<{width}}  {value:.6g}" if isinstance(value, float) else f"  {vertex!s:<{width}}  {value}")
+
+
+def document(result: Any, graph: Any, top: int, read_seconds: float) -> dict[str, Any]:
+    """What ``--json`` prints. Numbers that JSON lacks (infinity, NaN) become null."""
+
+    def number(value: Any) -> Any:
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    columns = result.stats.columns()
+    return {
+        "program": result.program,
+        "graph": {"vertices": graph.n, "edges": graph.m, "directed": graph.directed},
+        "converged": result.stats.converged,
+        "threads": result.stats.threads,
+        "seconds": {"read": read_seconds, "run": result.stats.seconds},
+        "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        "top": [[vertex, number(value)] for vertex, value in result.top(top)],
+    }

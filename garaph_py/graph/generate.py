@@ -1,0 +1,244 @@
+"""Synthetic graphs: Graph500's Kronecker generator (R-MAT) and uniform random edges.
+
+Every random number is a hash of (seed, edge, draw), so that an edge depends on nothing but its number: any number of
+threads makes the same graph.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..errors import ParameterError
+from ..native import Kernel, prepare
+from ..threads import Team, split
+from .build import build
+from .graph import Graph
+from .ids import VertexIds
+
+Array = npt.NDArray[Any]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # splitmix64 (Steele, Lea, Flood 2014): the step and the two multipliers
+MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+U1, U27, U30, U31, U32 = map(np.uint64, (1, 27, 30, 31, 32))
+LOW32 = np.uint64(0xFFFFFFFF)
+LABEL_ROUNDS = 3
+EDGES_AT_ONCE = 1 << 22  # per thread, between two progress events
+
+
+def mix(x):
+    """The finalizer of splitmix64: a bijection of 64-bit words."""
+    x = (x ^ (x >> U30)) * MIX1
+    x = (x ^ (x >> U27)) * MIX2
+    return x ^ (x >> U31)
+
+
+def relabel(vertex, keys, mask, shift):
+    """A seeded bijection on [0, mask], mask = 2^scale - 1: rounds of odd multiply, add and xor-shift."""
+    for k in range(LABEL_ROUNDS):
+        vertex = (vertex * keys[2 * k + 2] + keys[2 * k + 3]) & mask
+        vertex ^= vertex >> shift
+    return vertex
+
+
+def rmat_edges(start, stop, scale, keys, to_a, to_b, to_c, permute, sources, targets):
+    """Edges [start, stop): per bit of the ids one quadrant, chosen by 32 random bits below the cumulated `to_*`."""
+    mask = (U1 << np.uint64(scale)) - U1
+    shift = np.uint64((scale + 1) // 2)
+    for edge in range(start, stop):
+        state = mix(keys[0] + np.uint64(edge) * GOLDEN)
+        source = target = draw = np.uint64(0)
+        for bit in range(scale):
+            if bit % 2 == 0:
+                state += GOLDEN
+                draw = mix(state)
+            choice = np.int64(draw & LOW32)
+            draw = draw >> U32
+            source = (source << U1) | np.uint64(choice >= to_b)
+            target = (target << U1) | np.uint64(((choice >= to_a) & (choice < to_b)) | (choice >= to_c))
+        if permute:
+            source, target = relabel(source, keys, mask, shift), relabel(target, keys, mask, shift)
+        sources[edge] = source
+        targets[edge] = target
+    return 0
+
+
+def uniform_edges(start, stop, scale, keys, sources, targets):
+    """Edges [start, stop): both endpoints from one 64-bit word."""
+    mask = (U1 << np.uint64(scale)) - U1
+    for edge in range(start, stop):
+        draw = mix(mix(keys[0] + np.uint64(edge) * GOLDEN))
+        sources[edge] = draw & mask
+        targets[edge] = (draw >> U32) & mask
+    return 0
+
+
+def integer_weights(start, stop, keys, low, span, weights):
+    """Weights of edges [start, stop), uniform on [low, low + span) by multiply and shift."""
+    for edge in range(start, stop):
+        draw = mix(mix(keys[1] + np.uint64(edge) * GOLDEN)) >> U32
+        weights[edge] = low + np.int64((draw * np.uint64(span)) >> U32)
+    return 0
+
+
+RMAT_EDGES = Kernel("i64 i64 i64 u64* i64 i64 i64 bool u32* u32*", rmat_edges)
+UNIFORM_EDGES = Kernel("i64 i64 i64 u64* u32* u32*", uniform_edges)
+INTEGER_WEIGHTS = Kernel("i64 i64 u64* i64 i64 i32*", integer_weights)
+
+
+def rmat(
+    scale: int,
+    edge_factor: int = 16,
+    *,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    seed: int = 1,
+    directed: bool = True,
+    weights: tuple[int, int] | None = None,
+    permute: bool = True,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """A Kronecker graph as Graph500 generates it (R-MAT, Chakrabarti, Zhan, Faloutsos 2004): skewed degrees.
+
+    Parameters
+    ----------
+    scale : int
+        The graph has ``2**scale`` vertices, 0 to 31; all exist, many without an edge.
+    edge_factor : int
+        Generated edges per vertex. Self-loops and parallel edges stay.
+    a, b, c : float
+        Probabilities that, bit by bit of the ids, source and target take (0, 0), (0, 1), (1, 0); (1, 1) has the rest.
+        The defaults are Graph500's.
+    seed : int
+        0 to 2**63 - 1. The same seed makes the same graph on any machine, with any number of threads.
+    directed : bool
+        If False, every generated edge counts in both directions.
+    weights : tuple of int, optional
+        (low, high): int32 edge values, uniform on low to high, both included.
+    permute : bool
+        Scramble the vertex ids by a seeded bijection; without, small ids have the high degrees.
+    threads : int, optional
+    on_event : callable, optional
+        Receives `events.Step` records.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+    """
+    cumulated = check_probabilities(a, b, c)
+    return generate(
+        RMAT_EDGES, (*cumulated, bool(permute)), scale, edge_factor, seed, weights, directed, threads, on_event
+    )
+
+
+def uniform(
+    scale: int,
+    edge_factor: int = 16,
+    *,
+    seed: int = 1,
+    directed: bool = True,
+    weights: tuple[int, int] | None = None,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """A graph whose edges have both endpoints drawn uniformly (Erdos-Renyi with repetition).
+
+    Parameters
+    ----------
+    scale, edge_factor, seed, directed, weights, threads, on_event
+        As for `rmat`.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+    """
+    return generate(UNIFORM_EDGES, (), scale, edge_factor, seed, weights, directed, threads, on_event)
+
+
+def generate(
+    kernel: Kernel,
+    options: tuple[Any, ...],
+    scale: int,
+    edge_factor: int,
+    seed: int,
+    weights: tuple[int, int] | None,
+    directed: bool,
+    threads: int | None,
+    on_event: events.Listener,
+) -> Graph:
+    """The graph of the edges that `kernel` makes; `options` are its arguments between the keys and the columns."""
+    scale = whole("scale", scale, 0, 31)
+    m = whole("edge_factor", edge_factor, 0, 1 << 17) << scale
+    keys = hash_keys(whole("seed", seed, 0, (1 << 63) - 1))
+    prepare([kernel, *([INTEGER_WEIGHTS] if weights is not None else [])], on_event)
+    columns: list[Any] = [np.empty(m, np.uint32), np.empty(m, np.uint32)]
+    with Team(threads) as team:
+        run(team, kernel, m, (scale, keys, *options, *columns), "generating edges", on_event)
+        if weights is None:
+            columns.append(None)
+        else:
+            low, span = weight_range(weights)
+            columns.append(np.empty(m, np.int32))
+            run(team, INTEGER_WEIGHTS, m, (keys, low, span, columns[2]), "generating weights", on_event)
+    take, n = columns.pop, 1 << scale  # build owns the columns and frees them when they are sorted
+    return build(take(0), take(0), take(0), VertexIds(n), directed=directed, threads=threads, on_event=on_event)
+
+
+def run(team: Team, kernel: Kernel, m: int, arguments: tuple[Any, ...], name: str, on_event: events.Listener) -> None:
+    """`kernel` over edges 0 to m - 1, an equal run of them for every thread at a time."""
+    step = EDGES_AT_ONCE * team.size
+    for first in range(0, m, step):
+        count = min(step, m - first)
+        on_event(events.Step(name, first, m, "edges"))
+        bounds = [first + bound for bound in split(count, team.size)]
+        team.run(kernel, [(start, stop, *arguments) for start, stop in pairwise(bounds)])
+    if m:
+        on_event(events.Step(name, m, m, "edges"))
+
+
+def hash_keys(seed: int) -> Array:
+    """Keys of the draws: one for the edges, one for the weights, then multiplier (odd) and addend of each round."""
+    with np.errstate(over="ignore"):  # wraps, as it shall
+        keys = mix(np.uint64(seed) + GOLDEN * np.arange(1, 3 + 2 * LABEL_ROUNDS, dtype=np.uint64))
+    keys = mix(keys ^ GOLDEN)
+    keys[2::2] |= U1
+    return np.asarray(keys)
+
+
+def check_probabilities(a: float, b: float, c: float) -> tuple[int, int, int]:
+    """Cumulated probabilities in units of 2^-32."""
+    for name, value in (("a", a), ("b", b), ("c", c)):
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
+            raise ParameterError(f"{name}={value!r}: give a probability from 0 to 1")
+    if a + b + c > 1 + 1e-9:
+        raise ParameterError(
+            f"a + b + c = {a + b + c:.6g}; the probabilities of three quadrants are at most 1 together"
+        )
+    to_a, to_b, to_c = (min(round(float(total) * 2**32), 2**32) for total in (a, a + b, a + b + c))
+    return to_a, to_b, to_c
+
+
+def weight_range(weights: tuple[int, int]) -> tuple[int, int]:
+    """The smallest weight, and how many different ones there are."""
+    limits = np.iinfo(np.int32)
+    try:
+        low, high = weights
+    except (TypeError, ValueError):
+        raise ParameterError(f"weights={weights!r}: give (low, high), the range of the integer weights") from None
+    low = whole("lowest weight", low, limits.min, limits.max)
+    high = whole("highest weight", high, low, limits.max)
+    return low, high - low + 1
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        raise ParameterError(f"{name}={value!r}: give a whole number from {low} to {high}")
+    return int(value)

@@ -1,0 +1,162 @@
+"""What a graph's arrays must satisfy before anything is indexed by them, checked block by block as they are read."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FormatError
+from ..threads import Team
+from .blocks import BlockReader, Damage
+from .manifest import Manifest
+
+Array = npt.NDArray[Any]
+Fetch = Callable[[int, int], Array]
+STRINGS_AT_ONCE = 1 << 17
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the elements of an array must satisfy before anything is indexed by them.
+
+    Attributes
+    ----------
+    below : int, optional
+        Every element is less.
+    order : ufunc, optional
+        ``numpy.greater_equal`` or ``numpy.greater``: how each element compares with the one before.
+    span : tuple of int, optional
+        The first element and the last.
+    """
+
+    below: int | None = None
+    order: np.ufunc | None = None
+    span: tuple[int, int] | None = None
+
+    def fault(self, elements: Array) -> tuple[int, str] | None:
+        """The first element of a block that cannot be, and why."""
+        if self.below is not None and int(elements.max()) >= self.below:
+            return int(np.argmax(elements >= self.below)), f"a vertex number is not below {self.below}"
+        if self.order is not None and not (rises := self.order(elements[1:], elements[:-1])).all():
+            return int(np.argmin(rises)) + 1, "not in ascending order"
+        return None
+
+    def fault_between(self, ends: Array) -> tuple[int, int, str] | None:
+        """Block, 0 or -1 for its first or last element, and why; `ends` holds each block's first and last element."""
+        if self.order is not None and not (rises := self.order(ends[1:, 0], ends[:-1, 1])).all():
+            return int(np.argmin(rises)) + 1, 0, "not in ascending order"
+        if self.span is not None and int(ends[0, 0]) != self.span[0]:
+            return 0, 0, f"starts with {ends[0, 0]}, not {self.span[0]}"
+        if self.span is not None and int(ends[-1, 1]) != self.span[1]:
+            return len(ends) - 1, -1, f"ends with {ends[-1, 1]}, not {self.span[1]}"
+        return None
+
+
+def expectations(manifest: Manifest) -> dict[str, Rule]:
+    """The rule of every array of the graph."""
+    offsets, neighbours = Rule(order=np.greater_equal, span=(0, manifest.edges)), Rule(below=manifest.vertices)
+    text = manifest.arrays["id_bytes"].length if "id_bytes" in manifest.arrays else 0
+    return {
+        "in_offsets": offsets,
+        "in_sources": neighbours,
+        "in_values": Rule(),
+        "out_offsets": offsets,
+        "out_targets": neighbours,
+        "ids": Rule(order=np.greater),
+        "id_offsets": Rule(order=np.greater_equal, span=(0, text)),
+        "id_bytes": Rule(),  # see invalid_string
+    }
+
+
+def scan(
+    reader: BlockReader,
+    rule: Rule,
+    team: Team,
+    report: Callable[[FormatError], None],
+    advance: Callable[[int], None],
+    target: Array | None = None,
+) -> None:
+    """Read all blocks of an array into `target` (or nowhere), check them, and `report` what is wrong.
+
+    A block is checked while it is still in the cache of the core that read it. `advance` gets the bytes of each.
+    """
+    array = reader.array
+    ends = np.zeros((array.blocks, 2), array.dtype)
+    sound = np.zeros(array.blocks, np.bool_)
+
+    def check(block: int, elements: Array) -> None:
+        damage = reader.read(block, elements.view(np.uint8).data)
+        if damage is None and (fault := rule.fault(elements)):
+            damage = Damage(reader.path, fault[1], block=block, offset=reader.offset(block, fault[0]))
+        if damage is not None:
+            report(damage)
+        sound[block], ends[block] = damage is None, (elements[0], elements[-1])
+        advance(elements.nbytes)
+
+    def work(numbers: Iterator[int]) -> None:
+        scratch = np.empty(0 if target is not None else array.bounds(0)[1], array.dtype)
+        try:
+            for block in numbers:
+                first, last = array.bounds(block)
+                check(block, scratch[: last - first] if target is None else target[first:last])
+        except BaseException:
+            deque(numbers, maxlen=0)  # the other threads stop, too
+            raise
+
+    team.run(work, [(iter(range(array.blocks)),)] * team.size)  # whoever is free takes the next block
+    if array.blocks and sound.all() and (fault := rule.fault_between(ends)):
+        block, end, problem = fault
+        element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
+        report(Damage(reader.path, problem, block=block, offset=reader.offset(block, element)))
+
+
+def arrow_strings(offsets: Array, text: Array) -> Any:
+    """Arrow strings over these arrays, without a copy."""
+    import pyarrow as pa
+
+    return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
+
+
+def invalid_string(text: BlockReader, n: int, offsets_of: Fetch, text_of: Fetch) -> Damage | None:
+    """The first of `n` strings that is not UTF-8. The fetchers give elements [a, b) of the two arrays."""
+    import pyarrow as pa
+
+    for first in range(0, n, STRINGS_AT_ONCE):
+        offsets = offsets_of(first, min(first + STRINGS_AT_ONCE, n) + 1)
+        piece = text_of(int(offsets[0]), int(offsets[-1]))
+        try:
+            arrow_strings(offsets - offsets[0], piece).validate(full=True)
+        except pa.ArrowInvalid:
+            for number, (start, stop) in enumerate(pairwise((offsets - offsets[0]).tolist())):
+                try:
+                    piece[start:stop].tobytes().decode()
+                except UnicodeDecodeError:
+                    block, element = divmod(int(offsets[number]), text.array.block_bytes)
+                    problem = f"the name of vertex {first + number} is not UTF-8"
+                    return Damage(text.path, problem, block=block, offset=text.offset(block, element))
+    return None
+
+
+def slicer(array: Array) -> Fetch:
+    return lambda first, last: array[first:last]
+
+
+def load(reader: BlockReader, first: int, last: int) -> Array:
+    """Elements [first, last) of an array that `scan` has found whole."""
+    if first == last:
+        return np.empty(0, reader.array.dtype)
+    step = reader.array.bounds(0)[1]
+    blocks = range(first // step, -(-last // step))
+    base = blocks[0] * step
+    elements = np.empty(reader.array.bounds(blocks[-1])[1] - base, reader.array.dtype)
+    for block in blocks:
+        start, stop = reader.array.bounds(block)
+        if damage := reader.read(block, elements[start - base : stop - base].view(np.uint8).data):
+            raise damage
+    return elements[first - base : last - base]

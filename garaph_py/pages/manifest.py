@@ -1,0 +1,282 @@
+"""The manifest of a graph directory: readable JSON, believed only after every field has been checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from ..errors import DamagedGraphError, FormatError
+from ..graph.graph import EDGE_DTYPES
+from .blocks import ENCODINGS, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, known_encodings
+
+NAME = "manifest.json"
+FORMAT = "garaph graph"
+VERSION = 1
+MAX_BYTES = 1 << 20
+MAX_VERTICES = 1 << 32
+MAX_COUNT = 1 << 48
+
+INT64, UINT64, UINT32, UINT8 = map(np.dtype, (np.int64, np.uint64, np.uint32, np.uint8))
+KEYS = (
+    *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "arrays"),
+    "checksum",
+)
+ARRAY_KEYS = ("dtype", "length", "encoding", "block_bytes", "blocks", "stored_bytes", "data", "index", "index_checksum")
+FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+HEX64 = re.compile(r"[0-9a-f]{16}")
+SEAL = re.compile(rb'([0-9a-f]{16})"\n}\n')
+SEAL_BYTES = 20  # of the checksum's digits and what follows them
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a graph directory says of itself.
+
+    Attributes
+    ----------
+    graph_id : uuid.UUID
+        Drawn anew whenever a graph is saved.
+    generation : int
+        Of the arrays' contents; with `graph_id` part of every block's checksum.
+    vertices, edges : int
+        Counts; an undirected edge between two vertices is stored, and counted, twice.
+    directed : bool
+    ids : str
+        ``"range"``, ``"integer"`` or ``"string"``: see `garaph_py.graph.ids`.
+    disks : tuple of str
+        Directories that hold the blocks; ``"."`` is the graph directory itself.
+    arrays : dict of str to StoredArray
+    version : int
+        Of the format.
+    """
+
+    graph_id: uuid.UUID
+    generation: int
+    vertices: int
+    edges: int
+    directed: bool
+    ids: str
+    disks: tuple[str, ...]
+    arrays: dict[str, StoredArray]
+    version: int = VERSION
+
+    @property
+    def edge_dtype(self) -> np.dtype[Any] | None:
+        """Type of the edge values, or None when the graph has none."""
+        return self.arrays["in_values"].dtype if "in_values" in self.arrays else None
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all arrays on disk, without the block indexes."""
+        return sum(array.stored_bytes for array in self.arrays.values())
+
+    @property
+    def bytes_per_edge(self) -> dict[str, float]:
+        """Stored bytes of each array over the number of edges (0 for a graph without edges)."""
+        return {name: array.stored_bytes / self.edges if self.edges else 0.0 for name, array in self.arrays.items()}
+
+
+def serialize(manifest: Manifest) -> bytes:
+    """The manifest's file, checksum included."""
+    document = {
+        "format": FORMAT,
+        "version": manifest.version,
+        "graph_id": str(manifest.graph_id),
+        "generation": manifest.generation,
+        "vertices": manifest.vertices,
+        "edges": manifest.edges,
+        "directed": manifest.directed,
+        "ids": manifest.ids,
+        "disks": list(manifest.disks),
+        "arrays": {name: array_document(array) for name, array in manifest.arrays.items()},
+    }
+    return seal(document)
+
+
+def array_document(array: StoredArray) -> dict[str, Any]:
+    return {
+        "dtype": array.dtype.name,
+        "length": array.length,
+        "encoding": {"name": array.encoding[0], "version": array.encoding[1]},
+        "block_bytes": array.block_bytes,
+        "blocks": array.blocks,
+        "stored_bytes": array.stored_bytes,
+        "data": array.data,
+        "index": array.index,
+        "index_checksum": f"{array.index_checksum:016x}",
+    }
+
+
+def seal(document: dict[str, Any]) -> bytes:
+    """`document` as JSON text that ends in the checksum of everything before the checksum's own digits."""
+    head = json.dumps(document | {"checksum": ""}, indent=2).encode().removesuffix(b'"\n}')
+    return head + f'{xxhash.xxh3_64_intdigest(head):016x}"\n}}\n'.encode()
+
+
+def parse(data: bytes | bytearray, path: str | os.PathLike[str]) -> Manifest:
+    """The manifest in `data`, the contents of the file `path`.
+
+    Raises
+    ------
+    DamagedGraphError
+        If it is not JSON or its checksum does not match.
+    FormatError
+        If the version or an encoding is unknown, or a field is missing, superfluous, of the wrong type, out of range
+        or contradicts another.
+    """
+    document = load_json(data, path)
+    if type(document) is not dict or document.get("format") != FORMAT:
+        raise FormatError(path, f"not the manifest of a graph directory: its format is not {FORMAT!r}")
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        problem = f"format version {shown(version)} is not known, only {VERSION}"
+        raise FormatError(path, f"{problem}; upgrade garaph_py, or import the graph again")
+    sealed = SEAL.fullmatch(data[-SEAL_BYTES:])
+    if sealed is None or int(sealed[1], 16) != xxhash.xxh3_64_intdigest(data[:-SEAL_BYTES]):
+        raise DamagedGraphError(path, "its checksum does not match; restore the file, or import the graph again")
+    return read_document(document, path)
+
+
+def load_json(data: bytes | bytearray, path: str | os.PathLike[str]) -> Any:
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise ValueError("a key stands twice")
+        return dict(pairs)
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not a number")
+
+    try:
+        return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=refuse)
+    except json.JSONDecodeError as error:
+        offset, problem = len(error.doc[: error.pos].encode()), error.msg
+    except UnicodeDecodeError as error:
+        offset, problem = error.start, "not UTF-8"
+    except RecursionError:
+        offset, problem = 0, "nested too deeply"
+    except ValueError as error:
+        offset, problem = 0, str(error)
+    problem = f"not valid JSON ({problem}); restore the file, or import the graph again"
+    raise DamagedGraphError(path, problem, offset=offset)
+
+
+class Fields:
+    """The members of one JSON object, taken out by type and range."""
+
+    def __init__(self, path: str | os.PathLike[str], where: str, members: Any, keys: tuple[str, ...]) -> None:
+        self.path, self.where, self.members = path, where, members
+        if type(members) is not dict:
+            raise self.error(f"not an object but {shown(members)}")
+        if set(members) != set(keys):
+            missing, extra = sorted(set(keys) - set(members)), sorted(set(members) - set(keys))
+            raise self.error(f"missing keys {shown(missing)}, unknown keys {shown(extra)}")
+
+    def error(self, problem: str) -> FormatError:
+        return FormatError(self.path, f"{self.where}{problem}; import the graph again")
+
+    def integer(self, key: str, low: int, high: int) -> int:
+        value = self.members[key]
+        if type(value) is not int or not low <= value <= high:
+            raise self.error(f"{key} is {shown(value)}, not a whole number from {low} to {high}")
+        return value
+
+    def boolean(self, key: str) -> bool:
+        value = self.members[key]
+        if type(value) is not bool:
+            raise self.error(f"{key} is {shown(value)}, not true or false")
+        return value
+
+    def text(self, key: str, allowed: re.Pattern[str] | tuple[str, ...], meaning: str) -> str:
+        value = self.members[key]
+        if type(value) is not str or not (value in allowed if isinstance(allowed, tuple) else allowed.fullmatch(value)):
+            raise self.error(f"{key} is {shown(value)}, not {meaning}")
+        return value
+
+
+def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Manifest:
+    fields = Fields(path, "", document, KEYS)
+    disks = document["disks"]
+    if disks != ["."]:
+        raise fields.error(f'disks is {shown(disks)}; this version reads graphs on one disk, ["."], only')
+    try:
+        graph_id = uuid.UUID(fields.text("graph_id", re.compile(r"[0-9a-f-]{36}"), "a UUID"))
+    except ValueError:
+        raise fields.error(f"graph_id is {shown(document['graph_id'])}, not a UUID") from None
+    manifest = Manifest(
+        graph_id=graph_id,
+        generation=fields.integer("generation", 0, MAX_COUNT),
+        vertices=fields.integer("vertices", 0, MAX_VERTICES),
+        edges=fields.integer("edges", 0, MAX_COUNT),
+        directed=fields.boolean("directed"),
+        ids=fields.text("ids", ("range", "integer", "string"), "range, integer or string"),
+        disks=(".",),
+        arrays={},
+    )
+    members = document["arrays"]
+    wanted = expected_arrays(manifest, type(members) is dict and "in_values" in members)
+    entries = Fields(path, "arrays: ", members, tuple(wanted)).members
+    for name, (dtypes, length) in wanted.items():
+        manifest.arrays[name] = read_array(name, entries[name], dtypes, length, path)
+    files = [name for array in manifest.arrays.values() for name in (array.data, array.index)]
+    if len({NAME, *files}) != len(files) + 1:
+        raise fields.error("two arrays name one file")
+    return manifest
+
+
+def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[np.dtype[Any], ...], int | None]]:
+    """The arrays such a graph has, with their allowed types and, where the counts decide it, their length."""
+    n, m = manifest.vertices, manifest.edges
+    arrays: dict[str, tuple[tuple[np.dtype[Any], ...], int | None]] = {
+        "in_offsets": ((INT64,), n + 1),
+        "in_sources": ((UINT32,), m),
+    }
+    if values:
+        arrays["in_values"] = (EDGE_DTYPES, m)
+    if manifest.directed:
+        arrays |= {"out_offsets": ((INT64,), n + 1), "out_targets": ((UINT32,), m)}
+    if manifest.ids == "integer":
+        arrays["ids"] = ((INT64, UINT64), n)
+    if manifest.ids == "string":
+        arrays |= {"id_offsets": ((INT64,), n + 1), "id_bytes": ((UINT8,), None)}
+    return arrays
+
+
+def read_array(
+    name: str, members: Any, dtypes: tuple[np.dtype[Any], ...], length: int | None, path: str | os.PathLike[str]
+) -> StoredArray:
+    where = f"arrays: {name}: "
+    fields = Fields(path, where, members, ARRAY_KEYS)
+    names = tuple(dtype.name for dtype in dtypes)
+    encoding = Fields(path, f"{where}encoding: ", members["encoding"], ("name", "version")).members
+    kind = encoding["name"], encoding["version"]
+    if type(kind[0]) is not str or type(kind[1]) is not int or kind not in ENCODINGS:
+        problem = f"{where}encoding {shown(kind[0])} version {shown(kind[1])} is not known, only {known_encodings()}"
+        raise FormatError(path, f"{problem}; upgrade garaph_py, or import the graph again")
+    array = StoredArray(
+        name=name,
+        dtype=np.dtype(fields.text("dtype", names, " or ".join(names))),
+        length=fields.integer("length", *((0, MAX_COUNT) if length is None else (length, length))),
+        encoding=kind,
+        block_bytes=fields.integer("block_bytes", MIN_BLOCK_BYTES, MAX_BLOCK_BYTES),
+        stored_bytes=fields.integer("stored_bytes", 0, 16 * MAX_COUNT),
+        data=fields.text("data", FILE_NAME, "a plain file name"),
+        index=fields.text("index", FILE_NAME, "a plain file name"),
+        index_checksum=int(fields.text("index_checksum", HEX64, "16 hexadecimal digits"), 16),
+    )
+    if array.block_bytes % MIN_BLOCK_BYTES:
+        raise fields.error(f"block_bytes is {array.block_bytes}, not a multiple of {MIN_BLOCK_BYTES}")
+    fields.integer("blocks", array.blocks, array.blocks)
+    return array
+
+
+def shown(value: object) -> str:
+    """`value` for an error message, however long a hostile file made it."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

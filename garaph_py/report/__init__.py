@@ -1,0 +1,5 @@
+"""Those who listen to events and show them; they decide nothing."""
+
+from .progress import Progress
+
+__all__ = ["Progress"]

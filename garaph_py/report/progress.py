@@ -1,0 +1,75 @@
+"""Progress in the terminal: a bar for every step, a line that follows the iterations."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+from .. import events
+
+
+class Progress:
+    """A listener for ``on_event`` that draws progress on standard error; silent where that is no terminal.
+
+    Parameters
+    ----------
+    quiet : bool
+        Silent in any case.
+
+    Examples
+    --------
+    >>> with Progress() as progress:
+    ...     graph = garaph_py.read("edges.tsv", on_event=progress)
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._bars: Any = None
+        self._tasks: dict[str, Any] = {}
+        if not quiet and sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+            self._bars = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[note]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+
+    def __call__(self, event: events.Event) -> None:
+        if self._bars is None:
+            return
+        if isinstance(event, events.Step):
+            task = self._task(event.name)
+            note = amount(event.done, event.total, event.unit)
+            self._bars.update(task, completed=event.done, total=event.total or None, note=note)
+            return
+        speed = f"{event.edges_per_second / 1e6:,.0f} M edges/s"
+        note = f"iteration {event.number}: {event.mode}, {event.active:,} active, {speed}"
+        self._bars.update(self._task("running"), total=None, note=note)
+
+    def _task(self, name: str) -> Any:
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=None, note="")
+        return self._tasks[name]
+
+    def __enter__(self) -> Progress:
+        if self._bars is not None:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+
+def amount(done: int, total: int, unit: str) -> str:
+    """``12 of 80 MB`` and the like."""
+    scale, name = (1e6, "MB") if unit == "bytes" else (1e6, "M edges") if unit == "edges" else (1, unit)
+    return f"{done / scale:,.0f} of {total / scale:,.0f} {name}" if total else f"{done / scale:,.0f} {name}"

@@ -1,0 +1,203 @@
+"""The command ``garaph``, as a person uses it: answers on standard output, one line on standard error when it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from garaph_py import cli
+
+EDGES = "# who pays whom\na\tb\nb\tc\nc\ta\nd\ta\n"
+PROGRAM = '''
+import garaph_py as gp
+import numpy as np
+
+class Reach(gp.VertexProgram):
+    """How many walks of k steps end here."""
+    weight: float = 1.0
+    value = np.float64
+    sum = gp.add
+    def init(self): return float(1)
+    def gather(self, src): return src
+    def apply(self, acc): return self.weight * acc
+'''
+
+
+@pytest.fixture
+def edges(tmp_path: Path) -> Path:
+    path = tmp_path / "edges.tsv"
+    path.write_text(EDGES)
+    return path
+
+
+class Shell:
+    """Runs ``garaph`` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        self.monkeypatch.setattr(sys, "argv", ["garaph", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+            raise SystemExit(0)
+        out, err = self.capsys.readouterr()
+        return int(exit_.value.code or 0), out, err
+
+
+@pytest.fixture
+def garaph(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(monkeypatch, capsys)
+
+
+def test_run_prints_names_modes_and_time(garaph: Shell, edges: Path) -> None:
+    status, out, _ = garaph("run", "pagerank", edges, "--top", 2)
+    assert status == 0
+    assert "PageRank on 4 vertices, 4 directed edges" in out
+    assert "pull" in out
+    assert "converged after" in out
+    top = out.split("top 2:")[1].split()
+    assert top[::2] == ["a", "b"]
+
+
+def test_json_is_whole_and_equal_to_the_api(garaph: Shell, edges: Path) -> None:
+    import garaph_py as gp
+
+    status, out, _ = garaph("run", "PageRank", edges, "--json", "-p", "damping=0.5", "--iterations", 3)
+    answer = json.loads(out)
+    result = gp.run(gp.apps.PageRank(damping=0.5), gp.read(edges), iterations=3)
+    assert status == 0
+    assert answer["top"] == [list(pair) for pair in result.top(10)]
+    assert [row["mode"] for row in answer["iterations"]] == [row.mode for row in result.stats.iterations]
+    assert answer["graph"] == {"vertices": 4, "edges": 4, "directed": True}
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "npy"])
+def test_output_files(garaph: Shell, edges: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"levels.{suffix}"
+    status, out, _ = garaph("run", "BFS", edges, "--source", "d", "--verify", "--output", target)
+    assert status == 0
+    assert "verified" in out
+    if suffix == "parquet":
+        assert pq.read_table(target).to_pydict() == {
+            "id": ["a", "b", "c", "d"], "level": [1, 2, 3, 0], "parent": ["d", "a", "b", "d"],
+        }  # fmt: skip
+    elif suffix == "csv":
+        assert target.read_text().splitlines()[1].replace('"', "") == "a,1,d"
+    else:
+        assert np.load(target)["level"].tolist() == [1, 2, 3, 0]
+
+
+def test_a_program_from_a_file(garaph: Shell, edges: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(PROGRAM)
+    status, out, _ = garaph(
+        "run", f"{tmp_path}/mine.py:Reach", edges, "--iterations", 1, "-p", "weight=0.5", "--top", 1, "-q"
+    )
+    assert status == 0
+    assert out.splitlines()[-1].split() == ["a", "1"]
+
+
+def test_import_info_verify_run(garaph: Shell, edges: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    assert garaph("import", edges, folder)[0] == 0
+    status, out, _ = garaph("info", folder)
+    assert status == 0
+    assert "4 directed" in out
+    assert garaph("verify", folder)[:2] == (0, f"{folder}: whole\n")
+    direct = json.loads(garaph("run", "PageRank", edges, "--json")[1])
+    stored = json.loads(garaph("run", "PageRank", folder, "--json")[1])
+    assert direct["top"] == stored["top"]
+    (block,) = folder.glob("in_sources*data*") if list(folder.glob("in_sources*data*")) else [folder / "in_sources"]
+    data = bytearray(block.read_bytes())
+    data[5] ^= 1
+    block.write_bytes(data)
+    status, out, _ = garaph("verify", folder)
+    assert status == 1
+    assert "in_sources" in out
+    status, _, err = garaph("run", "PageRank", folder)
+    assert status == 1
+    assert err.startswith("error: ")
+    assert "in_sources" in err
+
+
+def test_generate_and_components_of_a_directed_graph(garaph: Shell, tmp_path: Path) -> None:
+    assert garaph("generate", "rmat", tmp_path / "g", "--scale", 6, "--weights", "1:9")[0] == 0
+    status, _, err = garaph("run", "ConnectedComponents", tmp_path / "g")
+    assert status == 1
+    assert "--symmetrize" in err
+    status, out, _ = garaph("run", "ConnectedComponents", tmp_path / "g", "--symmetrize", "--verify")
+    assert status == 0
+    assert "verified" in out
+
+
+def test_apps_lists_every_program(garaph: Shell) -> None:
+    from garaph_py import apps
+
+    status, out, _ = garaph("apps")
+    assert status == 0
+    assert all(name in out for name in apps.__all__)
+    assert "damping=0.85" in out
+
+
+@pytest.mark.parametrize("command", ["run", "apps", "import", "generate", "info", "verify"])
+def test_help_shows_an_example(garaph: Shell, command: str) -> None:
+    status, out, _ = garaph(command, "--help")
+    assert status == 0
+    assert f"garaph {command}" in out.split("Example")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["run", "PageRnk", "EDGES"], "there is no program 'PageRnk'"),
+        (["run", "PageRank", "missing.tsv"], "missing.tsv"),
+        (["run", "BFS", "EDGES"], "needs its parameter 'source'"),
+        (["run", "BFS", "EDGES", "--source", "zz"], "vertex 'zz' is not in the graph"),
+        (["run", "PageRank", "EDGES", "-p", "dampng=1"], "no parameter 'dampng'"),
+        (["run", "PageRank", "EDGES", "-p", "damping=x"], "damping='x' is not a value of type float"),
+        (["run", "PageRank", "EDGES", "-p", "damping=7"], "damping=7.0"),
+        (["run", "PageRank", "EDGES", "-p", "damping"], "write NAME=VALUE"),
+        (["run", "PageRank", "EDGES", "--mode", "push"], "mode='push'"),
+        (["run", "PageRank", "EDGES", "--engine", "warp"], "engine='warp'"),
+        (["run", "PageRank", "EDGES", "--threads", "0"], "threads=0"),
+        (["run", "PageRank", "EDGES", "--output", "x.txt"], "must end in .parquet"),
+        (["run", "PageRank", "EDGES", "--output", "no/such/x.csv"], "there is no directory"),
+        (["run", "NeuralNetwork", "EDGES", "--iterations", "1", "--verify"], "has no verifier"),
+        (["run", "nothing.py:X", "EDGES"], "no such Python file"),
+        (["info", "nowhere"], "nowhere"),
+        (["generate", "torus", "out", "--scale", "3"], "no generator 'torus'"),
+        (["generate", "rmat", "out", "--scale", "3", "--weights", "1-9"], "write LOW:HIGH"),
+    ],
+)
+def test_mistakes_end_in_one_line(garaph: Shell, edges: Path, arguments: list[str], problem: str) -> None:
+    status, out, err = garaph(*[edges if a == "EDGES" else a for a in arguments])
+    lines = [line for line in err.splitlines() if not line.startswith("compiling")]
+    assert status == 1
+    assert len(lines) == 1
+    assert lines[0].startswith("error: ")
+    assert problem in lines[0]
+    assert out == ""
+
+
+def test_a_broken_program_file_names_its_line(garaph: Shell, edges: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("x = 1\ny = x / 0\n")
+    status, _, err = garaph("run", f"{tmp_path}/broken.py:P", edges)
+    assert status == 1
+    assert "broken.py, line 2: ZeroDivisionError" in err
+
+
+def test_a_closed_pipe_is_no_accident(edges: Path) -> None:
+    script = "import sys; from garaph_py.cli import main; sys.argv = ['garaph', 'run', 'PageRank', sys.argv[1]]; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(edges)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()

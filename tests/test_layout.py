@@ -1,0 +1,30 @@
+"""Pages cover every vertex once and keep to their bound."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.errors import ParameterError
+from garaph_py.pages.layout import layout
+
+
+@given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 30))
+def test_pages_partition_the_vertices(degrees: list[int], limit: int) -> None:
+    offsets = np.concatenate([[0], np.cumsum(degrees, dtype=np.int64)]).astype(np.int64)
+    pages = layout(offsets, limit)
+    assert [page.number for page in pages] == list(range(len(pages)))
+    assert [v for page in pages for v in range(page.first_vertex, page.last_vertex)] == list(range(len(degrees)))
+    for page in pages:
+        assert (page.first_edge, page.last_edge) == (offsets[page.first_vertex], offsets[page.last_vertex])
+        assert page.edges <= limit or page.last_vertex == page.first_vertex + 1
+    for left, right in zip(pages, pages[1:], strict=False):  # no page could have taken one more vertex
+        assert left.edges + degrees[right.first_vertex] > limit
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, "8"])
+def test_a_useless_bound_is_refused(limit: object) -> None:
+    with pytest.raises(ParameterError, match="page_edges"):
+        layout(np.zeros(2, np.int64), limit)  # type: ignore[arg-type]
