@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import apps, errors, events
     from .errors import GaraphError
-    from .graph import Graph, from_edges, from_networkx, from_scipy
+    from .graph import Graph, from_edges, from_networkx, from_scipy, read
     from .graph.generate import rmat, uniform
-    from .graph.read import read
     from .pages.store import open, save
     from .program import Monoid, PerVertex, VertexId, VertexProgram
     from .program.monoids import (
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
-    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph.read", "open": "pages.store",
+    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph", "open": "pages.store",
     "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
     "VertexProgram": "program", "Progress": "report", "Result": "result", "check": "runtime", "run": "runtime",
 } | dict.fromkeys(

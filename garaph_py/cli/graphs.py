@@ -33,7 +33,7 @@ def load(
             raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
         graph = store.open(path, threads=threads, on_event=on_event)
     else:
-        from ..graph.read import read
+        from ..graph import read
 
         directed = False if undirected else None
         graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
@@ -58,7 +58,7 @@ def import_(
 
       garaph import data/debian-sid-deps.tsv.xz debian-graph
     """
-    from ..graph.read import read
+    from ..graph import read
     from ..pages import store
 
     with Progress(quiet) as progress:

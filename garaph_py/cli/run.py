@@ -146,7 +146,7 @@ def compiling_told(progress: Progress, quiet: bool) -> Any:
     """`progress`, and one line on standard error when the first run of a program has to compile."""
     from .. import events
 
-    told = []
+    told: list[bool] = []
 
     def listen(event: events.Event) -> None:
         if isinstance(event, events.Step) and event.unit == "functions" and not told and not quiet:

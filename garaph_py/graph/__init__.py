@@ -3,6 +3,7 @@
 from .build import from_edges, from_networkx, from_scipy
 from .graph import Adjacency, Graph
 from .ids import IntegerIds, StringIds, VertexIds
+from .read import read
 
 __all__ = [
     "Adjacency",
@@ -13,4 +14,5 @@ __all__ = [
     "from_edges",
     "from_networkx",
     "from_scipy",
+    "read",
 ]

@@ -71,14 +71,18 @@ def from_edges(
 
 def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None, **options: Any) -> Graph:
     """Like `from_edges` for ids that are already 0..n-1: every one of the `n` vertices exists."""
+    if not 0 <= n <= 2**32:
+        raise GraphError(f"{n} vertices; 0 to {2**32} are possible: internal ids are 32 bits wide")
     columns = []
     for column in (sources, targets):
         array = np.asarray(column)
-        if array.ndim != 1 or array.dtype.kind not in "iu":
+        if array.ndim != 1 or (array.dtype.kind not in "iu" and array.size):
             raise GraphError(f"vertex numbers must be a 1-d integer array, not {array.ndim}-d {array.dtype}")
         if len(array) and (int(array.min()) < 0 or int(array.max()) >= n):
             raise GraphError(f"vertex numbers run from {array.min()} to {array.max()}, but there are {n} vertices")
-        columns.append(array.astype(np.uint32, copy=False))
+        columns.append(np.ascontiguousarray(array, np.uint32))
+    if len(columns[0]) != len(columns[1]):
+        raise GraphError(f"{len(columns[0])} sources but {len(columns[1])} targets; every edge has one of each")
     return build(columns[0], columns[1], edge_values(weights, len(columns[0])), VertexIds(n), **options)
 
 
@@ -89,8 +93,9 @@ def edge_values(weights: Any, m: int) -> Array | None:
     array = np.ascontiguousarray(weights)
     if array.shape != (m,):
         raise GraphError(f"weights have shape {array.shape}, but there are {m} edges")
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype in EDGE_DTYPES:
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
+        return array
     if array.dtype.kind in "iub" and array.dtype.itemsize <= 2:
         return array.astype(np.int32)
     if array.dtype == np.float16:
@@ -117,10 +122,7 @@ def build(
     """CSC and CSR of edges between internal ids (uint32). Sources stand ascending within a destination."""
     n = ids.n
     if not directed:
-        loops = sources == targets
-        back = slice(None) if not loops.any() else ~loops  # a self-loop is one edge, not two
-        sources, targets = np.concatenate([sources, targets[back]]), np.concatenate([targets, sources[back]])
-        values = None if values is None else np.concatenate([values, values[back]])
+        sources, targets, values = both_directions(sources, targets, values)
     total = 3 * len(sources)
     with Team(threads) as team:
         prepare(group.kernels(0) + (group.kernels(values.dtype.itemsize) if values is not None else []), on_event)
@@ -138,6 +140,19 @@ def build(
         outgoing = reversed_edges(incoming, n, team) if directed else incoming
         on_event(events.Step("sorting edges", total, total, "edges"))
     return Graph(incoming, outgoing, directed, ids)
+
+
+def both_directions(sources: Array, targets: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
+    """Every edge followed by its reverse, so that parallel edges stand in the same order in both directions."""
+    forth, back = np.stack([sources, targets], axis=1).ravel(), np.stack([targets, sources], axis=1).ravel()
+    values = None if values is None else np.repeat(values, 2)
+    loops = sources == targets
+    if loops.any():  # a self-loop is one edge, not two
+        keep = np.ones(len(forth), np.bool_)
+        keep[1::2] = ~loops
+        forth, back = forth[keep], back[keep]
+        values = None if values is None else values[keep]
+    return forth, back, values
 
 
 def reversed_edges(adjacency: Adjacency, n: int, team: Team) -> Adjacency:
@@ -171,17 +186,27 @@ def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
 
     With ``directed=False`` the matrix must be symmetric, and each pair of entries is one edge.
     """
+    rows, columns, values = matrix_entries(matrix, directed)
+    return from_numbered_edges(rows, columns, matrix.shape[0], values, directed=directed, **options)
+
+
+def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
+    """Row, column and value of the entries of a square sparse matrix; of a symmetric one's upper half if undirected."""
+    from scipy import sparse
+
+    if not sparse.issparse(matrix):
+        raise GraphError(f"not a SciPy sparse matrix but {type(matrix).__name__}; scipy.sparse.csr_array makes one")
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise GraphError(f"an adjacency matrix is square, not {' x '.join(map(str, matrix.shape))}")
     coo = matrix.tocoo()
-    if len(coo.shape) != 2 or coo.shape[0] != coo.shape[1]:
-        raise GraphError(f"an adjacency matrix is square, not {' x '.join(map(str, coo.shape))}")
-    row, column, data = coo.row, coo.col, coo.data
-    if not directed:
-        difference = abs(matrix - matrix.T)
-        if difference.nnz and difference.max() != 0:
-            raise GraphError("the matrix is not symmetric; leave directed=True, or symmetrize it first")
-        upper = row <= column
-        row, column, data = row[upper], column[upper], data[upper]
-    return from_numbered_edges(row, column, coo.shape[0], data, directed=directed, **options)
+    rows, columns, values = coo.row, coo.col, coo.data
+    if directed:
+        return rows, columns, values
+    order, mirrored = np.lexsort((values, columns, rows)), np.lexsort((values, rows, columns))
+    if any((a[order] != b[mirrored]).any() for a, b in ((rows, columns), (columns, rows), (values, values))):
+        raise GraphError("the matrix is not symmetric; leave directed=True, or symmetrize it first")
+    upper = rows <= columns
+    return rows[upper], columns[upper], values[upper]
 
 
 def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Graph:
@@ -196,6 +221,8 @@ def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Grap
     """
     nodes = list(graph.nodes)
     integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
+    if not integers and len(set(map(str, nodes))) < len(nodes):
+        raise GraphError("two nodes have the same name as a string, such as 1 and '1'; relabel one of them")
     edges = list(graph.edges(data=weight))
     weights = [value for _, _, value in edges]
     name = int if integers else str

@@ -36,7 +36,7 @@ class VertexIds:
 
     def take(self, indices: Array) -> Array:
         """The user's ids of the internal ids `indices`."""
-        return self.array()[indices]
+        return np.asarray(indices, np.int64)
 
     def index(self, vertex: Any) -> int:
         """The internal id of the user's id `vertex`.
@@ -69,6 +69,9 @@ class IntegerIds(VertexIds):
 
     def array(self) -> Array:
         return self._ids
+
+    def take(self, indices: Array) -> Array:
+        return np.asarray(self._ids[indices])
 
     def index(self, vertex: Any) -> int:
         try:
@@ -182,7 +185,8 @@ def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
     lengths = []
     for column in columns:
         if not isinstance(column, (pa.Array, pa.ChunkedArray)):
-            column = pa.array([str(item) for item in np.asarray(column).tolist()], pa.large_string())
+            items = np.asarray(column).tolist()
+            column = pa.array([None if item is None else str(item) for item in items], pa.large_string())
         parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         chunks += [part.cast(pa.large_string()) for part in parts]
         lengths.append(len(column))

@@ -1,0 +1,139 @@
+"""Tables of edges: Parquet, and Arrow's own files and streams (Feather)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import events
+from ...errors import FormatError
+from .edges import EdgeList, Format, ReadOptions, endpoint_columns, malformed, narrowed, weight_column
+
+ROWS = 1 << 20  # a batch
+STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
+UNREADABLE = "not readable as the {} file its name or beginning says it is"
+
+
+def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
+    """Read the edge columns of a Parquet file; see `PARQUET`."""
+    from pyarrow import parquet
+
+    problem = UNREADABLE.format("Parquet")
+    with malformed(path, problem):
+        file = parquet.ParquetFile(path)
+    with file:
+        rows = file.metadata.num_rows
+        with malformed(path, problem):
+            names = edge_columns(path, file.schema_arrow, options)
+            batches = file.iter_batches(ROWS, columns=names, use_threads=options.threads > 1)
+        parts: list[list[Any]] = []
+        found = 0
+        for part in checked(path, problem, batches, names):
+            parts.append(part)
+            found += len(part[0])
+            listener(events.Step("reading", min(found, rows - 1), rows, "edges"))
+    if found != rows:
+        raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
+    listener(events.Step("reading", rows, rows, "edges"))
+    return edge_list(path, names, parts)
+
+
+def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
+    """Read the edge columns of an Arrow file or stream; see `ARROW`."""
+    import pyarrow as pa
+
+    problem = UNREADABLE.format("Arrow")
+    with malformed(path, problem):
+        file = pa.OSFile(str(path))
+    with file:
+        with malformed(path, problem):
+            size = file.size()
+            beginning = file.read(len(ARROW.magic))
+            is_file = beginning == ARROW.magic
+            if not is_file and not beginning.startswith(STREAM_MAGIC):
+                raise FormatError(path, "neither an Arrow file nor an Arrow stream; check the name")
+            file.seek(0)
+            reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+            names = edge_columns(path, reader.schema, options)
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
+        parts = []
+        for part in checked(path, problem, batches, names):
+            parts.append(part)
+            listener(events.Step("reading", min(file.tell(), size - 1), size))
+    listener(events.Step("reading", size, size))
+    return edge_list(path, names, parts)
+
+
+def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
+    """Names of the source, the target and, if wanted and there, the weight column."""
+    import pyarrow as pa
+
+    names = schema.names
+    if len(names) < 2:
+        raise FormatError(path, f"{len(names)} columns; a table of edges has a source and a target")
+    source, target = endpoint_columns(names) or (0, 1)
+    weight = None if options.weights is False else weight_column(names, source, target)
+    if weight is not None and not (
+        pa.types.is_integer(schema.types[weight]) or pa.types.is_floating(schema.types[weight])
+    ):
+        weight = None
+    if options.weights and weight is None:
+        raise FormatError(path, f"no numeric column of weights among {', '.join(names[:9])}; read the file without")
+    chosen = [names[column] for column in (source, target, weight) if column is not None]
+    for name in chosen:
+        if names.count(name) > 1:
+            raise FormatError(path, f"several columns are called {name!r}; rename all but one")
+    return chosen
+
+
+def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) -> Iterator[list[Any]]:
+    """The columns `names` of each batch; a reader of Arrow data takes lengths and offsets on trust, this does not."""
+    while True:
+        with malformed(path, problem):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            batch = batch.select(names)
+            batch.validate(full=True)
+            part = [plain(path, name, column) for name, column in zip(names, batch.columns, strict=True)]
+        yield part
+
+
+def plain(path: Path, name: str, column: Any) -> Any:
+    """One column of a batch as a NumPy array of numbers or an Arrow array of strings."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise FormatError(path, f"column {name!r} has missing values (nulls); fill them or drop those rows")
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return narrowed(column.to_numpy(zero_copy_only=False))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
+
+
+def edge_list(path: Path, names: list[str], parts: list[list[Any]]) -> EdgeList:
+    import pyarrow as pa
+
+    if not parts:
+        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    columns: list[Any] = []
+    for name, *arrays in zip(names, *parts, strict=True):
+        strings = not isinstance(arrays[0], np.ndarray)
+        if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
+            raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
+        columns.append(pa.chunked_array(arrays) if strings else np.concatenate(arrays))
+    sources, targets, *weights = columns
+    if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
+        raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
+    return EdgeList(sources, targets, *weights)
+
+
+PARQUET = Format("parquet", (".parquet", ".pq"), b"PAR1", "table of edges in Apache Parquet", read_parquet)
+ARROW = Format("arrow", (".arrow", ".feather", ".ipc"), b"ARROW1", "table of edges in an Arrow IPC file", read_arrow)

@@ -1,0 +1,53 @@
+"""Bytes out of plain and compressed files, cut into blocks of whole lines."""
+
+from __future__ import annotations
+
+import io
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ...errors import FormatError
+from .edges import malformed
+
+COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
+COMPRESSED_SUFFIXES = (".gz", ".zst", ".xz")
+LONGEST_LINE = 1 << 20
+
+
+def compression(beginning: bytes) -> str | None:
+    """``"gzip"``, ``"zstd"`` or ``"xz"``, told by how the file begins, whatever it is called."""
+    return next((name for magic, name in COMPRESSIONS.items() if beginning.startswith(magic)), None)
+
+
+def decompressed(raw: io.BufferedReader) -> IO[bytes]:
+    """The contents of an open file; the position in `raw` tells how much of the file has been used."""
+    import pyarrow as pa
+
+    method = compression(raw.peek(6))
+    if method is None:
+        return raw
+    if method == "xz":
+        return lzma.LZMAFile(raw)
+    return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), 1 << 18)
+
+
+def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:
+    r"""Consecutive blocks of about `size` bytes that end where lines end, with ``\n`` as line end.
+
+    Raises
+    ------
+    FormatError
+        If the stream is cut off or damaged, or a line exceeds `LONGEST_LINE`.
+    """
+    while True:
+        with malformed(path, "the compressed data end early or are damaged; fetch or make the file again"):
+            block = stream.read(size)
+            rest = b"" if len(block) < size else stream.readline(LONGEST_LINE)
+        if not block:
+            return
+        if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+            raise FormatError(path, f"a line of more than {LONGEST_LINE:,} bytes; this is no list of edges")
+        block = block + rest if rest else block
+        yield block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block

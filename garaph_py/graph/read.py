@@ -1,0 +1,95 @@
+"""A graph from a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .. import events
+from ..errors import FormatError, GraphError
+from ..threads import Team
+from .build import from_edges, from_numbered_edges
+from .formats import ReadOptions, format_of
+from .formats.edges import check_memory
+from .graph import Graph
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    directed: bool | None = None,
+    format: str | None = None,
+    weights: bool | None = None,
+    drop_self_loops: bool = False,
+    drop_parallel: bool = False,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """A graph from a file of edges.
+
+    Parameters
+    ----------
+    path : path-like
+        A text edge list (SNAP, CSV, TSV; plain, .gz, .xz or .zst), a Parquet or Arrow table, a SciPy sparse matrix or
+        an edge list in an .npz file.
+    directed : bool, optional
+        If False, every edge counts in both directions; the file gives each once (a matrix: twice, symmetric).
+        By default what the file says, else True.
+    format : str, optional
+        ``"text"``, ``"parquet"``, ``"arrow"`` or ``"npz"``; by default told by the file's name, or by its beginning
+        when the name has no suffix.
+    weights : bool, optional
+        True: the file must have edge values. False: do not read them. By default they are read if there are some: a
+        column named weight, value or w, else the third column if it is numeric.
+    drop_self_loops, drop_parallel : bool
+        By default both kinds are kept. Of parallel edges the first stays.
+    threads : int, optional
+        By default all cores this process may use.
+    on_event : callable, optional
+        Receives `events.Step` records.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    FormatError
+        If the file cannot be read, is not what it claims to be, or has no edges; says at which line of a text.
+    ParameterError
+        If `format` or `threads` cannot be used.
+
+    Notes
+    -----
+    In text, lines that begin with ``#`` or ``%`` are comments. Columns are separated by the first of tab, semicolon,
+    comma and blank that occurs in the first data line, and every line has as many as that one. With commas or
+    semicolons a field may stand in double quotes. A header line may name the columns (source and target, src and dst,
+    or from and to). The first line below it decides on the type of the ids: 64-bit integers, else strings; a name among
+    integers is then an error, since it is likelier to be a typing error than a vertex.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
+    if not path.exists():
+        raise FormatError(path, "no such file; check the name")
+    options = ReadOptions(weights, directed, Team(threads).size)
+    chosen = format_of(path, format)
+    try:
+        edges = chosen.read(path, options, on_event)
+        if edges.n is None and not len(edges.sources):
+            raise FormatError(path, "no edges; it is empty, or has nothing but comments or a header")
+        building: dict[str, Any] = {
+            "weights": edges.weights,
+            "directed": edges.directed is not False if directed is None else directed,
+            "drop_self_loops": drop_self_loops,
+            "drop_parallel": drop_parallel,
+            "threads": threads,
+            "on_event": on_event,
+        }
+        if edges.n is None:
+            return from_edges(edges.sources, edges.targets, **building)
+        check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
+        return from_numbered_edges(edges.sources, edges.targets, edges.n, **building)
+    except GraphError as error:
+        raise FormatError(path, str(error)) from error

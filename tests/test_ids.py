@@ -1,0 +1,101 @@
+"""Vertex ids: internal to the user's and back."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.errors import GraphError
+from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds, number_vertices
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+ID_LISTS = st.one_of(
+    st.lists(st.integers(0, 20), max_size=40),  # dense: a table over the range
+    st.lists(INT64, max_size=40),  # wide: sorted
+    st.lists(st.integers(0, 2**64 - 1), max_size=40),  # uint64
+    st.lists(st.text(max_size=5), max_size=40),
+)
+
+
+def as_column(items: list) -> np.ndarray:
+    """NumPy would make floats of a list that int64 does not hold."""
+    if items and isinstance(items[0], int):
+        return np.array(items, np.uint64 if max(items) >= 2**63 else np.int64)
+    return np.array(items, object if items else np.int64)
+
+
+@given(ID_LISTS, st.data())
+def test_every_id_comes_back(ids, data):
+    half = len(ids) // 2
+    sources, targets = as_column(ids[:half]), as_column(ids[half : 2 * half])
+    vertices = as_column(ids[2 * half :]) if len(ids) % 2 else None
+    numbered_sources, numbered_targets, table = number_vertices(sources, targets, vertices)
+    assert numbered_sources.dtype == numbered_targets.dtype == np.uint32
+    assert table.take(numbered_sources).tolist() == sources.tolist()
+    assert table.take(numbered_targets).tolist() == targets.tolist()
+    assert len(table) == table.n == len(set(ids))
+    assert sorted(table.array().tolist()) == sorted(set(ids))
+    for vertex in ids:
+        assert table.array()[table.index(vertex)] == vertex
+
+
+@given(st.lists(INT64, min_size=2).filter(lambda ids: len(ids) % 2 == 0))
+def test_integers_are_numbered_in_ascending_order(ids):
+    sources, targets, _ = number_vertices(as_column(ids[0::2]), as_column(ids[1::2]))
+    ranks = np.unique(np.array(ids, np.int64), return_inverse=True)[1]
+    assert np.array_equal(np.stack([sources, targets], 1).ravel(), ranks)
+
+
+def test_contiguous_integers_need_no_table():
+    assert type(number_vertices([0, 1], [2, 0])[2]) is VertexIds
+    assert type(number_vertices([0, 1], [3, 0])[2]) is IntegerIds
+    assert type(number_vertices([0, 1], [3, 0], [2])[2]) is VertexIds
+
+
+def test_strings_are_numbered_as_they_come():
+    columns = pa.chunked_array([["b", "a"], ["b"]]), pa.array(["c", "é", "a"])
+    sources, targets, ids = number_vertices(*columns)
+    assert ids.array().tolist() == ["b", "a", "c", "é"]
+    assert sources.tolist() == [0, 1, 0]
+    assert targets.tolist() == [2, 3, 1]
+    assert isinstance(ids, StringIds)
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "message"),
+    [
+        ([-1], np.array([2**64 - 1], np.uint64), "no 64-bit integer type holds both"),
+        ([0.5], [1.0], "integers or strings"),
+        ([[1, 2]], [[3, 4]], "1-d"),
+        (["a", None], ["b", "c"], "missing"),
+        (pa.array(["a", None]), pa.array(["b", "c"]), "missing"),
+    ],
+)
+def test_ids_that_cannot_be(sources, targets, message):
+    with pytest.raises(GraphError, match=message):
+        number_vertices(sources, targets)
+
+
+@pytest.mark.parametrize("vertex", [-1, 4, 2**70, 1.5, float("nan"), float("inf"), "x", "", None, (1,), "1.5"])
+@pytest.mark.parametrize(
+    "ids",
+    [
+        VertexIds(4),
+        VertexIds(0),
+        IntegerIds(np.array([-5, 2**40])),
+        IntegerIds(np.array([3, 2**64 - 1], np.uint64)),
+        StringIds(["a", "é"]),
+        StringIds([]),
+    ],
+    ids=lambda ids: f"{ids.kind}-{ids.n}",
+)
+def test_a_vertex_that_is_not_there(ids, vertex):
+    with pytest.raises(GraphError, match="not in the graph"):
+        ids.index(vertex)
+
+
+@pytest.mark.parametrize("vertex", [2, 2.0, np.uint32(2), "2"])
+def test_a_vertex_may_be_given_as_text_or_number(vertex):
+    assert VertexIds(4).index(vertex) == 2
+    assert IntegerIds(np.array([1, 2, 9])).index(vertex) == 1

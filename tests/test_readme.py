@@ -1,0 +1,36 @@
+"""What the README shows, works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("number", range(len(BLOCKS)))
+def test_python_blocks_run(
+    number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = BLOCKS[number].replace('"ranks.parquet"', repr(str(tmp_path / "ranks.parquet")))
+    monkeypatch.chdir(ROOT)
+    exec(compile(source, "README.md", "exec", dont_inherit=True), {"__name__": "__main__"})
+    assert "libc6" in capsys.readouterr().out
+
+
+def test_both_commands_are_there() -> None:
+    commands = [line.strip() for line in README.splitlines() if line.startswith("    python3 -m venv")]
+    assert len(commands) == 2
+    assert "garaph run PageRank data/debian-sid-deps.tsv.xz" in commands[0]
+    assert (ROOT / "data/debian-sid-deps.tsv.xz").is_file()
+    assert commands[1].endswith("-m pytest")
+
+
+def test_every_program_is_listed() -> None:
+    from garaph_py import apps
+
+    assert set(re.findall(r"^\| `(\w+)` \|", README, re.MULTILINE)) == set(apps.__all__)
