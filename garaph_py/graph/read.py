@@ -77,7 +77,9 @@ def read(
     chosen = format_of(path, format)
     try:
         edges = chosen.read(path, options, on_event)
-        if edges.n is None and not len(edges.sources):
+        if isinstance(edges, Graph):
+            return edges
+        if edges.n is None and edges.vertices is None and not len(edges.sources):
             raise FormatError(path, "no edges; it is empty, or has nothing but comments or a header")
         building: dict[str, Any] = {
             "weights": edges.weights,
@@ -88,7 +90,7 @@ def read(
             "on_event": on_event,
         }
         if edges.n is None:
-            return from_edges(edges.sources, edges.targets, **building)
+            return from_edges(edges.sources, edges.targets, vertices=edges.vertices, **building)
         check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
         return from_numbered_edges(edges.sources, edges.targets, edges.n, **building)
     except GraphError as error:

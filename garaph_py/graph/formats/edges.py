@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import psutil
 
 from ... import events
 from ...errors import FormatError, GaraphError
+
+if TYPE_CHECKING:
+    from ..graph import Graph
 
 Array = npt.NDArray[Any]
 
@@ -32,6 +35,8 @@ class EdgeList:
         When given, ids are 0 to n - 1 and every one of these vertices exists.
     directed : bool, optional
         None when the file does not say.
+    vertices : ndarray of integers or pyarrow.ChunkedArray of strings, optional
+        Ids of vertices the file lists beside its edges, some of which may have none.
     """
 
     sources: Any
@@ -39,6 +44,7 @@ class EdgeList:
     weights: Array | None = None
     n: int | None = None
     directed: bool | None = None
+    vertices: Any = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,31 @@ class ReadOptions:
     threads: int = 1
 
 
-Reader = Callable[[Path, ReadOptions, events.Listener], EdgeList]
+Reader = Callable[[Path, ReadOptions, events.Listener], "EdgeList | Graph"]
+Writer = Callable[["Graph", Path, events.Listener], None]
+
+
+@dataclass(frozen=True)
+class Keeps:
+    """What of a graph survives being written in a format and read back.
+
+    Attributes
+    ----------
+    ids : str
+        ``"any"``, ``"integers"``, or ``"none"``: vertices become 0 to n - 1 (or 1 to n) in internal order.
+    weights : str
+        ``"any"``, ``"integers"`` (others are refused) or ``"none"`` (left out).
+    direction : str
+        ``"both"``: the file says which it is; ``"one"``: the reader must be told ``directed=False`` for an undirected
+        graph; ``"undirected"``: directed graphs are refused.
+    isolated : bool
+        Vertices without edges survive.
+    """
+
+    ids: str
+    weights: str
+    direction: str
+    isolated: bool
 
 
 @dataclass(frozen=True)
@@ -78,7 +108,12 @@ class Format:
     description : str
         One line for a person.
     read : callable
-        ``read(path, options, listener)`` gives an `EdgeList`; whatever is wrong with the file is a `FormatError`.
+        ``read(path, options, listener)`` gives an `EdgeList` or, when the file holds sorted adjacency already, a
+        `Graph`; whatever is wrong with the file is a `FormatError`.
+    keeps : Keeps
+    write : callable, optional
+        ``write(graph, path, listener)`` writes the whole file or nothing (`files.write_whole`); a graph that the format
+        cannot hold is a `GraphError`.
     """
 
     name: str
@@ -86,6 +121,8 @@ class Format:
     magic: bytes
     description: str
     read: Reader
+    keeps: Keeps
+    write: Writer | None = None
 
 
 ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))

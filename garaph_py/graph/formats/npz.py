@@ -12,7 +12,7 @@ import numpy as np
 from ... import events
 from ...errors import FormatError
 from ..build import matrix_entries
-from .edges import EdgeList, Format, ReadOptions, check_memory, malformed
+from .edges import EdgeList, Format, Keeps, ReadOptions, check_memory, malformed
 
 DEFLATE_RATIO = 1032  # no deflate stream expands more
 MOST_VERTICES = 2**32
@@ -134,4 +134,11 @@ def check_bounds(path: Path, n: int, *columns: Any) -> None:
             raise FormatError(path, f"vertices {column.min()} to {column.max()}, but n is {n}; ids run from 0 to n - 1")
 
 
-FORMAT = Format("npz", (".npz",), b"PK\x03\x04", "SciPy sparse matrix, or NumPy arrays src, dst, n, ...", read_npz)
+FORMAT = Format(
+    "npz",
+    (".npz",),
+    b"PK\x03\x04",
+    "SciPy sparse matrix, or NumPy arrays src, dst, n, ...",
+    read_npz,
+    Keeps(ids="none", weights="any", direction="both", isolated=True),
+)

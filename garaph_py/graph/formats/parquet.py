@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import events
 from ...errors import FormatError
-from .edges import EdgeList, Format, ReadOptions, endpoint_columns, malformed, narrowed, weight_column
+from .edges import EdgeList, Format, Keeps, ReadOptions, endpoint_columns, malformed, narrowed, weight_column
 
 ROWS = 1 << 20  # a batch
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
@@ -135,5 +135,8 @@ def edge_list(path: Path, names: list[str], parts: list[list[Any]]) -> EdgeList:
     return EdgeList(sources, targets, *weights)
 
 
-PARQUET = Format("parquet", (".parquet", ".pq"), b"PAR1", "table of edges in Apache Parquet", read_parquet)
-ARROW = Format("arrow", (".arrow", ".feather", ".ipc"), b"ARROW1", "table of edges in an Arrow IPC file", read_arrow)
+KEEPS = Keeps(ids="any", weights="any", direction="one", isolated=False)
+PARQUET = Format("parquet", (".parquet", ".pq"), b"PAR1", "table of edges in Apache Parquet", read_parquet, KEEPS)
+ARROW = Format(
+    "arrow", (".arrow", ".feather", ".ipc"), b"ARROW1", "table of edges in an Arrow IPC file", read_arrow, KEEPS
+)

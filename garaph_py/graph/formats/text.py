@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
-from .edges import EdgeList, Format, ReadOptions, malformed, narrowed, shortened
+from .edges import EdgeList, Format, Keeps, ReadOptions, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .streams import decompressed, line_blocks
 
@@ -257,4 +257,5 @@ FORMAT = Format(
     magic=b"",
     description="edge list: SNAP, CSV, TSV; plain, .gz, .xz or .zst",
     read=read_text,
+    keeps=Keeps(ids="any", weights="any", direction="one", isolated=False),
 )
