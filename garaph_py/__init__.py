@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import apps, errors, events
     from .errors import GaraphError
-    from .graph import Graph, from_edges, from_networkx, from_scipy, read
+    from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.generate import rmat, uniform
+    from .graph.read import read
+    from .graph.write import write
     from .pages.store import open, save
     from .program import Monoid, PerVertex, VertexId, VertexProgram
     from .program.monoids import (
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
-    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph", "open": "pages.store",
+    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph.read", "write": "graph.write", "open": "pages.store",
     "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
     "VertexProgram": "program", "Progress": "report", "Result": "result", "check": "runtime", "run": "runtime",
 } | dict.fromkeys(
@@ -51,7 +53,7 @@ _MODULES = ("apps", "errors", "events")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
-    "read", "open", "save", "from_edges", "from_scipy", "from_networkx", "rmat", "uniform", "Graph",
+    "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx", "rmat", "uniform", "Graph",
     "run", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",

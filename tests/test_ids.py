@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import GraphError
-from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds, number_vertices
+from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
+from garaph_py.graph.number import number_vertices
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 ID_LISTS = st.one_of(

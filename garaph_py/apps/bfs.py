@@ -71,7 +71,11 @@ def verify_bfs(graph, source, level, parent):
     if (reached[u] & (~reached[v] | (level[v] > level[u] + 1))).any():
         raise VerificationError("BFS: an edge leaves a reached vertex and skips a level")
     others = np.flatnonzero(reached & (np.arange(graph.n) != source))
-    if ((parent < 0) != ~reached).any() or (level[parent[others]] + 1 != level[others]).any():
+    if (
+        ((parent < 0) == reached).any()
+        or (parent >= graph.n).any()
+        or (level[parent[others]] + 1 != level[others]).any()
+    ):
         raise VerificationError("BFS: a parent is missing or not one level below its child")
     has_tree_edge = np.zeros(graph.n, bool)
     has_tree_edge[v[u == parent[v]]] = True

@@ -45,6 +45,18 @@ def targets(graph: Graph) -> Array:
     return np.repeat(np.arange(graph.n, dtype=np.uint32), graph.in_degrees)
 
 
+def reached_over(graph: Graph, source: int, chosen: Array) -> Array:
+    """Whether `source` reaches each vertex over the edges that the mask `chosen`, shape (m,), selects; shape (n,)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    ends = graph.in_edges.neighbours[chosen], targets(graph)[chosen]
+    matrix = csr_array((np.ones(len(ends[0]), bool), ends), shape=(graph.n, graph.n))
+    reached = np.zeros(graph.n, bool)
+    reached[breadth_first_order(matrix, source, return_predecessors=False)] = True
+    return reached
+
+
 def in_sums(graph: Graph, contributions: Array) -> Array:
     """Sums over the in-edges of each vertex of one float64 number an edge, shape (n,)."""
     return np.bincount(targets(graph), weights=contributions, minlength=graph.n)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..program import PerVertex, VertexProgram
+from ..program import PerVertex
 from ..program.monoids import add
 from .checks import require_positive
+from .floating import FloatProgram
 
 
-class CircuitSimulation(VertexProgram):
+class CircuitSimulation(FloatProgram):
     """Kirchhoff's current law: ``V_v = sum over u -> v of G_uv V_u / sum of G_uv``, but `fixed` where that is given.
 
     Edge values are conductances (1 where the graph has none). A vertex without conductance keeps its potential.
@@ -32,12 +31,8 @@ class CircuitSimulation(VertexProgram):
 
     fixed: PerVertex = np.nan
     tolerance: float = 1e-6
-    dtype: Any = np.float64
 
     sum = add
-
-    def value(self, edge):
-        return self.dtype
 
     def accumulator(self, edge):
         return {"current": self.dtype, "conductance": self.dtype}

@@ -45,8 +45,8 @@ class ConnectedComponents(VertexProgram):
 def verify_components(graph, label):
     """Raise `VerificationError` unless labels (internal ids) partition the vertices into connected components.
 
-    No edge joins two labels, every label is a vertex that bears it, and a search from the labels along edges reaches
-    everybody: so no label covers two components.
+    No edge joins two labels, every label is the least of the vertices that bear it, and there are as many labels as
+    components: so no label covers two.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -54,8 +54,8 @@ def verify_components(graph, label):
     u, v = graph.in_edges.neighbours, targets(graph)
     if (label[u] != label[v]).any():
         raise VerificationError("ConnectedComponents: an edge joins two components")
-    if (label[label] != label).any():
-        raise VerificationError("ConnectedComponents: a label is not a vertex of its own component")
+    if (label < 0).any() or (label > np.arange(graph.n)).any() or (label[label] != label).any():
+        raise VerificationError("ConnectedComponents: a label is not the least vertex of its component")
     matrix = csr_array(
         (np.ones(graph.m, np.int8), graph.in_edges.neighbours, graph.in_edges.offsets), shape=(graph.n,) * 2
     )

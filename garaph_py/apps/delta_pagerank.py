@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import VerificationError
-from ..program import VertexProgram
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
+from .floating import FloatProgram
 
 
-class DeltaPageRank(VertexProgram):
+class DeltaPageRank(FloatProgram):
     """PageRank by accumulated deltas: ``r_v = (1 - d) / n + d sum over u -> v of released_u``.
 
     ``released_u`` is the share ``r_u / outdegree_u`` that u last made known. It releases anew, and activates its
@@ -36,7 +34,6 @@ class DeltaPageRank(VertexProgram):
 
     damping: float = 0.85
     tolerance: float = 1e-4
-    dtype: Any = np.float64
 
     sum = add
     reports = float

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..program import PerVertex, VertexProgram
+from ..program import PerVertex
 from ..program.monoids import add
 from .checks import require_positive
+from .floating import FloatProgram
 
 
-class HeatSimulation(VertexProgram):
+class HeatSimulation(FloatProgram):
     """Heat flow: ``Q_v += sum over u -> v of c w_uv (Q_u - Q_v)``, held at `fixed` where that is given.
 
     Edge values are conductivities (1 where the graph has none). Explicit Euler steps are stable while
@@ -39,12 +38,8 @@ class HeatSimulation(VertexProgram):
     fixed: PerVertex = np.nan
     conductivity: float = 0.1
     tolerance: float = 1e-6
-    dtype: Any = np.float64
 
     sum = add
-
-    def value(self, edge):
-        return self.dtype
 
     def init(self, initial, fixed):
         return initial if np.isnan(fixed) else fixed

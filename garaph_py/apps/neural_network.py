@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ..program import PerVertex, VertexProgram
+from ..program import PerVertex
 from ..program.monoids import add
 from .checks import require_positive
+from .floating import FloatProgram
 
 
-class NeuralNetwork(VertexProgram):
+class NeuralNetwork(FloatProgram):
     """Neural network simulation: ``x_v = tanh(sum over u -> v of w_uv x_u)``.
 
     Vertices are neurons, edge values weights (1 where the graph has none).
@@ -33,12 +32,8 @@ class NeuralNetwork(VertexProgram):
 
     initial: PerVertex = 0.5
     tolerance: float = 1e-6
-    dtype: Any = np.float64
 
     sum = add
-
-    def value(self, edge):
-        return self.dtype
 
     def init(self, initial):
         return initial

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 
 from ..errors import ParameterError, VerificationError
-from ..program import VertexProgram
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
+from .floating import FloatProgram
 
 DANGLING = ("redistribute", "drop")
 STOP = ("sum", "mean", "never")
 
 
-class PageRank(VertexProgram):
+class PageRank(FloatProgram):
     """PageRank: ``r_v = (1 - d) / n + d (sum over u -> v of r_u / outdegree_u + D / n)``.
 
     D is the rank of the dangling vertices (without out-edges), given to everybody alike, or 0 where it is dropped.
@@ -49,14 +48,10 @@ class PageRank(VertexProgram):
     dangling: str = "redistribute"
     stop: str = "sum"
     tolerance: float = 1e-6
-    dtype: Any = np.float64
     redistributed: float = field(init=False, default=1.0)
 
     sum = add
     total = {"dangling": float, "change": float}  # noqa: RUF012
-
-    def value(self, edge):
-        return self.dtype
 
     def init(self, n, out_degree):
         return float(1) / n / max(out_degree, float(1))
@@ -67,9 +62,6 @@ class PageRank(VertexProgram):
     def apply(self, acc, total, n, out_degree):
         rank = (float(1) - self.damping) / n + self.damping * (acc + self.redistributed * total.dangling / n)
         return rank / max(out_degree, float(1))
-
-    def activate(self):
-        return True
 
     def aggregate(self, new, old, out_degree):
         return new if out_degree == 0 else float(0), abs(new - old) * max(out_degree, float(1))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from ..program import VertexId, VertexProgram
+from ..program import VertexId
 from ..program.monoids import add
 from .checks import require_fraction, require_positive
+from .floating import FloatProgram
 
 
-class PenalizedHittingProbability(VertexProgram):
+class PenalizedHittingProbability(FloatProgram):
     """``p_q = 1``; elsewhere ``p_v = c sum over u -> v of w_uv p_u / sum over u -> v of w_uv``.
 
     The chance that a walk from v, stepping to an in-neighbour in proportion to the edge value (1 where the graph has
@@ -38,12 +35,8 @@ class PenalizedHittingProbability(VertexProgram):
     query: VertexId
     decay: float = 0.8
     tolerance: float = 1e-9
-    dtype: Any = np.float64
 
     sum = add
-
-    def value(self, edge):
-        return self.dtype
 
     def accumulator(self, edge):
         return {"mass": self.dtype, "weight": self.dtype}

@@ -7,14 +7,31 @@ import numpy as np
 from ..errors import VerificationError
 from ..program import VertexId, VertexProgram
 from ..program.monoids import min as minimum
-from .checks import edge_numbers, require_no_negative_edges, targets
+from .checks import edge_numbers, reached_over, require_no_negative_edges, targets
+
+
+def verify_sssp(program, graph, result):
+    """Raise `VerificationError` unless no edge is shorter than the distances it joins, and the source reaches every
+    vertex that has a distance over tight edges, those exactly as long as the distances they join."""
+    source, distance = graph.ids.index(program.source), result.values
+    reached = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
+    if distance[source] != 0:
+        raise VerificationError("SSSP: the distance of the source is not 0")
+    u, v, length = graph.in_edges.neighbours, targets(graph), edge_numbers(graph)
+    through = distance[u] + length.astype(distance.dtype)
+    passable = reached[u] & (through >= 0)  # a way too long for int64 wraps around
+    if (passable & (distance[v] > through)).any():
+        raise VerificationError("SSSP: an edge leads to a vertex by a shorter way than its distance")
+    if (reached & ~reached_over(graph, source, passable & (distance[v] == through))).any():
+        raise VerificationError("SSSP: no path from the source is as long as a distance says")
 
 
 class SSSP(VertexProgram):
     """Shortest distances from `source`: ``d_v = min(d_v, min over u -> v of d_u + w_uv)`` (Bellman-Ford).
 
     Edge values are lengths, 0 or more; without them every edge has length 1. Distances are int64 for integer lengths,
-    else of the edges' float type; where the source does not reach, the largest int64, or infinity.
+    else of the edges' float type; where the source does not reach, the largest int64, or infinity. Paths too long for
+    int64 count as none.
 
     Parameters
     ----------
@@ -39,30 +56,10 @@ class SSSP(VertexProgram):
         return id == self.source
 
     def gather(self, src, edge):
-        return src + edge if src != self.identity else src
+        return src + edge if src <= self.identity - edge else self.identity
 
     def apply(self, old, acc):
         return min(old, acc)
 
-    def check_graph(self, graph):
-        require_no_negative_edges(self, graph)
-
-    def verify(self, graph, result):
-        verify_sssp(graph, graph.ids.index(self.source), result.values)
-
-
-def verify_sssp(graph, source, distance):
-    """Raise `VerificationError` unless no edge is shorter than the distances it joins and each distance is tight."""
-    reached = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
-    if distance[source] != 0:
-        raise VerificationError("SSSP: the distance of the source is not 0")
-    u, v, length = graph.in_edges.neighbours, targets(graph), edge_numbers(graph)
-    over = reached[u]
-    through = distance[u[over]] + length[over].astype(distance.dtype)
-    if (distance[v[over]] > through).any():
-        raise VerificationError("SSSP: an edge leads to a vertex by a shorter way than its distance")
-    tight = np.zeros(graph.n, bool)
-    tight[source] = True
-    tight[v[over][distance[v[over]] == through]] = True
-    if not tight[reached].all():
-        raise VerificationError("SSSP: a distance is not reached over any edge")
+    check_graph = require_no_negative_edges
+    verify = verify_sssp

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import VerificationError
 from ..program import VertexId, VertexProgram
 from ..program.monoids import max as maximum
-from .checks import edge_numbers, require_no_negative_edges, targets
+from .checks import edge_numbers, reached_over, require_no_negative_edges, targets
 
 
 class SSWP(VertexProgram):
@@ -45,18 +45,17 @@ class SSWP(VertexProgram):
     def apply(self, old, acc):
         return max(old, acc)
 
-    def check_graph(self, graph):
-        require_no_negative_edges(self, graph)
+    check_graph = require_no_negative_edges
 
     def verify(self, graph, result):
-        """No edge offers more than the width it leads to, and every width is reached over an edge."""
+        """The source is as wide as can be, no edge offers more than the width it leads to, and the source reaches every
+        width over edges that offer it."""
         width, source = result.values, graph.ids.index(self.source)
+        if width[source] != (np.inf if width.dtype.kind == "f" else np.iinfo(width.dtype).max):
+            raise VerificationError("SSWP: the width of the source is not the largest there is")
         u, v = graph.in_edges.neighbours, targets(graph)
         offered = np.minimum(width[u], edge_numbers(graph).astype(width.dtype))
         if (offered > width[v]).any():
             raise VerificationError("SSWP: an edge offers a wider path than was found")
-        tight = width == 0
-        tight[v[offered == width[v]]] = True
-        tight[source] = True
-        if not tight.all():
-            raise VerificationError("SSWP: a width is not reached over any edge")
+        if ((width != 0) & ~reached_over(graph, source, offered == width[v])).any():
+            raise VerificationError("SSWP: no path from the source is as wide as a width says")

@@ -23,7 +23,13 @@ Format = Annotated[str | None, Option(help="The file's format, when its name doe
 
 
 def load(
-    path: Path, *, undirected: bool, symmetrize: bool, format: str | None, threads: int | None, on_event: events.Listener
+    path: Path,
+    *,
+    undirected: bool,
+    symmetrize: bool,
+    format: str | None,
+    threads: int | None,
+    on_event: events.Listener,
 ) -> Graph:
     """The graph at `path`, a directory or a file."""
     if path.is_dir():
@@ -33,7 +39,7 @@ def load(
             raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
         graph = store.open(path, threads=threads, on_event=on_event)
     else:
-        from ..graph import read
+        from ..graph.read import read
 
         directed = False if undirected else None
         graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
@@ -46,8 +52,13 @@ def import_(
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
     no_weights: Annotated[bool, Option("--no-weights", help="Leave edge values out.")] = False,
-    drop_self_loops: Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")] = False,
+    drop_self_loops: Annotated[
+        bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")
+    ] = False,
     drop_parallel: Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")] = False,
+    order: Annotated[
+        str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
+    ] = "none",
     format: Format = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -58,7 +69,7 @@ def import_(
 
       garaph import data/debian-sid-deps.tsv.xz debian-graph
     """
-    from ..graph import read
+    from ..graph.read import read
     from ..pages import store
 
     with Progress(quiet) as progress:
@@ -69,6 +80,7 @@ def import_(
             weights=False if no_weights else None,
             drop_self_loops=drop_self_loops,
             drop_parallel=drop_parallel,
+            order=order,
             threads=threads,
             on_event=progress,
         )

@@ -61,7 +61,9 @@ def run(
     write = writer(output)
     started = time.perf_counter()
     with Progress(quiet) as progress:
-        loaded = load(graph, undirected=undirected, symmetrize=symmetrize, format=format, threads=threads, on_event=progress)
+        loaded = load(
+            graph, undirected=undirected, symmetrize=symmetrize, format=format, threads=threads, on_event=progress
+        )
         read_seconds = time.perf_counter() - started
         result = runtime.run(
             chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, verify=verify,
@@ -114,7 +116,9 @@ def plain(signature: str) -> str:
     return ", ".join(parts)
 
 
-def parameters(kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]) -> dict[str, str]:
+def parameters(
+    kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]
+) -> dict[str, str]:
     given = {}
     for item in more:
         name, equals, value = item.partition("=")
@@ -159,7 +163,9 @@ def compiling_told(progress: Progress, quiet: bool) -> Any:
 
 def print_iterations(stats: Any) -> None:
     rows = stats.iterations
-    print(f"{'iteration':>9}  {'mode':<11} {'f':>8} {'active':>12} {'edges':>14} {'pages':>6} {'skipped':>7} {'ms':>9} {'M edges/s':>10}")
+    print(
+        f"{'iteration':>9}  {'mode':<11} {'f':>8} {'active':>12} {'edges':>14} {'pages':>6} {'skipped':>7} {'ms':>9} {'M edges/s':>10}"
+    )
     for row in rows if len(rows) <= SHOWN_ROWS else (*rows[: SHOWN_ROWS - 4], None, *rows[-4:]):
         if row is None:
             print(f"{'...':>9}  ({len(rows) - SHOWN_ROWS} more)")

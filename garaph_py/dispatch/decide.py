@@ -24,6 +24,8 @@ class Observation:
     engine : {"auto", "garaph"}
     forced_mode : str or None
         The mode the user asked for.
+    everybody : bool
+        Every vertex is to be updated, whoever is active: the program aggregates a total that all may depend on.
     k : float
         Sequential over random read speed of the storage; 1 in memory.
     """
@@ -34,6 +36,7 @@ class Observation:
     active_edges: int
     engine: str
     forced_mode: str | None = None
+    everybody: bool = False
     k: float = 1.0
 
     @property
@@ -54,6 +57,8 @@ def decide(seen: Observation) -> Decision:
     """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2)."""
     if seen.forced_mode is not None:
         return Decision(seen.forced_mode, "as asked")
+    if seen.everybody:
+        return Decision(PULL, "every vertex is to be updated")
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else AUTO_THRESHOLD / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")

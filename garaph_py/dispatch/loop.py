@@ -57,7 +57,15 @@ def iterate(
     while state.active_count:
         if limits.iterations is not None and len(done) >= limits.iterations:
             return Outcome(state, done, False)
-        seen = Observation(vertices, edges, state.active_count, state.active_edges, limits.engine, limits.mode)
+        seen = Observation(
+            vertices,
+            edges,
+            state.active_count,
+            state.active_edges,
+            limits.engine,
+            forced_mode=limits.mode,
+            everybody=bound.total is not None,
+        )
         record = one_iteration(kernel, source, bound, state, seen, len(done))
         done.append(record)
         listener(record)

@@ -3,7 +3,6 @@
 from .build import from_edges, from_networkx, from_scipy
 from .graph import Adjacency, Graph
 from .ids import IntegerIds, StringIds, VertexIds
-from .read import read
 
 __all__ = [
     "Adjacency",
@@ -14,5 +13,4 @@ __all__ = [
     "from_edges",
     "from_networkx",
     "from_scipy",
-    "read",
 ]

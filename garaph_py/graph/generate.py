@@ -188,8 +188,7 @@ def generate(
             low, span = weight_range(weights)
             columns.append(np.empty(m, np.int32))
             run(team, INTEGER_WEIGHTS, m, (keys, low, span, columns[2]), "generating weights", on_event)
-    take, n = columns.pop, 1 << scale  # build owns the columns and frees them when they are sorted
-    return build(take(0), take(0), take(0), VertexIds(n), directed=directed, threads=threads, on_event=on_event)
+    return build(columns, VertexIds(1 << scale), directed=directed, threads=threads, on_event=on_event)
 
 
 def run(team: Team, kernel: Kernel, m: int, arguments: tuple[Any, ...], name: str, on_event: events.Listener) -> None:

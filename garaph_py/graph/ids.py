@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,10 @@ class VertexIds:
         """The user's ids of the internal ids `indices`."""
         return np.asarray(indices, np.int64)
 
+    def reordered(self, old: Array) -> VertexIds:
+        """The ids after a renumbering: vertex i was vertex ``old[i]``."""
+        return IntegerIds(old)
+
     def index(self, vertex: Any) -> int:
         """The internal id of the user's id `vertex`.
 
@@ -54,12 +58,16 @@ class VertexIds:
             raise GraphError(f"vertex {vertex!r} is not in the graph; {self.describe()}")
         return number
 
+    def has_duplicates(self) -> bool:
+        """Whether two vertices have the same id; only ids that come from a file can."""
+        return False
+
     def describe(self) -> str:
         return f"its vertices are 0 to {self.n - 1}" if self.n else "it has no vertices"
 
 
 class IntegerIds(VertexIds):
-    """Any 64-bit integers, ascending (int64 or uint64, shape (n,))."""
+    """Distinct 64-bit integers in any order (int64 or uint64, shape (n,))."""
 
     kind = "integer"
 
@@ -73,17 +81,35 @@ class IntegerIds(VertexIds):
     def take(self, indices: Array) -> Array:
         return np.asarray(self._ids[indices])
 
+    def reordered(self, old: Array) -> VertexIds:
+        return IntegerIds(self._ids[old])
+
+    @cached_property
+    def _sorter(self) -> Array | None:
+        """The ids' ascending order; None when that is how they stand."""
+        return None if (self._ids[1:] > self._ids[:-1]).all() else np.argsort(self._ids)
+
     def index(self, vertex: Any) -> int:
         try:
-            place = int(np.searchsorted(self._ids, self._ids.dtype.type(int(vertex))))
+            place = int(np.searchsorted(self._ids, self._ids.dtype.type(int(vertex)), sorter=self._sorter))
         except (TypeError, ValueError, OverflowError):
             place = self.n
+        if place < self.n and self._sorter is not None:
+            place = int(self._sorter[place])
         if place >= self.n or int(self._ids[place]) != _as_number(vertex):
             raise GraphError(f"vertex {vertex!r} is not in the graph; {self.describe()}")
         return place
 
+    def has_duplicates(self) -> bool:
+        if self._sorter is None:
+            return False
+        ascending = self._ids[self._sorter]
+        return bool((ascending[1:] == ascending[:-1]).any())
+
     def describe(self) -> str:
-        return f"its {self.n} vertices have ids from {self._ids[0]} to {self._ids[-1]}" if self.n else "it has none"
+        if not self.n:
+            return "it has none"
+        return f"its {self.n} vertices have ids from {self._ids.min()} to {self._ids.max()}"
 
 
 class StringIds(VertexIds):
@@ -106,6 +132,11 @@ class StringIds(VertexIds):
 
         return np.asarray(self.arrow.take(pa.array(indices)).to_numpy(zero_copy_only=False), dtype=object)
 
+    def reordered(self, old: Array) -> VertexIds:
+        import pyarrow as pa
+
+        return StringIds(self.arrow.take(pa.array(old)))
+
     def index(self, vertex: Any) -> int:
         import pyarrow.compute as pc
 
@@ -114,94 +145,14 @@ class StringIds(VertexIds):
             raise GraphError(f"vertex {str(vertex)!r} is not in the graph; {self.describe()}")
         return place
 
+    def has_duplicates(self) -> bool:
+        import pyarrow.compute as pc
+
+        return int(pc.count_distinct(self.arrow).as_py()) < self.n
+
     def describe(self) -> str:
         return f"its {self.n} vertices have names such as {self.arrow[0].as_py()!r}" if self.n else "it has none"
 
 
 def _as_number(vertex: Any) -> Any:
     return int(vertex) if isinstance(vertex, str) else vertex
-
-
-def number_vertices(sources: Any, targets: Any, vertices: Any = None) -> tuple[Array, Array, VertexIds]:
-    """Internal numbers for the endpoints of edges given by any integer or string ids.
-
-    Parameters
-    ----------
-    sources, targets : array-like or pyarrow string array, shape (m,)
-        The user's ids.
-    vertices : array-like, optional
-        Further ids, for vertices without edges.
-
-    Returns
-    -------
-    sources, targets : ndarray of uint32, shape (m,)
-        Internal ids: in ascending order of integer ids, in order of first appearance of strings.
-    ids : VertexIds
-    """
-    import pyarrow as pa
-
-    columns = [sources, targets] if vertices is None else [sources, targets, vertices]
-    if any(
-        isinstance(column, (pa.Array, pa.ChunkedArray)) or np.asarray(column).dtype.kind in "OUT" for column in columns
-    ):
-        return _number_strings(columns)
-    arrays = [_integers(column) for column in columns]
-    if not sum(map(len, arrays)):
-        return np.zeros(0, np.uint32), np.zeros(0, np.uint32), VertexIds(0)
-    low = min(int(array.min()) for array in arrays if len(array))
-    high = max(int(array.max()) for array in arrays if len(array))
-    if low >= 0 and high < 4 * sum(map(len, arrays)) + 4096:  # a table over the id range costs less than sorting
-        present = np.zeros(high + 1, np.bool_)
-        for array in arrays:
-            present[array] = True
-        if present.all():
-            ids: VertexIds = VertexIds(_checked_count(high + 1))
-            return arrays[0].astype(np.uint32), arrays[1].astype(np.uint32), ids
-        names = np.flatnonzero(present).astype(np.int64)
-        _checked_count(len(names))
-        numbers = np.cumsum(present, dtype=np.int64).astype(np.uint32) - np.uint32(1)
-        return numbers[arrays[0]], numbers[arrays[1]], IntegerIds(names)
-    wide = np.dtype(np.uint64 if high > np.iinfo(np.int64).max else np.int64)
-    if wide.kind == "u" and low < 0:
-        raise GraphError(f"ids run from {low} to {high}: no 64-bit integer type holds both; give them as strings")
-    names, inverse = np.unique(np.concatenate([array.astype(wide) for array in arrays]), return_inverse=True)
-    _checked_count(len(names))
-    numbers = inverse.astype(np.uint32)
-    m = len(arrays[0])
-    return numbers[:m], numbers[m : 2 * m], IntegerIds(names)
-
-
-def _integers(column: Any) -> Array:
-    array = np.asarray(column)
-    if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
-        raise GraphError(f"vertex ids must be a 1-d array of integers or strings, not {array.ndim}-d {array.dtype}")
-    return array if array.dtype.kind in "iu" else array.astype(np.int64)
-
-
-def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
-    import pyarrow as pa
-
-    chunks: list[Any] = []
-    lengths = []
-    for column in columns:
-        if not isinstance(column, (pa.Array, pa.ChunkedArray)):
-            items = np.asarray(column).tolist()
-            column = pa.array([None if item is None else str(item) for item in items], pa.large_string())
-        parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        chunks += [part.cast(pa.large_string()) for part in parts]
-        lengths.append(len(column))
-    encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
-    if encoded.null_count:
-        raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
-    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
-    _checked_count(len(encoded.dictionary))
-    first, second = lengths[0], lengths[1]
-    return numbers[:first], numbers[first : first + second], StringIds(encoded.dictionary)
-
-
-def _checked_count(n: int) -> int:
-    if n > 2**32:
-        raise GraphError(f"{n} vertices: internal ids are 32 bits wide, at most {2**32} vertices fit")
-    return n

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from .. import events
 from ..errors import FormatError, GraphError
 from ..threads import Team
-from .build import from_edges, from_numbered_edges
+from .build import build, edge_values, numbered
 from .formats import ReadOptions, format_of
 from .formats.edges import check_memory
 from .graph import Graph
+from .ids import VertexIds
+from .number import number_vertices
 
 
 def read(
@@ -23,6 +24,7 @@ def read(
     weights: bool | None = None,
     drop_self_loops: bool = False,
     drop_parallel: bool = False,
+    order: str = "none",
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
@@ -44,6 +46,9 @@ def read(
         column named weight, value or w, else the third column if it is numeric.
     drop_self_loops, drop_parallel : bool
         By default both kinds are kept. Of parallel edges the first stays.
+    order : {"none", "degree", "hub"}
+        How to number the vertices inside: as the file does, by descending out-degree, or HyTGraph's hubs first (see
+        `garaph_py.graph.order.vertex_order`). Results stay in the file's ids.
     threads : int, optional
         By default all cores this process may use.
     on_event : callable, optional
@@ -81,17 +86,26 @@ def read(
             return edges
         if edges.n is None and edges.vertices is None and not len(edges.sources):
             raise FormatError(path, "no edges; it is empty, or has nothing but comments or a header")
-        building: dict[str, Any] = {
-            "weights": edges.weights,
-            "directed": edges.directed is not False if directed is None else directed,
-            "drop_self_loops": drop_self_loops,
-            "drop_parallel": drop_parallel,
-            "threads": threads,
-            "on_event": on_event,
-        }
+        directed = edges.directed is not False if directed is None else directed
+        values = edge_values(edges.weights, len(edges.sources))
+        ids: VertexIds
         if edges.n is None:
-            return from_edges(edges.sources, edges.targets, vertices=edges.vertices, **building)
-        check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
-        return from_numbered_edges(edges.sources, edges.targets, edges.n, **building)
+            sources, targets, ids = number_vertices(edges.sources, edges.targets, edges.vertices, threads=threads)
+        else:
+            check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
+            sources, targets = numbered(edges.sources, edges.n), numbered(edges.targets, edges.n)
+            ids = VertexIds(edges.n)
+        columns = [sources, targets, values]
+        del edges, sources, targets, values  # build frees the columns as it sorts them
+        return build(
+            columns,
+            ids,
+            directed=directed,
+            drop_self_loops=drop_self_loops,
+            drop_parallel=drop_parallel,
+            order=order,
+            threads=threads,
+            on_event=on_event,
+        )
     except GraphError as error:
         raise FormatError(path, str(error)) from error

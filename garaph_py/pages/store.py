@@ -243,7 +243,10 @@ def open(
             if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
                 raise damage
     progress.finish()
-    return assemble(manifest, arrays)
+    graph = assemble(manifest, arrays)
+    if graph.ids.has_duplicates():
+        raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
+    return graph
 
 
 def allocate(array: StoredArray, total: int, path: Path) -> Array:

@@ -70,11 +70,10 @@ def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> Ed
             listener(events.Step("reading", min(raw.tell(), size - 1), size))
     listener(events.Step("reading", size, size))
     join = joined_strings if layout.strings else joined_integers
-    return EdgeList(
-        join(path, [part.sources for part in parts]),
-        join(path, [part.targets for part in parts]),
-        None if layout.weight is None else np.concatenate([part.weights for part in parts]),
-    )
+    weights = None if layout.weight is None else np.concatenate([part.weights for part in parts])
+    sources, targets = [part.sources for part in parts], [part.targets for part in parts]
+    parts.clear()  # so that `join` can free the pieces of one column before it joins the other
+    return EdgeList(join(path, sources), join(path, targets), weights)
 
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
@@ -237,18 +236,21 @@ def line_count(block: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
-def joined_integers(path: Path, parts: list[Array]) -> Array:
-    if any(part.dtype == np.uint64 for part in parts):
-        if any(part.dtype == np.int64 and len(part) and int(part.min()) < 0 for part in parts):
+def joined_integers(path: Path, pieces: list[Array]) -> Array:
+    """One column of its `pieces`, a list that is emptied."""
+    if any(piece.dtype == np.uint64 for piece in pieces):
+        if any(piece.dtype == np.int64 and len(piece) and int(piece.min()) < 0 for piece in pieces):
             raise FormatError(path, MIXED_SIGNS)
-        return np.concatenate([part.astype(np.uint64, copy=False) for part in parts])
-    return np.concatenate(parts)
+        pieces[:] = [piece.astype(np.uint64, copy=False) for piece in pieces]
+    column = np.concatenate(pieces)
+    pieces.clear()
+    return column
 
 
-def joined_strings(path: Path, parts: list[Any]) -> Any:
+def joined_strings(path: Path, pieces: list[Any]) -> Any:
     import pyarrow as pa
 
-    return pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.string())
+    return pa.chunked_array([chunk for piece in pieces for chunk in piece.chunks], pa.string())
 
 
 FORMAT = Format(

@@ -1,0 +1,139 @@
+"""From the user's vertex ids, any integers or strings, to internal ids 0..n-1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import GraphError
+from ..native import Kernel
+from ..native.kernel import kind_of
+from ..threads import Team, split
+from .ids import IntegerIds, StringIds, VertexIds
+
+Array = npt.NDArray[Any]
+
+
+def mark(ids, start, stop, present):
+    """Note which ids occur in ``ids[start:stop]``."""
+    for i in range(start, stop):
+        present[ids[i]] = 1
+    return 0
+
+
+def renumber(ids, start, stop, numbers, out):
+    for i in range(start, stop):
+        out[i] = numbers[ids[i]]
+    return 0
+
+
+@cache
+def kernels(kind: str) -> tuple[Kernel, Kernel]:
+    """`mark` and `renumber` for ids of one integer type, ``"u32*"`` or ``"i64*"``."""
+    return Kernel(f"{kind} i64 i64 u8*", mark), Kernel(f"{kind} i64 i64 u32* u32*", renumber)
+
+
+def number_vertices(
+    sources: Any, targets: Any, vertices: Any = None, *, threads: int | None = None
+) -> tuple[Array, Array, VertexIds]:
+    """Internal numbers for the endpoints of edges given by any integer or string ids.
+
+    Parameters
+    ----------
+    sources, targets : array-like or pyarrow string array, shape (m,)
+        The user's ids.
+    vertices : array-like, optional
+        Further ids, for vertices without edges.
+    threads : int, optional
+
+    Returns
+    -------
+    sources, targets : ndarray of uint32, shape (m,)
+        Internal ids: in ascending order of integer ids, in order of first appearance of strings.
+    ids : VertexIds
+    """
+    import pyarrow as pa
+
+    columns = [sources, targets] if vertices is None else [sources, targets, vertices]
+    if any(
+        isinstance(column, (pa.Array, pa.ChunkedArray)) or np.asarray(column).dtype.kind in "OUT" for column in columns
+    ):
+        return _number_strings(columns)
+    arrays = [_integers(column) for column in columns]
+    if not sum(map(len, arrays)):
+        return np.zeros(0, np.uint32), np.zeros(0, np.uint32), VertexIds(0)
+    low = min(int(array.min()) for array in arrays if len(array))
+    high = max(int(array.max()) for array in arrays if len(array))
+    if low >= 0 and high < 4 * sum(map(len, arrays)) + 4096:  # a table over the id range costs less than sorting
+        return _number_by_table(arrays, high, threads)
+    wide = np.dtype(np.uint64 if high > np.iinfo(np.int64).max else np.int64)
+    if wide.kind == "u" and low < 0:
+        raise GraphError(f"ids run from {low} to {high}: no 64-bit integer type holds both; give them as strings")
+    names, inverse = np.unique(np.concatenate([array.astype(wide) for array in arrays]), return_inverse=True)
+    _checked_count(len(names))
+    numbers = inverse.astype(np.uint32)
+    m = len(arrays[0])
+    return numbers[:m], numbers[m : 2 * m], IntegerIds(names)
+
+
+def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tuple[Array, Array, VertexIds]:
+    """`number_vertices` for ids from 0 to `high`, with a table over that range."""
+    present = np.zeros(high + 1, np.uint8)
+    arrays = [np.ascontiguousarray(a, a.dtype if a.dtype in (np.uint32, np.int64) else np.int64) for a in arrays]
+    with Team(threads) as team:
+
+        def everywhere(which: int, array: Array, *more: Array) -> None:
+            kernel, bounds = kernels(kind_of(array.dtype))[which], split(len(array), team.size)
+            team.run(kernel, [(array, *bounds[part : part + 2], *more) for part in range(team.size)])
+
+        for array in arrays:
+            everywhere(0, array, present)
+        if present.all():
+            return arrays[0].astype(np.uint32, copy=False), arrays[1].astype(np.uint32, copy=False), VertexIds(high + 1)
+        names = np.flatnonzero(present)
+        _checked_count(len(names))
+        numbers = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
+        columns = np.empty(len(arrays[0]), np.uint32), np.empty(len(arrays[1]), np.uint32)
+        for array, column in zip(arrays, columns, strict=False):
+            everywhere(1, array, numbers, column)
+    return *columns, IntegerIds(names)
+
+
+def _integers(column: Any) -> Array:
+    array = np.asarray(column)
+    if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
+        raise GraphError(f"vertex ids must be a 1-d array of integers or strings, not {array.ndim}-d {array.dtype}")
+    return array if array.dtype.kind in "iu" else array.astype(np.int64)
+
+
+def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
+    import pyarrow as pa
+
+    chunks: list[Any] = []
+    lengths = []
+    for column in columns:
+        if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+            items = np.asarray(column).tolist()
+            column = pa.array([None if item is None else str(item) for item in items], pa.large_string())
+        parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        chunks += [part.cast(pa.large_string()) for part in parts]
+        lengths.append(len(column))
+    encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
+    if encoded.null_count:
+        raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
+    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
+    _checked_count(len(encoded.dictionary))
+    first, second = lengths[0], lengths[1]
+    return numbers[:first], numbers[first : first + second], StringIds(encoded.dictionary)
+
+
+def _checked_count(n: int) -> int:
+    if n > 2**32:
+        raise GraphError(f"{n} vertices: internal ids are 32 bits wide, at most {2**32} vertices fit")
+    return n
