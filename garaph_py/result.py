@@ -92,11 +92,8 @@ class Result:
         name : str, optional
             By default the first.
         """
-        chosen = self.names[0] if name is None else name
-        if chosen not in self.names:
-            raise ParameterError(f"{self.program} reports {', '.join(self.names)}, not {name!r}")
-        raw = self.values[chosen] if self.values.dtype.names else self.values
-        if chosen not in self.vertex_fields:
+        raw = self._raw(name)
+        if (name or self.names[0]) not in self.vertex_fields:
             return raw
         present = raw >= 0
         if present.all():
@@ -105,13 +102,18 @@ class Result:
         out[present] = self.vertex_ids.take(raw[present])
         return out
 
+    def _raw(self, name: str | None) -> Array:
+        """One reported field, by default the first; vertices as internal ids, with -1 where there is none."""
+        chosen = self.names[0] if name is None else name
+        if chosen not in self.names:
+            raise ParameterError(f"{self.program} reports {', '.join(self.names)}, not {name!r}")
+        return self.values[chosen] if self.values.dtype.names else self.values
+
     def top(self, k: int = 10, name: str | None = None) -> list[tuple[Any, Any]]:
         """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`."""
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
             raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
-        values = self.column(name)
-        if values.dtype == object:
-            values = self.values if self.values.dtype.names is None else self.values[name or self.names[0]]
+        values = self._raw(name)
         finite = np.flatnonzero(values == values)
         k = min(int(k), len(finite))
         if k == 0:
@@ -120,7 +122,8 @@ class Result:
         threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
         above = finite[kept > threshold]
         level = finite[kept == threshold][: k - len(above)]
-        order = np.concatenate([above[np.argsort(-values[above].astype(np.float64), kind="stable")], level])
+        above = above[::-1]  # a stable sort, then reversed: equal values end up in the order of ids
+        order = np.concatenate([above[np.argsort(values[above], kind="stable")][::-1], level])
         shown = self.column(name)
         ids = self.vertex_ids.take(order)
         return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(ids, order, strict=True)]
@@ -135,8 +138,13 @@ class Result:
         import pyarrow as pa
 
         ids = getattr(self.vertex_ids, "arrow", None)
-        columns = {"id": pa.array(self.ids) if ids is None else ids}
-        return pa.table(columns | {name: pa.array(self.column(name)) for name in self.names})
+        ids = pa.array(self.ids) if ids is None else ids
+
+        def column(name: str) -> Any:
+            raw = self._raw(name)
+            return ids.take(pa.array(raw, mask=raw < 0)) if name in self.vertex_fields else pa.array(raw)
+
+        return pa.table({"id": ids} | {name: column(name) for name in self.names})
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write ids and values as Parquet."""

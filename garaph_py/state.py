@@ -51,6 +51,11 @@ class VertexSet:
             self.bits[-1] = (np.uint64(1) << np.uint64(n % WORD)) - np.uint64(1)
         self.blocks[:] = 1
 
+    def add(self, other: VertexSet) -> None:
+        """Put the vertices of `other` in."""
+        self.bits |= other.bits
+        self.blocks |= other.blocks
+
     def mask(self, n: int) -> Array:
         """The set as a boolean array of shape (n,)."""
         octets = self.bits.astype("<u8", copy=False).view(np.uint8)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +192,20 @@ def test_a_broken_program_file_names_its_line(garaph: Shell, edges: Path, tmp_pa
     status, _, err = garaph("run", f"{tmp_path}/broken.py:P", edges)
     assert status == 1
     assert "broken.py, line 2: ZeroDivisionError" in err
+
+
+def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
+    command = ["garaph", "generate", "uniform", str(tmp_path / "graph"), "--scale", "24", "--edge-factor", "64", "-q"]
+    script = f"import sys; from garaph_py.cli import main; sys.argv = {command}; print('ready', flush=True); main()"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == b"interrupted; nothing was written\n"
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_closed_pipe_is_no_accident(edges: Path) -> None:

@@ -7,6 +7,8 @@ import sys
 
 from ..errors import GaraphError
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Entry point of the console script. Failures a user can cause end in one line on standard error."""
@@ -23,8 +25,10 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         fail(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 1)
-    except KeyboardInterrupt:
-        fail("interrupted; nothing was written", 130)
+    except SystemExit as ending:
+        if ending.code == INTERRUPTED:  # what typer makes of Ctrl-C
+            print("interrupted; nothing was written", file=sys.stderr)
+        raise
 
 
 def fail(message: str, status: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import graphs, run
+from . import convert, graphs, run
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
@@ -32,6 +32,8 @@ def settings(
 app.command("run")(run.run)
 app.command("apps")(run.apps)
 app.command("import")(graphs.import_)
+app.command("convert")(convert.convert)
+app.command("formats")(convert.formats)
 app.command("generate")(graphs.generate)
 app.command("info")(graphs.info)
 app.command("verify")(graphs.verify)

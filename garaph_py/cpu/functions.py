@@ -17,6 +17,7 @@ from ..native import struct_array
 from ..native.kernel import kind_of
 from ..program import BoundProgram
 from ..program.bind import record_class, scalars
+from ..program.check import check_types
 from ..program.real import with_real
 from ..program.signatures import ARGUMENTS, TAKES_VERTEX_DATA
 
@@ -103,8 +104,15 @@ def no_access() -> Access:
 
 
 def functions(bound: BoundProgram) -> Functions:
-    """The functions of `bound`, ready for the kernels."""
-    program, kind = bound.program, type(bound.program)
+    """The functions of `bound`, ready for the kernels.
+
+    Raises
+    ------
+    ProgramError
+        If one cannot be compiled, or not as the program promises.
+    """
+    check_types(bound)
+    own = bound.functions
     data = no_access() if bound.vertex_data is None else access(bound.vertex_data.dtype)
     partial = partial_dtype(bound.total)
 
@@ -113,8 +121,8 @@ def functions(bound: BoundProgram) -> Functions:
         head = f"def {name}({', '.join(offered)}):"
         if name not in bound.arguments:
             return define(f"{head} return {default}")
-        asked = ", ".join(["self", *(a if a in offered else f"data.{a}" for a in bound.arguments[name])])
-        function = with_real(getattr(kind, name), bound.real)
+        asked = ", ".join(["self", *(f"data.{a}" if a in bound.vertex_fields else a for a in bound.arguments[name])])
+        function = with_real(own[name], bound.real)
         if returns is None:
             return define(f"{head} return function({asked})", function=function)
         return convert(f"{head}\n    r = function({asked})", returns, function=function)
@@ -133,7 +141,7 @@ def functions(bound: BoundProgram) -> Functions:
         sum=sum_function(bound),
         identity=define(
             f"def identity(self): return Record({', '.join(f'self.identity_{name}' for name in names)})",
-            Record=record_class(bound.accumulator.names),
+            Record=record_class(names),
         )
         if names
         else define("def identity(self): return self.identity"),
@@ -183,10 +191,10 @@ def fieldwise(name: str, dtype: DType, operations: list[Callable[..., Any]]) -> 
 
 def sum_function(bound: BoundProgram) -> Any:
     monoid = bound.program.sum
-    if monoid.name or not bound.accumulator.names:
-        operation: Any = with_real(monoid.function, bound.real)  # type: ignore[arg-type]
-        return fieldwise("sum", bound.accumulator, [operation] * len(scalars(bound.accumulator)))
-    return convert("def sum(a, b):\n    r = function(a, b)", bound.accumulator, function=monoid.function)
+    if monoid.is_named:
+        return fieldwise("sum", bound.accumulator, [monoid.function] * len(scalars(bound.accumulator)))
+    function = with_real(bound.functions["sum"], bound.real)
+    return convert("def sum(a, b):\n    r = function(a, b)", bound.accumulator, function=function)
 
 
 def edge_function(bound: BoundProgram) -> Any:

@@ -203,6 +203,17 @@ def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
     return build(columns, graph.ids, directed=False, threads=threads)
 
 
+def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Graph:
+    """`graph` with other `options` of `build`: without some edges, or in another order."""
+    with Team(threads) as team:
+        targets = group.expand(graph.in_edges.offsets, team)
+    columns: list[Any] = [graph.in_edges.neighbours, targets, graph.in_edges.values]
+    if not graph.directed:  # each edge once
+        once = graph.in_edges.neighbours <= targets
+        columns = [None if column is None else column[once] for column in columns]
+    return build(columns, graph.ids, directed=graph.directed, threads=threads, **options)
+
+
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """A graph from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v with that value.
 

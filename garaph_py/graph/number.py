@@ -56,12 +56,8 @@ def number_vertices(
         Internal ids: in ascending order of integer ids, in order of first appearance of strings.
     ids : VertexIds
     """
-    import pyarrow as pa
-
     columns = [sources, targets] if vertices is None else [sources, targets, vertices]
-    if any(
-        isinstance(column, (pa.Array, pa.ChunkedArray)) or np.asarray(column).dtype.kind in "OUT" for column in columns
-    ):
+    if any(_is_arrow(column) or np.asarray(column).dtype.kind in "OUT" for column in columns):
         return _number_strings(columns)
     arrays = [_integers(column) for column in columns]
     if not sum(map(len, arrays)):
@@ -101,6 +97,10 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
         for array, column in zip(arrays, columns, strict=False):
             everywhere(1, array, numbers, column)
     return *columns, IntegerIds(names)
+
+
+def _is_arrow(column: Any) -> bool:
+    return type(column).__module__.partition(".")[0] == "pyarrow"  # not worth importing it to see
 
 
 def _integers(column: Any) -> Array:

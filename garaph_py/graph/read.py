@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from .. import events
 from ..errors import FormatError, GraphError
 from ..threads import Team
-from .build import build, edge_values, numbered
+from .build import build, edge_values, numbered, rebuilt
 from .formats import ReadOptions, format_of
 from .formats.edges import check_memory
 from .graph import Graph
@@ -83,7 +86,9 @@ def read(
     try:
         edges = chosen.read(path, options, on_event)
         if isinstance(edges, Graph):
-            return edges
+            as_it_is = order == "none" and not (drop_self_loops or drop_parallel)
+            again = {"drop_self_loops": drop_self_loops, "drop_parallel": drop_parallel, "order": order}
+            return edges if as_it_is else rebuilt(edges, **again, threads=threads, on_event=on_event)
         if edges.n is None and edges.vertices is None and not len(edges.sources):
             raise FormatError(path, "no edges; it is empty, or has nothing but comments or a header")
         directed = edges.directed is not False if directed is None else directed
@@ -91,6 +96,7 @@ def read(
         ids: VertexIds
         if edges.n is None:
             sources, targets, ids = number_vertices(edges.sources, edges.targets, edges.vertices, threads=threads)
+            check_listed(path, ids, edges.vertices)
         else:
             check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
             sources, targets = numbered(edges.sources, edges.n), numbered(edges.targets, edges.n)
@@ -109,3 +115,10 @@ def read(
         )
     except GraphError as error:
         raise FormatError(path, str(error)) from error
+
+
+def check_listed(path: Path, ids: VertexIds, vertices: Any) -> None:
+    """Refuse edges of vertices that the list of all vertices lacks."""
+    if vertices is not None and len(ids) > len(vertices):
+        missing = np.setdiff1d(ids.array(), vertices)
+        raise FormatError(path, f"an edge has vertex {missing[0]}, which the list of vertices lacks; add it there")

@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 import numba
 from llvmlite import ir
 from numba import types as nb
+from numba.core.errors import NumbaError
 
 from ..errors import ProgramError
 from .intrinsics import atomic_or, struct_array, trailing_zeros
@@ -59,23 +60,11 @@ REPLACED: dict[Any, Any] = {
 
 
 def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:
-    """`function` as a Numba dispatcher, and every plain Python function it refers to likewise."""
+    """`function` as a Numba dispatcher, and likewise every function it refers to; all of them are added to `memo`."""
     memo = {} if memo is None else memo
-    if function in REPLACED:
-        return REPLACED[function]
-    if function not in memo:
-        memo[function] = numba.njit(error_model="numpy")(relink(function, memo))
-    return memo[function]
-
-
-def relink(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> types.FunctionType:
-    """A copy of `function` whose references to plain Python functions are compiled ones."""
-    memo = {} if memo is None else memo
-
-    def compiled(value: Any) -> Any:
-        return jit(value, memo) if isinstance(value, types.FunctionType) and value is not function else value
-
-    return rebuild(function, compiled)
+    memo.update(REPLACED)
+    compiled = numba.njit(error_model="numpy", boundscheck=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return rebuild(function, compiled, memo=memo)
 
 
 def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> bytes:
@@ -84,23 +73,53 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> 
     Raises
     ------
     ProgramError
-        When the code needs the Python runtime or a library that a later process would not have.
+        When it does not compile, or needs what a later process would not have.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Numba's advice is for authors of Numba code
-        callback = numba.cfunc(nb.int64(*map(argument_type, signature)), error_model="numpy")(relink(function))
-    module = llvm.parse_assembly(callback.inspect_llvm())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Numba's advice is for authors of Numba code
+            decorate = numba.cfunc(nb.int64(*map(argument_type, signature)), error_model="numpy", boundscheck=False)
+            callback = decorate(jit(function).py_func)
+    except NumbaError as error:
+        raise ProgramError(f"{function.__qualname__} cannot be compiled: {error}") from None
     entry = callback.native_name.removeprefix("cfunc.")
+    module = reduced(callback._library, entry)
+    problem = obstacle(callback._library, module)
+    if problem:
+        raise ProgramError(f"{function.__qualname__} {problem}")
+    module = llvm.parse_assembly(str(module).replace(entry, ENTRY))
+    return bytes(target_machine().emit_object(module))
+
+
+def reduced(library: Any, entry: str) -> Any:
+    """The optimized LLVM module of a Numba library, without what its function `entry` does not need."""
+    module = llvm.parse_assembly(library.get_llvm_str())
     for item in (*module.functions, *module.global_variables):
         if not item.is_declaration and item.name != entry:
             item.linkage = "internal"
-    machine = target_machine()
     passes = llvm.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
-    passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(3)))
-    refuse_foreign_calls(function, module)
-    module = llvm.parse_assembly(str(module).replace(entry, ENTRY))
-    return bytes(machine.emit_object(module))
+    passes.run(module, llvm.create_pass_builder(target_machine(), llvm.create_pipeline_tuning_options(3)))
+    return module
+
+
+def obstacle(library: Any, module: Any) -> str | None:
+    """Why the code of `library`, reduced to `module`, cannot run in another process without Python; None if it can."""
+    if library.has_dynamic_globals:
+        return "refers to an address in this process: a function pointer, or a global array of more than a megabyte"
+    libm = ctypes.CDLL(LIBM)
+    foreign = [
+        item.name
+        for item in module.functions
+        if item.is_declaration and not item.name.startswith("llvm.") and not hasattr(libm, item.name)
+    ]
+    if any(name.startswith("NRT_") for name in foreign):
+        return "allocates memory: an array, a list, a set or a string"
+    if foreign:
+        return f"calls {', '.join(foreign)}, which is part of Python or Numba"
+    if any(item.name.startswith(".const.pickle") for item in module.global_variables):
+        return "can raise an error, as an index out of range or a step of 0 does"
+    return None
 
 
 def argument_type(name: str) -> Any:
@@ -108,21 +127,6 @@ def argument_type(name: str) -> Any:
     if name == "void*":
         return nb.voidptr
     return nb.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
-
-
-def refuse_foreign_calls(function: types.FunctionType, module: Any) -> None:
-    libm = ctypes.CDLL(LIBM)
-    foreign = [
-        item.name
-        for item in module.functions
-        if item.is_declaration and not item.name.startswith("llvm.") and not hasattr(libm, item.name)
-        and item.name not in ("memset", "memcpy", "memmove")
-    ]  # fmt: skip
-    if foreign:
-        raise ProgramError(
-            f"{function.__qualname__}: the compiled code would call {', '.join(foreign)}, which needs Python at run "
-            "time; use arithmetic, comparisons and the functions of math and numpy on numbers only"
-        )
 
 
 def target_machine() -> Any:

@@ -13,11 +13,13 @@ from typing import Any, cast
 import numpy as np
 
 from .. import events
+from ..errors import ProgramError
 from . import cache
 from .references import fingerprint
 
 log = logging.getLogger("garaph_py.native")
-_compiling = threading.Lock()
+compiling = threading.RLock()
+"""Held while anything is compiled or loaded: warnings are silenced meanwhile, for the whole process."""
 _loaded: dict[str, Callable[..., int]] = {}
 _engines: list[Any] = []  # LLVM execution engines own the code they loaded: they live as long as the process
 
@@ -53,7 +55,7 @@ class Kernel:
 
     @cached_property
     def _native(self) -> Callable[..., int]:
-        with _compiling:
+        with compiling:
             if self.key in _loaded:
                 return _loaded[self.key]
             code = cache.load(self.key)
@@ -80,8 +82,8 @@ class Kernel:
         status = self._native(
             ctypes.addressof(result), ctypes.addressof(exception), *map(native_argument, self.signature, arguments)
         )
-        if status > 0:
-            raise RuntimeError(f"{self.name} raised inside compiled code (status {status})")
+        if status:
+            raise ProgramError(f"{self.name} raised an error inside compiled code (status {status})")
         return result.value
 
 
@@ -90,8 +92,9 @@ def native_argument(kind: str, value: Any) -> Any:
         return value
     if value is None:
         return None
-    if not value.flags.c_contiguous or (kind != "void*" and kind_of(value.dtype) != kind):
-        raise TypeError(f"expected a C-contiguous array for {kind}, got {value.dtype}")
+    flags, dtype = value.flags, value.dtype
+    if not (flags.c_contiguous and flags.aligned and dtype.isnative and kind_of(dtype) == kind):
+        raise TypeError(f"expected an aligned, C-contiguous array for {kind}, got {dtype}")
     return value.__array_interface__["data"][0]
 
 

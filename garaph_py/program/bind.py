@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import typing
+import keyword
+import sys
+import threading
+import types
 from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import GraphError, ParameterError, ProgramError
+from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
-from .monoids import Monoid
-from .signatures import check_functions
+from .signatures import check_functions, function_of_sum
 from .vertex_program import PerVertex, VertexId, VertexProgram
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
+NUMBERS = (int, float, np.bool_, np.integer, np.floating)
 ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
@@ -66,15 +68,17 @@ class BoundProgram:
         return type(self.program).__name__
 
     @property
-    def monoids(self) -> tuple[Monoid, ...]:
-        """One monoid a field of the accumulator, or the program's own for all of them together."""
-        return (self.program.sum,) * (len(self.accumulator.names or "x"))
+    def functions(self) -> dict[str, types.FunctionType]:
+        """The functions the program defines, by name; among them a `sum` of its own."""
+        kind, monoid = type(self.program), self.program.sum
+        own = {} if monoid.is_named else {"sum": function_of_sum(kind, monoid)}
+        return {name: getattr(kind, name) for name in self.arguments} | own
 
     def identity(self) -> Any:
         """The accumulator's identity: a number, or a tuple in the order of the fields."""
         monoid = self.program.sum
         if not self.accumulator.names:
-            return self.accumulator.type(monoid.identity_of(self.accumulator))
+            return monoid.identity_of(self.accumulator)
         if isinstance(monoid.identity, tuple):
             return monoid.identity
         return tuple(monoid.identity_of(self.accumulator[name]) for name in self.accumulator.names)
@@ -100,8 +104,6 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
             f"{kind.__name__} gathers over both directions, but the graph is directed; run it on "
             "graph.symmetrized(), or add --symmetrize to `garaph run` or `garaph import`"
         )
-    if not isinstance(getattr(kind, "sum", None), Monoid):
-        raise ProgramError(f"{kind.__name__}.sum must be a unified operation (garaph_py.add, min, ...) or a Monoid")
     edge = graph.edge_dtype
     value = dtype_of(program, "value", edge)
     accumulator = dtype_of(program, "accumulator", edge) if program.accumulator is not None else value
@@ -120,17 +122,35 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
 
 
 def hints(kind: type[VertexProgram]) -> dict[str, Any]:
-    """Annotations of the program's parameters, by name."""
-    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
-    resolved = typing.get_type_hints(kind, include_extras=True)
-    return {name: resolved[name] for name in names}
+    """Annotations of the program's parameters, by name.
+
+    One that names what only its surroundings know, as in a class defined in a function, is known by its last name.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        scope = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+        for name, hint in vars(base).get("__annotations__", {}).items():
+            if isinstance(hint, str):
+                try:
+                    found[name] = eval(hint, dict(scope))
+                except Exception:
+                    found[name] = {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
+            else:
+                found[name] = hint
+    return {field.name: found[field.name] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
 def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
-    spec = getattr(program, name)
+    kind, spec = type(program), getattr(program, name)
     if spec is None:
-        raise ProgramError(f"{type(program).__name__}.{name} is not set; give a dtype, e.g. numpy.float32")
-    return concrete(type(program), name, spec(edge) if callable(spec) and not isinstance(spec, type) else spec, None)
+        raise ProgramError(f"{kind.__name__}.{name} is not set; give a dtype, e.g. numpy.float32")
+    if callable(spec) and not isinstance(spec, type):
+        try:
+            spec = spec(edge)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            raise ProgramError(f"{kind.__name__}.{name}(edge={edge}) failed: {problem}") from error
+    return concrete(kind, name, spec, None)
 
 
 def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None) -> DType:
@@ -141,9 +161,9 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
             return real
         try:
             dtype = np.dtype(np.int64 if item == VertexId else item)
-        except TypeError:
+        except (TypeError, ValueError):
             dtype = np.dtype(object)
-        if dtype not in ALLOWED:
+        if item is None or dtype not in ALLOWED:
             raise ProgramError(
                 f"{kind.__name__}.{name} has type {item!r}; allowed are {', '.join(d.name for d in ALLOWED)}, or a "
                 "dict of a few names to them"
@@ -152,9 +172,16 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
 
     if not isinstance(spec, Mapping):
         return scalar(spec)
-    if not spec or not all(isinstance(key, str) and key.isidentifier() for key in spec):
-        raise ProgramError(f"{kind.__name__}.{name} needs field names that are identifiers, not {list(spec)}")
+    if not spec or not all(map(is_field_name, spec)):
+        raise ProgramError(
+            f"{kind.__name__}.{name} has fields {list(spec)}; a field's name is an identifier without a leading "
+            "underscore"
+        )
     return np.dtype([(key, scalar(item)) for key, item in spec.items()], align=True)
+
+
+def is_field_name(name: Any) -> bool:
+    return isinstance(name, str) and name.isidentifier() and not (keyword.iskeyword(name) or name.startswith("_"))
 
 
 def scalars(dtype: DType) -> list[DType]:
@@ -168,15 +195,24 @@ def real_type(*dtypes: DType) -> DType | None:
 
 
 def check_identity(bound: BoundProgram) -> None:
-    try:
-        identity = bound.identity()
-        whole = np.zeros(1, bound.accumulator)
-        whole[0] = identity
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProgramError(
-            f"{bound.name}.sum has identity {bound.program.sum.identity!r}, which is not a value of the accumulator "
-            f"{bound.accumulator}: {error}"
-        ) from None
+    """Refuse an operation or an identity that the accumulator's type does not have."""
+    monoid, dtype = bound.program.sum, bound.accumulator
+    if monoid.is_named and monoid.name.startswith("bitwise") and any(item.kind == "f" for item in scalars(dtype)):
+        raise ProgramError(f"{bound.name}.sum is {monoid.name}, which takes integers; the accumulator is {dtype}")
+    identity = bound.identity()
+    parts = identity if dtype.names else (identity,)
+    if len(parts) != len(scalars(dtype)) or not all(map(holds, scalars(dtype), parts)):
+        raise ProgramError(f"{bound.name}.sum has identity {identity!r}, which is no value of the accumulator {dtype}")
+
+
+def holds(dtype: DType, value: Any) -> bool:
+    """Whether `value` is a number that a scalar `dtype` has, but for rounding to it."""
+    if not isinstance(value, NUMBERS):
+        return False
+    size: Any = abs(value)
+    if dtype.kind == "f":
+        return bool(value != value or size == np.inf or size <= float(np.finfo(dtype).max))
+    return bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max and int(value) == value)
 
 
 def parameters(bound: BoundProgram, ids: VertexIds) -> Array:
@@ -187,30 +223,21 @@ def parameters(bound: BoundProgram, ids: VertexIds) -> Array:
         value = getattr(program, name)
         if hint == VertexId:
             columns.append((name, np.dtype(np.int64), ids.index(value)))
-        elif hint == PerVertex:
-            continue
-        elif isinstance(value, (bool, np.bool_)):
-            columns.append((name, np.dtype(np.int64), int(value)))
-        elif isinstance(value, (int, np.integer)) and hint is not float:
-            columns.append((name, np.dtype(np.int64), checked_int(program, name, int(value))))
-        elif isinstance(value, (int, float, np.number)):
-            columns.append((name, real, float(value)))
-    dtype = bound.accumulator
-    identity = bound.identity()
-    if dtype.names:
-        columns += [(f"identity_{name}", dtype[name], part) for name, part in zip(dtype.names, identity, strict=True)]
+        elif hint != PerVertex and isinstance(value, NUMBERS):
+            is_real = hint is float or (isinstance(value, (float, np.floating)) and hint not in (int, bool))
+            dtype = real if is_real else np.dtype(np.int64)
+            if not holds(dtype, value):
+                raise ParameterError(f"{bound.name}({name}={value!r}): the number does not fit {dtype}")
+            columns.append((name, dtype, value))
+    summed, identity = bound.accumulator, bound.identity()
+    if summed.names:
+        columns += [(f"identity_{name}", summed[name], part) for name, part in zip(summed.names, identity, strict=True)]
     else:
-        columns.append(("identity", dtype, identity))
+        columns.append(("identity", summed, identity))
     record = np.zeros(1, np.dtype([(name, kind) for name, kind, _ in columns], align=True))
     for name, _, value in columns:
         record[name] = value
     return record
-
-
-def checked_int(program: VertexProgram, name: str, value: int) -> int:
-    if not -(2**63) <= value < 2**63:
-        raise ParameterError(f"{type(program).__name__}({name}={value}): integers must fit 64 bits")
-    return value
 
 
 def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None) -> Array | None:
@@ -221,28 +248,40 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
     data = np.zeros(graph.n, np.dtype([(name, dtype) for name in names]))
     defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
     for name in names:
-        given, elsewhere = getattr(program, name), defaults[name]
         where = f"{type(program).__name__}({name}=...)"
         try:
-            if isinstance(given, Mapping):
-                if not isinstance(elsewhere, (int, float)):
-                    raise ParameterError(f"{where}: a mapping needs a default for the other vertices; give an array")
-                column = np.full(graph.n, elsewhere, dtype)
-                for vertex, number in given.items():
-                    column[graph.ids.index(vertex)] = number
-            else:
-                column = np.asarray(given, dtype)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, (ParameterError, GraphError)):
+            column = vertex_column(getattr(program, name), defaults[name], graph)
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, GaraphError):
                 raise
             raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
         if column.shape not in ((), (graph.n,)):
             raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
+        if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
+            raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
         data[name] = column
     return data
 
 
-@cache
+def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
+    """One number a vertex, or one for all; vertices that a mapping leaves out have `elsewhere`."""
+    if not isinstance(given, Mapping):
+        return np.asarray(given)
+    if not isinstance(elsewhere, NUMBERS):
+        raise ValueError("a mapping needs a default for the other vertices")
+    column = np.full(graph.n, elsewhere, np.asarray([elsewhere, *given.values()]).dtype)
+    for vertex, number in given.items():
+        column[graph.ids.index(vertex)] = number
+    return column
+
+
+_records: dict[tuple[str, ...], Any] = {}
+_making_records = threading.Lock()
+
+
 def record_class(names: tuple[str, ...]) -> Any:
     """The named tuple through which functions see a structure with these fields: one class for one set of names."""
-    return namedtuple("Record", names)  # type: ignore[misc]
+    with _making_records:
+        if names not in _records:
+            _records[names] = namedtuple("Record", names)
+        return _records[names]

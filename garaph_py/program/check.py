@@ -7,34 +7,49 @@ from __future__ import annotations
 
 import linecache
 import re
+import types
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import ProgramError
+from ..native import cache
+from ..native.kernel import compiling
+from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
+from .body import ALLOWED, Place
+from .precision import constants, float64_line
 from .real import with_real
-from .signatures import ALLOWED, where
 
 DType = np.dtype[Any]
 
+_passed: set[str] = set()
+
 
 def check_types(bound: BoundProgram) -> None:
-    """Type every function of `bound` and its sum.
+    """Type every function of `bound` and its sum, unless they passed before: that is remembered on disk.
 
     Raises
     ------
     ProgramError
         If one does not compile, returns the wrong type, or computes in float64 where the program is float32.
     """
-    kind = type(bound.program)
+    functions = bound.functions
+    rules = [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "precision.py")]
+    kinds = [bound.value, bound.accumulator, bound.total, bound.real, bound.reports, bound.parameters.dtype]
+    key = fingerprint(cache.environment(), rules, functions, bound.arguments, kinds)
+    if key in _passed or cache.load(key) is not None:
+        return
     given = argument_types(bound)
-    for name, asked in bound.arguments.items():
-        function = getattr(kind, name)
-        check_function(bound, function, [given["self"], *(given[a] for a in asked)], expected(bound, name))
-    monoid = bound.program.sum
-    if not monoid.name:
-        check_function(bound, monoid.function, [given["acc"], given["acc"]], bound.accumulator)
+    with compiling:
+        for name, function in functions.items():
+            asked = ("self", *bound.arguments[name]) if name in bound.arguments else ("left", "right")
+            place = Place(f"{bound.name}.{name}", function)
+            check_function(bound, place, {item: given[item] for item in asked}, expected(bound, name))
+    _passed.add(key)
+    cache.store(key, b"")
 
 
 def expected(bound: BoundProgram, name: str) -> DType | None:
@@ -42,6 +57,7 @@ def expected(bound: BoundProgram, name: str) -> DType | None:
     return {
         "init": bound.value,
         "gather": bound.accumulator,
+        "sum": bound.accumulator,
         "apply": bound.value,
         "prepare": bound.value,
         "aggregate": bound.total,
@@ -63,119 +79,157 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
     integer = numba.types.int64
     count = of(bound.real) if bound.real is not None else integer
     value, accumulator = of(bound.value), of(bound.accumulator)
-    types = {
+    found = {
         "self": of(bound.parameters.dtype), "id": integer, "src_id": integer, "n": count, "in_degree": count,
         "out_degree": count, "edge": count, "src": value, "dst": value, "old": value, "new": value, "value": value,
-        "acc": accumulator, "active": numba.types.boolean,
+        "acc": accumulator, "left": accumulator, "right": accumulator, "active": numba.types.boolean,
     }  # fmt: skip
     if bound.total is not None:
-        types["total"] = of(bound.total)
-    return types | dict.fromkeys(bound.vertex_fields, count)
+        found["total"] = of(bound.total)
+    return found | dict.fromkeys(bound.vertex_fields, count)
 
 
-def check_function(bound: BoundProgram, function: Any, arguments: list[Any], returns: DType | None) -> None:
-    import warnings
+def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any], returns: DType | None) -> None:
+    from ..native.compiler import jit, obstacle, reduced
 
-    from numba.core.errors import NumbaError
-
-    from ..native.compiler import jit
-
-    kind = type(bound.program)
-    compiled = jit(with_real(function, bound.real))
+    compiled: dict[types.FunctionType, Any] = {}
+    dispatcher = jit(with_real(place.function, bound.real), compiled)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compiled.compile(tuple(arguments))
-    except NumbaError as error:
-        line, problem = explain(str(error))
-        raise ProgramError(f"{where(kind, function, line)} cannot be compiled: {problem}; {ALLOWED}") from None
-    outcome = compiled.overloads[tuple(arguments)]
+            dispatcher.compile(tuple(arguments.values()))
+    except Exception as error:  # Numba fails in many ways on what it does not know
+        line, problem = explain(bound, error, arguments)
+        raise ProgramError(f"{place.line(line)} cannot be compiled: {problem}; {ALLOWED}") from None
+    outcome = dispatcher.overloads[tuple(arguments.values())]
     if bound.real == np.float32:
-        refuse_float64(kind, function, outcome)
-    problem = mismatch(outcome.signature.return_type, returns)
-    if problem:
-        raise ProgramError(f"{where(kind, function)} {problem}")
+        for function, helper in compiled.items():
+            for overload in getattr(helper, "overloads", {}).values():
+                inside = place if helper is dispatcher else place.helper(function)
+                refuse_float64(inside, float64_line(overload.type_annotation))
+    for line, problem in mismatches(outcome.type_annotation, returns):
+        raise ProgramError(f"{place.line(line)} {problem}")
+    reason = obstacle(outcome.library, reduced(outcome.library, outcome.fndesc.llvm_func_name))
+    if reason:
+        raise ProgramError(f"{place.line()} {reason}; {ALLOWED}, none of which does that")
 
 
-def explain(message: str) -> tuple[int | None, str]:
+def refuse_float64(place: Place, line: int | None) -> None:
+    if line is None:
+        return
+    text = linecache.getline(place.function.__code__.co_filename, line).strip()
+    raise ProgramError(
+        f"{place.line(line)} computes in float64, but the program is float32{f': {text!r}' if text else ''}; write "
+        "float(1), float(0.85) for constants and float(i) for integers (float is the program's float type here)"
+    )
+
+
+def explain(bound: BoundProgram, error: Exception, arguments: dict[str, Any]) -> tuple[int | None, str]:
     """Line and cause out of Numba's report."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", message)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = re.findall(r"line (\d+)", text)
-    attribute = re.search(r"Unknown attribute '(\w+)' of type (\w+)\(?([^)]*)", text)
-    if attribute:
-        return int(lines[-1]) if lines else None, f"there is no {attribute[1]!r} here"
-    useful = [
-        line.strip() for line in text.splitlines()
-        if line.strip() and not re.match(r"(Failed in|During:|File |- |\^|Enable|There are|<source|>>>|$)", line.strip())
-    ]  # fmt: skip
-    return int(lines[-1]) if lines else None, " ".join(useful[:3])[:300]
+    line = getattr(getattr(error, "loc", None), "line", None) or (int(lines[-1]) if lines else None)
+    if attribute := re.search(r"Unknown attribute '(\w+)' of type (.+)", text):
+        is_self = attribute[2] == str(arguments.get("self"))
+        return line, missing_parameter(bound, attribute[1]) if is_self else f"{attribute[2]} has no {attribute[1]!r}"
+    if unknown := re.search(r"Untyped global name '(\w+)'.*<class '(.+)'>", text):
+        return line, f"{unknown[1]} is a {unknown[2]}, which compiled code cannot use"
+    if call := re.search(r">>> (.+)", text):
+        return line, re.sub(r"Literal\[\w+\]\((.*?)\)", r"\1", f"{call[1]} is not possible")
+    useful = [item for item in map(str.strip, text.splitlines()) if item and not item.startswith("Failed in")]
+    return line, useful[0][:300] if useful else type(error).__name__
 
 
-def refuse_float64(kind: Any, function: Any, outcome: Any) -> None:
-    """In a float32 program nothing but constants may be float64: on a GPU it costs a factor of 32 to 64."""
-    from numba import types
+def missing_parameter(bound: BoundProgram, name: str) -> str:
+    had = f"self has no numeric parameter {name!r}; it has {', '.join(bound.parameters.dtype.names or ())}"
+    value = getattr(bound.program, name, None)
+    if name in bound.vertex_fields:
+        return f"{name} has a number for each vertex; ask for it as an argument, not as self.{name}"
+    if callable(value):
+        return f"self.{name} is a method; call a function of the module instead"
+    return had if value is None else f"{had} ({name} is {value!r}, a {type(value).__name__})"
+
+
+def mismatches(annotation: Any, wanted: DType | None) -> list[tuple[int, str]]:
+    """Line and reason of each ``return`` that does not fit `wanted`.
+
+    Each is judged by itself: Numba's type of the whole, where an integer here and a float32 there make float64, says
+    nothing about either.
+    """
     from numba.core import ir
 
-    wide = (types.float64, types.complex64, types.complex128)
-    annotation = outcome.type_annotation
-    for block in annotation.blocks.values():
-        for statement in block.body:
-            if not isinstance(statement, ir.Assign) or isinstance(statement.value, (ir.Const, ir.Arg)):
-                continue
-            if annotation.typemap.get(statement.target.name) in wide and not is_constant(annotation, statement.value):
-                line = statement.loc.line
-                text = linecache.getline(function.__code__.co_filename, line).strip()
-                raise ProgramError(
-                    f"{where(kind, function, line)} computes in float64, but the program is float32: {text!r}; write "
-                    "float(1) for a constant 1 (float means the program's float type here), or make it a parameter"
-                )
+    statements = [statement for block in annotation.blocks.values() for statement in block.body]
+    assignments = [statement for statement in statements if isinstance(statement, ir.Assign)]
+    known = constants(assignments)
 
+    def sources(name: str, seen: frozenset[str] = frozenset()) -> list[Any]:
+        """What may be in a variable: other variables' names, or their expressions if these are tuples."""
+        found: list[Any] = []
+        for value in (item.value for item in assignments if item.target.name == name and name not in seen):
+            if isinstance(value, ir.Var) or (isinstance(value, ir.Expr) and value.op in ("cast", "phi")):
+                inner = [value] if isinstance(value, ir.Var) else value.list_vars()
+                found += [source for item in inner for source in sources(item.name, seen | {name})]
+            else:
+                found.append(value.items if isinstance(value, ir.Expr) and value.op == "build_tuple" else name)
+        return found
 
-def is_constant(annotation: Any, value: Any) -> bool:
-    """Whether `value` is a copy of a constant, which the compiler folds into the conversion that follows."""
-    from numba.core import ir
+    def type_of(name: str) -> Any:
+        return float if isinstance(known.get(name), float) else annotation.typemap[name]
 
-    if not isinstance(value, ir.Var):
-        return isinstance(value, (ir.Global, ir.FreeVar))
-    assigned = [
-        statement.value
-        for block in annotation.blocks.values()
-        for statement in block.body
-        if isinstance(statement, ir.Assign) and statement.target.name == value.name
-    ]
-    return bool(assigned) and all(isinstance(item, (ir.Const, ir.Global, ir.FreeVar)) for item in assigned)
+    problems = []
+    for statement in statements:
+        if isinstance(statement, ir.Return):
+            for source in sources(statement.value.name):
+                found = type_of(source) if isinstance(source, str) else [type_of(item.name) for item in source]
+                problem = mismatch(found, wanted)
+                if problem:
+                    problems.append((statement.loc.line, problem))
+    return problems
 
 
 def mismatch(found: Any, wanted: DType | None) -> str | None:
-    """Why a function that returns the Numba type `found` cannot stand for one that returns `wanted`."""
-    from numba import types
+    """Why a function that returns `found`, a Numba type or a list of them, cannot stand for one that returns `wanted`.
 
-    if isinstance(found, (types.NoneType, types.Optional)):
+    The type `float` is that of a constant, which takes any precision.
+    """
+    from numba import types as nb
+
+    if isinstance(found, (nb.NoneType, nb.Optional)):
         return "returns nothing on some path; return a value on every path"
+    if isinstance(found, nb.BaseTuple):
+        found = list(found)
     if wanted is None:
-        if isinstance(found, (types.Boolean, types.Integer, types.Float)):
+        if found is float or isinstance(found, (nb.Boolean, nb.Integer, nb.Float)):
             return None
-        return f"returns {found}; allowed is a truth value"
-    if not wanted.names:
-        return None if fits(found, wanted) else f"returns {found}; allowed is {wanted}{hint(found, wanted)}"
-    parts = list(found) if isinstance(found, types.BaseTuple) else None
-    if parts is None or len(parts) != len(wanted.names):
-        return f"returns {found}; allowed is a tuple ({', '.join(wanted.names)})"
-    for name, part, dtype in zip(wanted.names, parts, scalars(wanted), strict=True):
+        return f"returns {spell(found)}; allowed is a truth value"
+    names = wanted.names or ("",)
+    parts = found if isinstance(found, list) else [found]
+    if isinstance(found, list) != bool(wanted.names) or len(parts) != len(names):
+        allowed = f"a tuple ({', '.join(names)})" if wanted.names else f"{wanted}"
+        return f"returns {spell(found)}; allowed is {allowed}"
+    for name, part, dtype in zip(names, parts, scalars(wanted), strict=True):
         if not fits(part, dtype):
-            return f"returns {part} for field {name!r}; allowed is {dtype}{hint(part, dtype)}"
+            return f"returns {spell(part)}{f' for {name}' * bool(name)}; allowed is {dtype}{hint(part, dtype)}"
     return None
 
 
-def fits(found: Any, wanted: DType) -> bool:
-    from numba import types
+def spell(found: Any) -> str:
+    if isinstance(found, list):
+        return f"a tuple of {len(found)} ({', '.join(map(spell, found))})"
+    return "a float" if found is float else re.sub(r"Literal\[(\w+)\]\(.*\)", r"\1", str(found))
 
-    if isinstance(found, (types.Integer, types.Boolean)):
+
+def fits(found: Any, wanted: DType) -> bool:
+    from numba import types as nb
+
+    if isinstance(found, (nb.Integer, nb.Boolean)):
         return True
-    return isinstance(found, types.Float) and wanted.kind == "f" and found.bitwidth <= wanted.itemsize * 8
+    if found is float:
+        return wanted.kind == "f"
+    return isinstance(found, nb.Float) and wanted.kind == "f" and found.bitwidth <= wanted.itemsize * 8
 
 
 def hint(found: Any, wanted: DType) -> str:
-    if wanted.kind in "iu" and str(found).startswith("float"):
+    if wanted.kind in "iu" and "float" in str(found):
         return " (a division, or int64 mixed with uint64, makes float64; use // or int(...))"
     return " (float(x) converts to the program's float type)" if wanted.kind == "f" else ""

@@ -26,11 +26,17 @@ class Monoid:
     identity : number, tuple of numbers, or callable dtype -> number
         ``function(identity, x) == x`` for every x.
     name : str, optional
+        For messages.
     """
 
     function: Callable[[Any, Any], Any]
     identity: Any
     name: str = ""
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it is one of the unified operations, which work field by field, and not a user's own."""
+        return any(self is monoid for monoid in NAMED)
 
     def identity_of(self, dtype: np.dtype[Any]) -> Any:
         """The identity for accumulators of a scalar `dtype`."""

@@ -11,13 +11,6 @@ from ..native.references import rebuild
 
 
 def with_real(function: types.FunctionType, real: np.dtype[Any] | None) -> types.FunctionType:
-    """`function` with ``float`` converting to `real`, in it and in the plain functions it calls."""
-    if real is None:
-        return function
-    meaning = {} if "float" in function.__globals__ else {"float": real.type}
-
-    def replace(value: Any) -> Any:
-        plain = isinstance(value, types.FunctionType) and value is not function
-        return with_real(value, real) if plain else value
-
-    return rebuild(function, replace, meaning)
+    """`function` with ``float`` converting to `real`, in it and in the functions it calls."""
+    copy: types.FunctionType = function if real is None else rebuild(function, more_globals={"float": real.type})
+    return copy

@@ -1,14 +1,15 @@
-"""Which functions a vertex program has and what each may ask for; what no compiled function may contain."""
+"""Which functions a vertex program has, what each may ask for, and how its parameters may be called."""
 
 from __future__ import annotations
 
-import dis
+import dataclasses
 import inspect
 import types
-from typing import Any
 
 from ..errors import ProgramError
-from ..native.references import code_objects
+from ..native.references import plain
+from .body import Place, check_body
+from .monoids import Monoid
 from .vertex_program import VertexProgram
 
 VERTEX = ("id", "n", "in_degree", "out_degree")
@@ -26,24 +27,10 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 REQUIRED = ("init", "gather", "apply")
 TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "result")
 
-ALLOWED = (
-    "allowed are arithmetic, comparisons, if, for and while over numbers, tuples, functions of math and numpy on "
-    "numbers, other such functions, and numeric parameters of self"
-)
-FORBIDDEN = {
-    "RAISE_VARARGS": "raise or assert", "BUILD_MAP": "a dict", "BUILD_CONST_KEY_MAP": "a dict", "BUILD_SET": "a set",
-    "BUILD_LIST": "a list", "LIST_APPEND": "a list", "YIELD_VALUE": "yield", "GET_AWAITABLE": "await",
-    "IMPORT_NAME": "an import", "MAKE_FUNCTION": "a function defined inside", "LOAD_BUILD_CLASS": "a class",
-    "BUILD_STRING": "a string", "FORMAT_VALUE": "a string", "FORMAT_SIMPLE": "a string", "PUSH_EXC_INFO": "try",
-    "SETUP_FINALLY": "try", "BEFORE_WITH": "with", "STORE_GLOBAL": "assignment to a global",
-    "STORE_ATTR": "assignment to an attribute", "DELETE_ATTR": "del", "BUILD_SLICE": "a slice",
-}  # fmt: skip
-
-
-def where(kind: type[VertexProgram], function: types.FunctionType, line: int | None = None) -> str:
-    """``Class.function (file, line)`` for messages."""
-    code = function.__code__
-    return f"{kind.__name__}.{function.__name__} ({code.co_filename}, line {line or code.co_firstlineno})"
+RESERVED = (
+    *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "check_graph",
+    "verify",
+)  # fmt: skip
 
 
 def function_of(kind: type[VertexProgram], name: str) -> types.FunctionType | None:
@@ -64,6 +51,8 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
     ProgramError
         If one is missing, asks for something it cannot have, or contains what cannot be compiled.
     """
+    check_names(kind, vertex_fields)
+    check_sum(kind)
     found: dict[str, tuple[str, ...]] = {}
     for name, offered in ARGUMENTS.items():
         function = function_of(kind, name)
@@ -71,33 +60,57 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
             if name in REQUIRED:
                 raise ProgramError(f"{kind.__name__} has no {name}(self, ...); every vertex program needs one")
             continue
-        allowed = offered + (vertex_fields if name in TAKES_VERTEX_DATA else ())
-        found[name] = check_signature(kind, function, allowed)
-        check_body(kind, function)
+        place = Place(f"{kind.__name__}.{name}", function)
+        found[name] = check_signature(place, offered + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
+        check_body(place)
     if "total" in found["apply"] and "aggregate" not in found:
         raise ProgramError(f"{kind.__name__}.apply asks for total, but there is no aggregate(self, ...) to make it")
+    if kind.reports is not None and "result" not in found:
+        raise ProgramError(f"{kind.__name__}.reports is set, but there is no result(self, ...) to make it")
     return found
 
 
-def check_signature(
-    kind: type[VertexProgram], function: types.FunctionType, allowed: tuple[str, ...]
-) -> tuple[str, ...]:
-    parameters = list(inspect.signature(function).parameters.values())
+def check_sum(kind: type[VertexProgram]) -> None:
+    monoid = getattr(kind, "sum", None)
+    if not isinstance(monoid, Monoid):
+        raise ProgramError(f"{kind.__name__}.sum must be a unified operation (garaph_py.add, min, ...) or a Monoid")
+    if not monoid.is_named:
+        function = function_of_sum(kind, monoid)
+        place = Place(f"{kind.__name__}.sum", function)
+        if function.__code__.co_argcount != 2 or function.__code__.co_kwonlyargcount:
+            raise ProgramError(f"{place.line()} takes {function.__code__.co_argcount} arguments; allowed are two")
+        check_body(place)
+
+
+def function_of_sum(kind: type[VertexProgram], monoid: Monoid) -> types.FunctionType:
+    function = plain(monoid.function)
+    if function is None:
+        raise ProgramError(
+            f"{kind.__name__}.sum has the function {monoid.function!r}; allowed is one written with def or lambda"
+        )
+    return function
+
+
+def check_names(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> None:
+    """Refuse parameters whose names already mean something."""
+    arguments = {name for offered in ARGUMENTS.values() for name in offered}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        if field.name in RESERVED or field.name.startswith("_"):
+            raise ProgramError(
+                f"{kind.__name__} has a parameter called {field.name!r}; choose another name without a leading "
+                f"underscore than {', '.join(RESERVED)}, or drop the annotation if it is no parameter"
+            )
+        if field.name in vertex_fields and field.name in arguments:
+            raise ProgramError(f"{kind.__name__}: a PerVertex parameter cannot be called {field.name!r}; rename it")
+
+
+def check_signature(place: Place, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    parameters = list(inspect.signature(place.function, follow_wrapped=False).parameters.values())
     if not parameters or parameters[0].name != "self":
-        raise ProgramError(f"{where(kind, function)}: the first argument must be self")
+        raise ProgramError(f"{place.line()}: the first argument must be self")
     for parameter in parameters[1:]:
         if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD or parameter.default is not parameter.empty:
-            raise ProgramError(f"{where(kind, function)}: {parameter} must be a plain argument without a default")
+            raise ProgramError(f"{place.line()}: {parameter} must be a plain argument without a default")
         if parameter.name not in allowed:
-            raise ProgramError(f"{where(kind, function)} asks for {parameter.name!r}; allowed are {', '.join(allowed)}")
+            raise ProgramError(f"{place.line()} asks for {parameter.name!r}; allowed are {', '.join(allowed)}")
     return tuple(parameter.name for parameter in parameters[1:])
-
-
-def check_body(kind: type[VertexProgram], function: types.FunctionType) -> None:
-    """Refuse, by line, what the compiler would refuse with a riddle."""
-    for code in code_objects(function.__code__):
-        for instruction in dis.get_instructions(code):
-            name: Any = FORBIDDEN.get(instruction.opname)
-            if name:
-                line = instruction.positions.lineno if instruction.positions else None
-                raise ProgramError(f"{where(kind, function, line)} contains {name}; {ALLOWED}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform
 
-import numpy as np
-
+from ..errors import ProgramError
 from .monoids import Monoid
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ the parameter's default), an array of shape (n,) in the order of ``graph.ids``, 
 for it by name."""
 
 
-@dataclass_transform()
+@dataclass_transform(field_specifiers=(dataclasses.field,))
 class VertexProgram:
     """Base of vertex programs; a subclass is a dataclass whose fields are run-time parameters.
 
@@ -36,7 +35,8 @@ class VertexProgram:
     `init`       id, n, in_degree, out_degree; returns the first value
     `gather`     src, edge, dst, src_id; returns the edge's contribution
     `apply`      old, acc, total, id, n, in_degree, out_degree; returns the new value
-    `activate`   new, old; whether the out-neighbours must be updated (default: the value changed)
+    `activate`   new, old; whether the out-neighbours must be updated, and the vertex itself where `gather` asks for
+                 dst (default: the value changed)
     `frontier`   value, id, n, in_degree, out_degree; whether active at the start (default: every vertex)
     `prepare`    value, active, id, n, in_degree, out_degree; rewrites every value before an iteration (Grus)
     `aggregate`  new, old, id, n, in_degree, out_degree; summed over all vertices; the next iteration sees `total`
@@ -48,6 +48,9 @@ class VertexProgram:
     ids (int64). Where values or accumulators are floats, ``n``, degrees, edge values and float parameters arrive in
     the widest of these float types, and ``float(x)`` converts to it; elsewhere they are int64. A float64 that creeps
     into a float32 program is an error. A graph without edge values has 1 on every edge.
+
+    A vertex is updated when an in-neighbour was active; in pull mode also otherwise, so `apply` must give the same value
+    again when nothing it depends on has changed.
 
     Attributes
     ----------
@@ -82,7 +85,10 @@ class VertexProgram:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        dataclasses.dataclass(cls)
+        try:
+            dataclasses.dataclass(cls)
+        except (TypeError, ValueError) as error:
+            raise ProgramError(f"{cls.__name__}: {error}") from None
 
     def __post_init__(self) -> None:
         """Checks of parameters go here; raise `ParameterError`."""

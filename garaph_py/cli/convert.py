@@ -1,0 +1,155 @@
+"""``garaph convert`` and ``garaph formats``: graphs from one kind of file to another."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import ParameterError
+from ..report import Progress
+from .graphs import Directed, Quiet, Symmetrize, Threads
+
+if TYPE_CHECKING:
+    from ..graph import Graph
+    from ..graph.formats import Format
+
+Option = typer.Option
+DIRECTORY = "directory"
+COLUMNS = ("format", "suffix", "", "ids", "weights", "direction", "isolated", "what it is")
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="A", help="A graph directory, or a file of edges.")],
+    target: Annotated[
+        Path, typer.Argument(metavar="B", help="The file to make or replace; without suffix a new graph directory.")
+    ],
+    from_: Annotated[str | None, Option("--from", help="The format of A, when its name does not tell.")] = None,
+    to: Annotated[
+        str | None, Option("--to", help="The format of B, or directory, when its name does not tell.")
+    ] = None,
+    undirected: Directed = False,
+    symmetrize: Symmetrize = False,
+    no_weights: Annotated[bool, Option("--no-weights", help="Leave edge values out.")] = False,
+    drop_self_loops: Annotated[
+        bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")
+    ] = False,
+    drop_parallel: Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+) -> None:
+    """Convert a graph from one format into another, and say what the new one does not keep.
+
+    Examples:
+
+      garaph convert data/debian-sid-deps.tsv.xz debian.parquet
+
+      garaph convert road.mtx.gz road.graph --undirected --drop-self-loops --drop-parallel
+
+      garaph convert twitter.adj twitter --to directory
+    """
+    from ..graph.build import rebuilt
+    from ..pages import store
+
+    format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
+    if format is None and os.path.lexists(target):
+        raise store.already_exists(target)
+    with Progress(quiet) as progress:
+        if source.is_dir():
+            if undirected or from_ is not None:
+                raise ParameterError(f"{source} is a graph directory; --undirected and --from are for files")
+            graph = store.open(source, threads=threads, on_event=progress)
+            graph = without_values(graph) if no_weights else graph
+        else:
+            from ..graph.read import read
+
+            graph = read(
+                source,
+                directed=False if undirected else None,
+                format=from_,
+                weights=False if no_weights else None,
+                threads=threads,
+                on_event=progress,
+            )
+        graph = graph.symmetrized(threads) if symmetrize else graph
+        if drop_self_loops or drop_parallel:
+            graph = rebuilt(
+                graph,
+                drop_self_loops=drop_self_loops,
+                drop_parallel=drop_parallel,
+                threads=threads,
+                on_event=progress,
+            )
+        if format is None:
+            store.save(graph, target, on_event=progress)
+        else:
+            from ..graph.write import write
+
+            write(graph, target, format=format.name, on_event=progress)
+    print(f"{target}: {str(graph)[8:-1]}")
+    for loss in () if format is None else losses(graph, format):
+        print(f"  not kept: {loss}")
+
+
+def file_format(target: Path, name: str | None) -> Format:
+    """The format to write, found before anything is read."""
+    from ..graph.formats import writable
+
+    if target.is_dir():
+        raise ParameterError(f"{target} is a directory; give the name of a file")
+    return writable(target, name)
+
+
+def without_values(graph: Graph) -> Graph:
+    from ..graph import Adjacency, Graph
+
+    into = Adjacency(graph.in_edges.offsets, graph.in_edges.neighbours)
+    return Graph(into, graph.out_edges if graph.directed else into, graph.directed, graph.ids)
+
+
+def losses(graph: Graph, format: Format) -> list[str]:
+    """What of `graph` its file of that format does not tell."""
+    found = []
+    if format.keeps.ids == "none" and graph.ids.kind != "range":
+        found.append("vertex ids; the file numbers vertices as the graph does inside")
+    if format.keeps.weights == "none" and graph.edge_dtype is not None:
+        found.append("edge values")
+    if format.keeps.direction == "one" and not graph.directed:
+        found.append("that edges are undirected; read it with --undirected")
+    alone = int(((graph.in_degrees + graph.out_degrees) == 0).sum())
+    if alone and not format.keeps.isolated:
+        found.append(f"{alone:,} vertices without edges")
+    return found
+
+
+def formats() -> None:
+    """List the formats of graph files, and what of a graph each keeps.
+
+    Example:
+
+      garaph formats
+    """
+    from ..graph.formats import FORMATS
+
+    rows = [COLUMNS, *map(cells, FORMATS)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
+    print("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
+
+
+def cells(format: Format) -> tuple[str, ...]:
+    """A row of the table of formats, by `COLUMNS`."""
+    return (
+        format.name,
+        " ".join(format.suffixes) + " (.gz .xz .zst)" * format.compresses,
+        "reads, writes" if format.write else "reads",
+        format.keeps.ids,
+        format.keeps.weights,
+        format.keeps.direction,
+        "kept" if format.keeps.isolated else "lost",
+        format.description,
+    )

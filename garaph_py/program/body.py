@@ -1,0 +1,114 @@
+"""What no compiled function may contain: found in its bytecode, by line, before the compiler answers in riddles."""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import types
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import ProgramError
+from ..native.references import closure_references, code_objects, is_known, plain
+
+ALLOWED = (
+    "allowed are arithmetic, comparisons, if, for and while over numbers, tuples, functions of math and numpy on "
+    "numbers, other such functions, and numeric parameters of self"
+)
+BUILTINS = (
+    "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round", "zip",
+)  # fmt: skip
+FORBIDDEN = {
+    "RAISE_VARARGS": "raise or assert", "BUILD_MAP": "a dict", "BUILD_CONST_KEY_MAP": "a dict", "BUILD_SET": "a set",
+    "BUILD_LIST": "a list", "LIST_APPEND": "a list", "YIELD_VALUE": "yield", "RETURN_GENERATOR": "yield or await",
+    "GET_AWAITABLE": "await", "IMPORT_NAME": "an import", "LOAD_BUILD_CLASS": "a class",
+    "MAKE_FUNCTION": "a function or comprehension", "BUILD_STRING": "a string", "FORMAT_VALUE": "a string",
+    "FORMAT_SIMPLE": "a string", "FORMAT_WITH_SPEC": "a string", "PUSH_EXC_INFO": "try", "BEFORE_WITH": "with",
+    "STORE_GLOBAL": "assignment to a global", "DELETE_GLOBAL": "del", "STORE_DEREF": "assignment to an outer variable",
+    "STORE_ATTR": "assignment to an attribute", "DELETE_ATTR": "del", "STORE_SUBSCR": "assignment to an element",
+    "DELETE_SUBSCR": "del", "BUILD_SLICE": "a slice", "BINARY_SLICE": "a slice", "STORE_SLICE": "a slice",
+}  # fmt: skip
+CONSTANTS = {str: "a string", bytes: "a string", frozenset: "a set", complex: "a complex number"}
+
+
+class Place:
+    """A function as messages name it: by its part in the program, and below that by the helper it calls.
+
+    Parameters
+    ----------
+    name : str
+        ``Program.function``.
+    function : function
+    """
+
+    def __init__(self, name: str, function: types.FunctionType) -> None:
+        self.name, self.function = name, function
+
+    def line(self, number: int | None = None) -> str:
+        """``Program.function (file, line)``."""
+        code = self.function.__code__
+        return f"{self.name} ({code.co_filename}, line {number or code.co_firstlineno})"
+
+    def helper(self, function: types.FunctionType) -> Place:
+        return Place(f"{self.name.partition(' -> ')[0]} -> {function.__name__}", function)
+
+
+def check_body(place: Place, callers: tuple[types.FunctionType, ...] = ()) -> None:
+    """Refuse what cannot be compiled, in `place` and in the functions it calls.
+
+    Raises
+    ------
+    ProgramError
+        Naming the line.
+    """
+    callers = (*callers, place.function)
+    for line, instruction in instructions(place.function):
+        problem = FORBIDDEN.get(instruction.opname)
+        if instruction.opname in ("LOAD_CONST", "RETURN_CONST"):
+            problem = CONSTANTS.get(type(instruction.argval))
+        if problem:
+            raise ProgramError(f"{place.line(line)} contains {problem}; {ALLOWED}")
+    for line, name, value in named_objects(place):
+        inner = plain(value)
+        if inner in callers:
+            raise ProgramError(f"{place.line(line)} calls {name}, which leads back here; use a loop, not recursion")
+        if inner is not None:
+            check_body(place.helper(inner), callers)
+
+
+def instructions(function: types.FunctionType) -> Iterator[tuple[int | None, dis.Instruction]]:
+    """The bytecode of `function` and of what is defined in it, with line numbers."""
+    for code in code_objects(function.__code__):
+        for instruction in dis.get_instructions(code):
+            yield instruction.positions.lineno if instruction.positions else None, instruction
+
+
+def named_objects(place: Place) -> Iterator[tuple[int | None, str, Any]]:
+    """What the globals, closure variables and attributes of modules in a body stand for, with line and name."""
+    cells = closure_references(place.function)
+    value: Any = None
+    path = ""
+    for line, instruction in instructions(place.function):
+        name = instruction.argval
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
+            path = f"{path}.{name}"
+            if not hasattr(value, name):
+                raise ProgramError(f"{place.line(line)} uses {path}, which does not exist; {ALLOWED}")
+            value = None if is_known(value) else getattr(value, name)
+        elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            path, value = name, global_named(place, name, line)
+        elif instruction.opname == "LOAD_DEREF" and name in cells:
+            path, value = name, cells[name]
+        else:
+            value = None
+        yield line, path, value
+
+
+def global_named(place: Place, name: str, line: int | None) -> Any:
+    if name in place.function.__globals__:
+        return place.function.__globals__[name]
+    if name not in vars(builtins):
+        raise ProgramError(f"{place.line(line)} uses {name!r}, which is not defined; {ALLOWED}")
+    if name not in BUILTINS:
+        raise ProgramError(f"{place.line(line)} uses {name}; {ALLOWED}; of Python's own {', '.join(BUILTINS)}")
+    return getattr(builtins, name)

@@ -1,0 +1,438 @@
+"""Does any file hurt? Mutates valid files of every format, and graph directories, and reads them.
+
+Each format is read by a worker process with a limit on its memory. A file must give a well-formed graph or a typed
+error that names it; anything else counts as a crash: another exception, a warning, a dead process, or more memory than
+twice the arrays (of the graph or, if there is none, of the file) and 64 MiB. A worker that says nothing for a while
+hangs and is replaced. Input k of a seed is always the same, so that what fails can be read again.
+
+    python scripts/fuzz.py --save docs/results/fuzz.md
+    python scripts/fuzz.py --inputs 1 --first 4711 metis
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import io
+import json
+import multiprocessing
+import random
+import resource
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import uuid
+import warnings
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.errors import FormatError, GaraphError, GraphError
+from garaph_py.graph import Graph
+from garaph_py.graph.formats import FORMATS
+from garaph_py.graph.formats.streams import COMPRESSED_SUFFIXES
+from garaph_py.pages import blocks, manifest, store
+
+MIB = 1 << 20
+ALLOWANCE = 64 * MIB
+ADDRESSES = 2 << 30  # what a worker may map beyond what it starts with
+PLAIN_SHARE = 6  # of every 9 samples that may be compressed: damage to those seldom reaches the parser
+DIRECTORY = "graph directory"
+Parts = dict[str, bytes]
+
+
+@dataclass
+class Sample:
+    """A valid graph in parts that are mutated one by one.
+
+    Attributes
+    ----------
+    entry : str
+        The file to read, or the directory.
+    parts : dict of str to bytes
+        Files by name, unless `pack` makes the files of them.
+    pack : callable
+        ``pack(parts, folder)`` writes them; where files carry checksums it can give a mutated part a right one.
+    """
+
+    entry: str
+    parts: Parts
+    pack: Callable[[Parts, Path], None]
+
+
+def write_parts(parts: Parts, folder: Path) -> None:
+    for name, data in parts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(data)
+
+
+def files_in(folder: Path) -> Parts:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+def graphs() -> list[Graph]:
+    """What the samples hold: directed or not; weights, names and vertices without edges, or none."""
+    sources, targets = np.random.default_rng(1).integers(0, 40, (2, 90))
+    whole, fractions = np.arange(90, dtype=np.int32) - 9, np.arange(90) / 7
+    names = [f"vertex {number} é" for number in range(40)]
+    return [
+        gp.from_edges(sources, targets, weights, vertices=vertices, directed=directed)
+        for directed in (True, False)
+        for weights in (None, whole, fractions)
+        for vertices in (None, np.arange(45))
+    ] + [gp.from_edges(np.take(names, sources), np.take(names, targets), fractions)]
+
+
+def samples_of(name: str) -> list[Sample]:
+    """Valid graphs of the format `name`, as its writer makes them."""
+    if name == DIRECTORY:
+        return [sample for graph in graphs()[1::3] for sample in directory_samples(graph)]
+    found = []
+    for format in FORMATS:
+        if format.name != name or format.write is None:
+            continue
+        suffixes = [format.suffixes[0], *(format.suffixes[0] + second for second in COMPRESSED_SUFFIXES)]
+        for graph in graphs():
+            for suffix in suffixes if format.compresses else suffixes[:1]:
+                with tempfile.TemporaryDirectory() as folder:
+                    entry = f"g{suffix}"
+                    try:
+                        gp.write(graph, Path(folder, entry), format=name)
+                    except GraphError:
+                        continue  # the format cannot hold it
+                    sample = Sample(entry, files_in(Path(folder)), write_parts)
+                    found += [sample] * (1 if suffix in suffixes[1:] else PLAIN_SHARE)
+                if name == "npz":
+                    found += [archive_sample(sample)] * PLAIN_SHARE
+    if not found:
+        raise SystemExit(f"no sample of {name}")
+    return found
+
+
+def archive_sample(sample: Sample) -> Sample:
+    """A zip archive whose members are mutated and then get right checksums."""
+
+    def pack(parts: Parts, folder: Path) -> None:
+        with zipfile.ZipFile(folder / sample.entry, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in parts.items():
+                archive.writestr(name, data)
+
+    with zipfile.ZipFile(io.BytesIO(sample.parts[sample.entry])) as archive:
+        return Sample(sample.entry, {name: archive.read(name) for name in archive.namelist()}, pack)
+
+
+def directory_samples(graph: Graph) -> list[Sample]:
+    """A graph directory as it is, and one whose manifest and arrays get right checksums after they are mutated."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "g")
+        store.save(graph, path, block_bytes=512)
+        plain = Sample("g", files_in(Path(folder)), write_parts)
+        said = store.info(path)
+    document = json.loads(plain.parts[f"g/{manifest.NAME}"])
+    del document["checksum"]
+    arrays = {name: plain.parts[f"g/{array.data}"] for name, array in said.arrays.items()}
+
+    def pack(parts: Parts, folder: Path) -> None:
+        path = folder / "g"
+        path.mkdir()
+        key = blocks.identity(uuid.UUID(document["graph_id"]), 0)
+        progress = store.Progress("", 0, gp.events.ignore)
+        written = {}
+        for name in arrays:
+            dtype = said.arrays[name].dtype
+            elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
+            array = store.write_array(path, name, elements, key, 512, progress)
+            written[name] = manifest.array_document(array)
+        text = parts[manifest.NAME]
+        try:
+            claimed = json.loads(text)
+            for name, array_document in written.items():  # lengths are lies only where the text was changed
+                if claimed["arrays"][name] == document["arrays"][name]:
+                    claimed["arrays"][name] = array_document
+            text = manifest.seal(claimed)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            pass
+        (path / manifest.NAME).write_bytes(text)
+
+    parts = {manifest.NAME: json.dumps(document).encode(), **arrays}
+    return [plain, Sample("g", parts, pack)]
+
+
+# Mutations
+
+
+HUGE = (0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**48, 2**48 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
+
+
+def mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    """`data` after one to four accidents or attacks."""
+    for _ in range(rng.choice((1, 1, 2, 4))):
+        data = rng.choice(MUTATIONS)(data, others, rng)
+    return data
+
+
+def flip_bits(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 8) if data else 0):
+        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def set_bytes(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    place, count = place_in(data, rng), rng.choice((1, 1, 2, 4, 8, 64))
+    return data[:place] + bytes([rng.choice(b"\x00\x01\x7f\x80\xff \n\t-0%#")]) * count + data[place + count :]
+
+
+def truncate(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    return data[: place_in(data, rng)]
+
+
+def splice(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    """A piece of this file or another one, put in or over what is there."""
+    donor = rng.choice([data, *others])
+    piece = donor[place_in(donor, rng) :][: rng.choice((1, 8, 64, 1024))]
+    place = place_in(data, rng)
+    return data[:place] + piece + data[place + rng.choice((0, len(piece))) :]
+
+
+def delete(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    place = place_in(data, rng)
+    return data[:place] + data[place + rng.choice((1, 4, 8, 64)) :]
+
+
+def huge_integer(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    """A count, an offset or an id, where binary formats have them."""
+    width, early = rng.choice((4, 8)), rng.random() < 0.5
+    place = place_in(data[:64] if early else data, rng)
+    place -= place % rng.choice((1, 4, 8))
+    return data[:place] + (rng.choice(HUGE) % (1 << 8 * width)).to_bytes(width, "little") + data[place + width :]
+
+
+def huge_decimal(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    """The same, where text has them: the digits after some place."""
+    place = place_in(data[:200] if rng.random() < 0.5 else data, rng)
+    while place < len(data) and not data[place : place + 1].isdigit():
+        place += 1
+    end = place
+    while end < len(data) and data[end : end + 1].isdigit():
+        end += 1
+    return data[:place] + rng.choice((b"%d" % rng.choice(HUGE), b"-1", b"1e999", b"9" * 400, b"nan")) + data[end:]
+
+
+def random_bytes(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
+    """Noise after the beginning, or nothing else."""
+    return data[: rng.choice((0, 4, 8, 17, 32))] + rng.randbytes(rng.choice((0, 1, 16, 300)))
+
+
+def place_in(data: bytes, rng: random.Random) -> int:
+    return rng.randrange(len(data) + 1)
+
+
+MUTATIONS = (flip_bits, set_bytes, truncate, splice, delete, huge_integer, huge_decimal, random_bytes)
+
+
+def make_input(samples: list[Sample], seed: int, number: int, folder: Path) -> Path:
+    """Write input `number` into the empty `folder`; the path to read."""
+    rng = random.Random(f"{seed} {number}")
+    sample = rng.choice(samples)
+    parts = dict(sample.parts)
+    donors = list(rng.choice(samples).parts.values())
+    for name in rng.sample(sorted(parts), rng.choice((1, 1, min(2, len(parts))))):
+        parts[name] = mutated(parts[name], donors, rng)
+    sample.pack(parts, folder)
+    return folder / sample.entry
+
+
+# Reading
+
+
+def attempt(path: Path, format: str) -> tuple[str, str, int]:
+    """``"graph"``, ``"placed"`` or ``"unplaced"`` (an error with or without line or offset) or ``"crash"``; a note; the
+    bytes of the arrays that the file may take memory for."""
+    files = [path] if path.is_file() else list(path.rglob("*"))
+    declared = sum(file.stat().st_size for file in files)
+    try:
+        graph = gp.open(path, threads=1) if format == DIRECTORY else gp.read(path, format=format, threads=1)
+        check(graph)
+        return "graph", "", max(declared, graph.nbytes)
+    except FormatError as error:
+        if not error.path.startswith(str(path.parent)):
+            return "crash", f"does not name the file: {error}", declared
+        return ("unplaced" if error.line is None and error.offset is None else "placed"), str(error), declared
+    except GaraphError as error:
+        return ("unplaced" if str(path) in str(error) else "crash"), f"names no file: {error}", declared
+    except (Exception, Warning):
+        return "crash", traceback.format_exc(), declared
+
+
+def check(graph: Graph) -> None:
+    """What every program takes on trust."""
+    for edges in (graph.in_edges, graph.out_edges):
+        assert edges.offsets[0] == 0, "offsets do not start with 0"
+        assert edges.offsets[-1] == len(edges.neighbours) == graph.m, "offsets do not end with the number of edges"
+        assert (np.diff(edges.offsets) >= 0).all(), "offsets fall"
+        assert not graph.m or int(edges.neighbours.max()) < graph.n, "a neighbour is out of range"
+        assert edges.values is None or len(edges.values) == graph.m, "not a value for each edge"
+    assert len(graph.ids) == graph.n, "not an id for each vertex"
+
+
+def peak_memory() -> int:
+    """Bytes of the highest resident set since the last `reset_peak`."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) << 10
+    raise OSError("no VmHWM in /proc/self/status")
+
+
+def reset_peak() -> int:
+    Path("/proc/self/clear_refs").write_text("5")
+    return peak_memory()
+
+
+def work(name: str, seed: int, first: int, last: int, reports: Connection) -> None:
+    """Read inputs [first, last) and report on each; the process to be limited."""
+    faulthandler.enable()
+    warnings.simplefilter("error")
+    samples = samples_of(name)
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as scratch:
+        folder = Path(scratch, "input")
+        for sample in samples:  # so that what is imported and compiled once counts for nobody
+            folder.mkdir()
+            sample.pack(sample.parts, folder)
+            outcome, note, _ = attempt(folder / sample.entry, name)
+            if outcome != "graph":
+                raise SystemExit(f"{name}: a valid sample is not read: {note}")
+            shutil.rmtree(folder)
+        mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + ADDRESSES, mapped + ADDRESSES))
+        reports.send((first - 1, "ready", "", 0.0))
+        for number in range(first, last):
+            folder.mkdir()
+            path = make_input(samples, seed, number, folder)
+            before = reset_peak()
+            outcome, note, declared = attempt(path, name)
+            ratio = (peak_memory() - before) / (2 * declared + ALLOWANCE)
+            if ratio > 1:
+                outcome, note = "crash", f"{ratio:.1f} times the memory it may take, then: {outcome} {note}"
+            reports.send((number, outcome, note, ratio))
+            shutil.rmtree(folder)
+
+
+@dataclass
+class Summary:
+    """What became of the inputs of one format."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    worst_ratio: float = 0.0
+    bad: list[str] = field(default_factory=list)
+
+
+def fuzz(name: str, options: Any) -> Summary:
+    """Read all inputs of one format, with a new worker whenever one dies or hangs."""
+    summary, following, last = Summary(), options.first, options.first + options.inputs
+    context = multiprocessing.get_context("spawn")
+    while following < last:
+        reports, far_end = context.Pipe(duplex=False)
+        worker = context.Process(target=work, args=(name, options.seed, following, last, far_end), daemon=True)
+        worker.start()
+        far_end.close()
+        patience, ready = 10 * options.timeout, False  # imports and samples come first
+        try:
+            while following < last:
+                if not reports.poll(patience):
+                    worker.kill()
+                    summary.outcomes["hang"] += 1
+                    summary.bad.append(f"{name}, input {following}: nothing for {patience:g} s")
+                    following += 1
+                    break
+                number, outcome, note, ratio = reports.recv()
+                patience = options.timeout
+                if outcome == "ready":
+                    ready = True
+                    continue
+                summary.outcomes[outcome] += 1
+                summary.worst_ratio = max(summary.worst_ratio, ratio)
+                if outcome == "crash":
+                    summary.bad.append(f"{name}, input {number}: {note}")
+                if options.verbose:
+                    print(f"{name}, input {number}: {outcome} {note}")
+                following = number + 1
+        except EOFError:
+            worker.join()
+            if not ready:
+                raise SystemExit(f"{name}: the worker failed over its valid samples") from None
+            summary.outcomes["crash"] += 1
+            summary.bad.append(f"{name}, input {following}: the process died ({worker.exitcode})")
+            following += 1
+        worker.join()
+    return summary
+
+
+HEAD = (
+    "| format | inputs | graphs | typed errors | of them with line or byte | crashes | hangs | worst peak memory |\n"
+    "|---|---:|---:|---:|---:|---:|---:|---:|\n"
+)
+
+
+def row(name: str, summary: Summary) -> str:
+    count = summary.outcomes
+    errors = count["placed"] + count["unplaced"]
+    cells = [name, count.total(), count["graph"], errors, count["placed"], count["crash"], count["hang"]]
+    return (
+        "| "
+        + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells)
+        + (f" | {summary.worst_ratio:.2f} |\n")
+    )
+
+
+def main() -> int:
+    names = [format.name for format in FORMATS] + [DIRECTORY]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("formats", nargs="*", help=f"some of {', '.join(names)}; all by default")
+    parser.add_argument("--inputs", type=int, default=10_000, help="inputs a format (default: %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="number of the first input (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=20, help="seconds until an input hangs (default: %(default)s)")
+    parser.add_argument("--save", type=Path, help="file to write the table to")
+    parser.add_argument("--verbose", action="store_true", help="print what became of each input")
+    options = parser.parse_args()
+    table, bad, start = HEAD, [], time.perf_counter()
+    print(HEAD, end="")
+    for name in options.formats or names:
+        summary = fuzz(name, options)
+        table += row(name, summary)
+        bad += summary.bad
+        print(row(name, summary), end="", flush=True)
+    minutes = (time.perf_counter() - start) / 60
+    print(f"{minutes:.1f} minutes")
+    for problem in bad[:50]:
+        print(problem, file=sys.stderr)
+    if options.save:
+        options.save.parent.mkdir(exist_ok=True)
+        command = f"python scripts/fuzz.py --inputs {options.inputs} --seed {options.seed}"
+        options.save.write_text(f"{INTRODUCTION.format(command, time.strftime('%Y-%m-%d'), minutes)}\n{table}")
+    return 1 if bad else 0
+
+
+INTRODUCTION = """# Fuzzing the readers
+
+    {}
+
+{}, {:.0f} minutes with one process. Valid files of every format, and graph directories, were mutated (bit flips, bytes
+set, truncation, splices, deletions, huge counts, noise; behind right checksums too) and read. An input must give a
+well-formed graph or a typed error that names the file. Worst peak memory: what reading took above what the process had,
+over what it may take, which is twice the arrays and 64 MiB; above 1 it counts as a crash.
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

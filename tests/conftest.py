@@ -1,0 +1,51 @@
+"""What all tests share: a place for compiled code, graphs, real data where there is some, modest property tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from garaph_py.cpu import kernel
+from garaph_py.graph.build import from_numbered_edges
+
+settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
+settings.load_profile("garaph")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_code(tmp_path_factory):
+    """Compiled code is kept for the session, and away from the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "GARAPH_CACHE_DIR" not in os.environ:
+            patch.setenv("GARAPH_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def cut_small_graphs():
+    """Divide even the smallest graph over all threads; by default that would not be worth waking them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel, "WORTH_A_THREAD", 1)
+        yield
+
+
+@pytest.fixture(scope="session")
+def graph_of():
+    """A function that makes a graph of `twins.Edges`, with its weights or without."""
+
+    def build(edges, weighted=True, directed=True):
+        weights = edges.weights if weighted else None
+        return from_numbered_edges(edges.sources, edges.targets, edges.n, weights, directed=directed)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def reference_data():
+    """The folder of real graphs with reference results: ``$GARAPH_REFERENCE_DATA``, else beside the repository."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("GARAPH_REFERENCE_DATA", beside))
+    if not folder.is_dir():
+        pytest.skip("no reference data; set GARAPH_REFERENCE_DATA to its folder")
+    return folder
