@@ -123,5 +123,3 @@ def vertex_results(program: VertexProgram) -> tuple[str, ...]:
     if isinstance(reports, dict):
         return tuple(name for name, kind in reports.items() if kind == VertexId)
     return ("value",) if reports == VertexId else ()
-
-

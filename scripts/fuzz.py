@@ -46,7 +46,7 @@ MIB = 1 << 20
 ALLOWANCE = 64 * MIB
 ADDRESSES = 2 << 30  # what a worker may map beyond what it starts with
 PLAIN_SHARE = 6  # of every 9 samples that may be compressed: damage to those seldom reaches the parser
-DIRECTORY = "graph directory"
+DIRECTORY, EVERY_BYTE = "graph directory", "graph directory, each byte changed"
 Parts = dict[str, bytes]
 
 
@@ -80,20 +80,25 @@ def files_in(folder: Path) -> Parts:
 
 
 def graphs() -> list[Graph]:
-    """What the samples hold: directed or not; weights, names and vertices without edges, or none."""
+    """What the samples hold: directed or not; with weights, names, vertices without edges, parallel edges, or none."""
     sources, targets = np.random.default_rng(1).integers(0, 40, (2, 90))
     whole, fractions = np.arange(90, dtype=np.int32) - 9, np.arange(90) / 7
     names = [f"vertex {number} é" for number in range(40)]
-    return [
+    found = [
         gp.from_edges(sources, targets, weights, vertices=vertices, directed=directed)
         for directed in (True, False)
         for weights in (None, whole, fractions)
         for vertices in (None, np.arange(45))
-    ] + [gp.from_edges(np.take(names, sources), np.take(names, targets), fractions)]
+    ]
+    simple = {"directed": False, "drop_parallel": True, "drop_self_loops": True}
+    found += [gp.from_edges(sources, targets, weights, **simple) for weights in (None, whole)]
+    return [*found, gp.from_edges(np.take(names, sources), np.take(names, targets), fractions)]
 
 
 def samples_of(name: str) -> list[Sample]:
     """Valid graphs of the format `name`, as its writer makes them."""
+    if name == EVERY_BYTE:
+        return [large_directory()]
     if name == DIRECTORY:
         return [sample for graph in graphs()[1::3] for sample in directory_samples(graph)]
     found = []
@@ -165,6 +170,16 @@ def directory_samples(graph: Graph) -> list[Sample]:
 
     parts = {manifest.NAME: json.dumps(document).encode(), **arrays}
     return [plain, Sample("g", parts, pack)]
+
+
+def large_directory() -> Sample:
+    """A graph directory of 64 KiB: weights, names, several blocks an array."""
+    sources, targets = np.random.default_rng(2).integers(0, 700, (2, 3400))
+    names = np.array([f"vertex{number:04}" for number in range(700)])
+    graph = gp.from_edges(names[sources], names[targets], np.arange(3400, dtype=np.float32))
+    with tempfile.TemporaryDirectory() as folder:
+        store.save(graph, Path(folder, "g"), block_bytes=4096)
+        return Sample("g", files_in(Path(folder)), write_parts)
 
 
 # Mutations
@@ -240,8 +255,21 @@ def place_in(data: bytes, rng: random.Random) -> int:
 MUTATIONS = (flip_bits, set_bytes, truncate, splice, delete, huge_integer, huge_decimal, random_bytes)
 
 
-def make_input(samples: list[Sample], seed: int, number: int, folder: Path) -> Path:
+def change_byte(parts: Parts, number: int) -> Parts:
+    """`parts` with another byte at place `number`, counted through all of them."""
+    for name, data in parts.items():
+        if number < len(data):
+            changed = bytes([data[number] ^ 1 << number % 8])
+            return parts | {name: data[:number] + changed + data[number + 1 :]}
+        number -= len(data)
+    raise IndexError(number)
+
+
+def make_input(name: str, samples: list[Sample], seed: int, number: int, folder: Path) -> Path:
     """Write input `number` into the empty `folder`; the path to read."""
+    if name == EVERY_BYTE:
+        samples[0].pack(change_byte(samples[0].parts, number), folder)
+        return folder / samples[0].entry
     rng = random.Random(f"{seed} {number}")
     sample = rng.choice(samples)
     parts = dict(sample.parts)
@@ -261,7 +289,9 @@ def attempt(path: Path, format: str) -> tuple[str, str, int]:
     files = [path] if path.is_file() else list(path.rglob("*"))
     declared = sum(file.stat().st_size for file in files)
     try:
-        graph = gp.open(path, threads=1) if format == DIRECTORY else gp.read(path, format=format, threads=1)
+        graph = (
+            gp.open(path, threads=1) if format in (DIRECTORY, EVERY_BYTE) else gp.read(path, format=format, threads=1)
+        )
         check(graph)
         return "graph", "", max(declared, graph.nbytes)
     except FormatError as error:
@@ -317,10 +347,12 @@ def work(name: str, seed: int, first: int, last: int, reports: Connection) -> No
         reports.send((first - 1, "ready", "", 0.0))
         for number in range(first, last):
             folder.mkdir()
-            path = make_input(samples, seed, number, folder)
+            path = make_input(name, samples, seed, number, folder)
             before = reset_peak()
             outcome, note, declared = attempt(path, name)
             ratio = (peak_memory() - before) / (2 * declared + ALLOWANCE)
+            if name == EVERY_BYTE and outcome == "graph":
+                outcome, note = "crash", "a changed byte was not seen"
             if ratio > 1:
                 outcome, note = "crash", f"{ratio:.1f} times the memory it may take, then: {outcome} {note}"
             reports.send((number, outcome, note, ratio))
@@ -339,6 +371,8 @@ class Summary:
 def fuzz(name: str, options: Any) -> Summary:
     """Read all inputs of one format, with a new worker whenever one dies or hangs."""
     summary, following, last = Summary(), options.first, options.first + options.inputs
+    if name == EVERY_BYTE:
+        following, last = 0, sum(map(len, large_directory().parts.values()))
     context = multiprocessing.get_context("spawn")
     while following < last:
         reports, far_end = context.Pipe(duplex=False)
@@ -395,7 +429,7 @@ def row(name: str, summary: Summary) -> str:
 
 
 def main() -> int:
-    names = [format.name for format in FORMATS] + [DIRECTORY]
+    names = [*(format.name for format in FORMATS), DIRECTORY, EVERY_BYTE]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", help=f"some of {', '.join(names)}; all by default")
     parser.add_argument("--inputs", type=int, default=10_000, help="inputs a format (default: %(default)s)")

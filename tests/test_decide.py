@@ -14,7 +14,14 @@ def seen(active_edges: int, engine: str = "garaph", **more: object) -> Observati
 
 @pytest.mark.parametrize(
     ("active_edges", "k", "mode"),
-    [(0, 1, NOTIFY_PULL), (500, 1, NOTIFY_PULL), (501, 1, PULL), (1000, 1, PULL), (50, 10, NOTIFY_PULL), (51, 10, PULL)],
+    [
+        (0, 1, NOTIFY_PULL),
+        (500, 1, NOTIFY_PULL),
+        (501, 1, PULL),
+        (1000, 1, PULL),
+        (50, 10, NOTIFY_PULL),
+        (51, 10, PULL),
+    ],
 )
 def test_the_paper_switches_at_one_over_two_k(active_edges: int, k: float, mode: str) -> None:
     assert decide(seen(active_edges, k=k)).mode == mode

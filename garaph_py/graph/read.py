@@ -36,14 +36,13 @@ def read(
     Parameters
     ----------
     path : path-like
-        A text edge list (SNAP, CSV, TSV; plain, .gz, .xz or .zst), a Parquet or Arrow table, a SciPy sparse matrix or
-        an edge list in an .npz file.
+        In any format that ``garaph formats`` lists: text edge lists (SNAP, CSV, TSV; plain, .gz, .xz or .zst), Parquet,
+        Arrow, .npz, .npy, Matrix Market, METIS, Ligra, GAP, DIMACS, Galois, Graphalytics.
     directed : bool, optional
         If False, every edge counts in both directions; the file gives each once (a matrix: twice, symmetric).
         By default what the file says, else True.
     format : str, optional
-        ``"text"``, ``"parquet"``, ``"arrow"`` or ``"npz"``; by default told by the file's name, or by its beginning
-        when the name has no suffix.
+        A name that ``garaph formats`` lists; by default told by the file's suffix, or by its beginning when it has none.
     weights : bool, optional
         True: the file must have edge values. False: do not read them. By default they are read if there are some: a
         column named weight, value or w, else the third column if it is numeric.

@@ -209,6 +209,7 @@ def holds(dtype: DType, value: Any) -> bool:
     """Whether `value` is a number that a scalar `dtype` has, but for rounding to it."""
     if not isinstance(value, NUMBERS):
         return False
+    value = value.item() if isinstance(value, np.generic) else value
     size: Any = abs(value)
     if dtype.kind == "f":
         return bool(value != value or size == np.inf or size <= float(np.finfo(dtype).max))

@@ -29,6 +29,7 @@ FORBIDDEN = {
     "DELETE_SUBSCR": "del", "BUILD_SLICE": "a slice", "BINARY_SLICE": "a slice", "STORE_SLICE": "a slice",
 }  # fmt: skip
 CONSTANTS = {str: "a string", bytes: "a string", frozenset: "a set", complex: "a complex number"}
+LOADS = ("LOAD_CONST", "RETURN_CONST")
 
 
 class Place:
@@ -62,10 +63,10 @@ def check_body(place: Place, callers: tuple[types.FunctionType, ...] = ()) -> No
         Naming the line.
     """
     callers = (*callers, place.function)
-    for line, instruction in instructions(place.function):
-        problem = FORBIDDEN.get(instruction.opname)
-        if instruction.opname in ("LOAD_CONST", "RETURN_CONST"):
-            problem = CONSTANTS.get(type(instruction.argval))
+    body = list(instructions(place.function))
+    statements = [(line, FORBIDDEN.get(item.opname)) for line, item in body]
+    constants = [(line, CONSTANTS.get(type(item.argval))) for line, item in body if item.opname in LOADS]
+    for line, problem in statements + constants:
         if problem:
             raise ProgramError(f"{place.line(line)} contains {problem}; {ALLOWED}")
     for line, name, value in named_objects(place):
@@ -79,8 +80,10 @@ def check_body(place: Place, callers: tuple[types.FunctionType, ...] = ()) -> No
 def instructions(function: types.FunctionType) -> Iterator[tuple[int | None, dis.Instruction]]:
     """The bytecode of `function` and of what is defined in it, with line numbers."""
     for code in code_objects(function.__code__):
+        line = None
         for instruction in dis.get_instructions(code):
-            yield instruction.positions.lineno if instruction.positions else None, instruction
+            line = (instruction.positions and instruction.positions.lineno) or line
+            yield line, instruction
 
 
 def named_objects(place: Place) -> Iterator[tuple[int | None, str, Any]]:

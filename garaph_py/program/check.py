@@ -20,7 +20,7 @@ from ..native.kernel import compiling
 from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
 from .body import ALLOWED, Place
-from .precision import constants, float64_line
+from .inference import Inference
 from .real import with_real
 
 DType = np.dtype[Any]
@@ -37,7 +37,7 @@ def check_types(bound: BoundProgram) -> None:
         If one does not compile, returns the wrong type, or computes in float64 where the program is float32.
     """
     functions = bound.functions
-    rules = [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "precision.py")]
+    rules = [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "inference.py")]
     kinds = [bound.value, bound.accumulator, bound.total, bound.real, bound.reports, bound.parameters.dtype]
     key = fingerprint(cache.environment(), rules, functions, bound.arguments, kinds)
     if key in _passed or cache.load(key) is not None:
@@ -101,27 +101,38 @@ def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any],
     except Exception as error:  # Numba fails in many ways on what it does not know
         line, problem = explain(bound, error, arguments)
         raise ProgramError(f"{place.line(line)} cannot be compiled: {problem}; {ALLOWED}") from None
+    for helper, made in compiled.items():
+        for overload in getattr(made, "overloads", {}).values():
+            inside = place if made is dispatcher else place.helper(helper)
+            check_arithmetic(inside, Inference(overload.type_annotation), bound.real)
     outcome = dispatcher.overloads[tuple(arguments.values())]
-    if bound.real == np.float32:
-        for function, helper in compiled.items():
-            for overload in getattr(helper, "overloads", {}).values():
-                inside = place if helper is dispatcher else place.helper(function)
-                refuse_float64(inside, float64_line(overload.type_annotation))
-    for line, problem in mismatches(outcome.type_annotation, returns):
-        raise ProgramError(f"{place.line(line)} {problem}")
+    for line, found in Inference(outcome.type_annotation).returns():
+        reason = mismatch(found, returns)
+        if reason:
+            raise ProgramError(f"{place.line(line)} {reason}")
     reason = obstacle(outcome.library, reduced(outcome.library, outcome.fndesc.llvm_func_name))
     if reason:
         raise ProgramError(f"{place.line()} {reason}; {ALLOWED}, none of which does that")
 
 
-def refuse_float64(place: Place, line: int | None) -> None:
-    if line is None:
-        return
+def check_arithmetic(place: Place, inference: Inference, real: DType | None) -> None:
+    line = inference.power_line()
+    if line is not None:
+        raise ProgramError(
+            f"{place.line(line)} raises a float to an integer power that may be negative, which fails for 0"
+            f"{quoted(place, line)}; write x ** float(i), or 1 / x ** i"
+        )
+    line = inference.float64_line() if real == np.float32 else None
+    if line is not None:
+        raise ProgramError(
+            f"{place.line(line)} computes in float64, but the program is float32{quoted(place, line)}; write float(1), "
+            "float(0.85) for constants and float(i) for integers (float is the program's float type here)"
+        )
+
+
+def quoted(place: Place, line: int) -> str:
     text = linecache.getline(place.function.__code__.co_filename, line).strip()
-    raise ProgramError(
-        f"{place.line(line)} computes in float64, but the program is float32{f': {text!r}' if text else ''}; write "
-        "float(1), float(0.85) for constants and float(i) for integers (float is the program's float type here)"
-    )
+    return f": {text!r}" if text else ""
 
 
 def explain(bound: BoundProgram, error: Exception, arguments: dict[str, Any]) -> tuple[int | None, str]:
@@ -148,43 +159,6 @@ def missing_parameter(bound: BoundProgram, name: str) -> str:
     if callable(value):
         return f"self.{name} is a method; call a function of the module instead"
     return had if value is None else f"{had} ({name} is {value!r}, a {type(value).__name__})"
-
-
-def mismatches(annotation: Any, wanted: DType | None) -> list[tuple[int, str]]:
-    """Line and reason of each ``return`` that does not fit `wanted`.
-
-    Each is judged by itself: Numba's type of the whole, where an integer here and a float32 there make float64, says
-    nothing about either.
-    """
-    from numba.core import ir
-
-    statements = [statement for block in annotation.blocks.values() for statement in block.body]
-    assignments = [statement for statement in statements if isinstance(statement, ir.Assign)]
-    known = constants(assignments)
-
-    def sources(name: str, seen: frozenset[str] = frozenset()) -> list[Any]:
-        """What may be in a variable: other variables' names, or their expressions if these are tuples."""
-        found: list[Any] = []
-        for value in (item.value for item in assignments if item.target.name == name and name not in seen):
-            if isinstance(value, ir.Var) or (isinstance(value, ir.Expr) and value.op in ("cast", "phi")):
-                inner = [value] if isinstance(value, ir.Var) else value.list_vars()
-                found += [source for item in inner for source in sources(item.name, seen | {name})]
-            else:
-                found.append(value.items if isinstance(value, ir.Expr) and value.op == "build_tuple" else name)
-        return found
-
-    def type_of(name: str) -> Any:
-        return float if isinstance(known.get(name), float) else annotation.typemap[name]
-
-    problems = []
-    for statement in statements:
-        if isinstance(statement, ir.Return):
-            for source in sources(statement.value.name):
-                found = type_of(source) if isinstance(source, str) else [type_of(item.name) for item in source]
-                problem = mismatch(found, wanted)
-                if problem:
-                    problems.append((statement.loc.line, problem))
-    return problems
 
 
 def mismatch(found: Any, wanted: DType | None) -> str | None:

@@ -36,7 +36,7 @@ class EdgeList:
     directed : bool, optional
         None when the file does not say.
     vertices : ndarray of integers or pyarrow.ChunkedArray of strings, optional
-        Ids of vertices the file lists beside its edges, some of which may have none.
+        Ids of all vertices, each once, where the file lists them: some may have no edge.
     """
 
     sources: Any
@@ -79,7 +79,8 @@ class Keeps:
     ids : str
         ``"any"``, ``"integers"``, or ``"none"``: vertices become 0 to n - 1 (or 1 to n) in internal order.
     weights : str
-        ``"any"``, ``"integers"`` (others are refused) or ``"none"`` (left out).
+        ``"any"``, ``"integers"`` (others are refused), ``"required"`` (integers, and none are refused too) or
+        ``"none"`` (left out).
     direction : str
         ``"both"``: the file says which it is; ``"one"``: the reader must be told ``directed=False`` for an undirected
         graph; ``"undirected"``: directed graphs are refused.
@@ -103,8 +104,8 @@ class Format:
         As in ``read(path, format=name)``.
     suffixes : tuple of str
         File names that mean this format, in lower case.
-    magic : bytes
-        How such a file begins; empty when nothing tells it.
+    magic : bytes or tuple of bytes
+        How such a file begins, in at most 16 bytes; empty when nothing tells it.
     description : str
         One line for a person.
     read : callable
@@ -114,17 +115,26 @@ class Format:
     write : callable, optional
         ``write(graph, path, listener)`` writes the whole file or nothing (`files.write_whole`); a graph that the format
         cannot hold is a `GraphError`.
+    claims : callable, optional
+        ``claims(path)`` tells whether a file is of this format, for a suffix that several formats have. At most one of
+        them goes without: it takes what no other claims, and is written where only the suffix says what to write.
+    compresses : bool
+        Whether files may be compressed, with a second suffix .gz, .xz or .zst.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    magic: bytes
+    magic: bytes | tuple[bytes, ...]
     description: str
     read: Reader
     keeps: Keeps
     write: Writer | None = None
+    claims: Callable[[Path], bool] | None = None
+    compresses: bool = False
 
 
+SPARE_VERTICES = 1 << 20
+VERTICES_PER_EDGE = 64
 ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
 WEIGHT_NAMES = ("weight", "value", "w")
 
@@ -180,6 +190,12 @@ def check_memory(path: Path, nbytes: int, purpose: str) -> None:
             f"{purpose} take {nbytes / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB of memory are free; "
             "check that the file is what it should be, or use a machine with more memory",
         )
+
+
+def check_vertices(path: Path, n: int, m: int) -> None:
+    """Refuse, before it is believed, a number of vertices that a few bytes declare and next to no edge is there for."""
+    if n > SPARE_VERTICES + VERTICES_PER_EDGE * m:
+        raise FormatError(path, f"{n:,} vertices, but {m:,} edges; check that the file is what it should be")
 
 
 def narrowed(ids: Array) -> Array:

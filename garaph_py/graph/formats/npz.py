@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ... import events
 from ...errors import FormatError
+from ...files import write_whole
 from ..build import matrix_entries
-from .edges import EdgeList, Format, Keeps, ReadOptions, check_memory, malformed
+from ..graph import Graph
+from .batches import edge_columns
+from .edges import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, malformed
 
 DEFLATE_RATIO = 1032  # no deflate stream expands more
 MOST_VERTICES = 2**32
@@ -54,23 +57,32 @@ def check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
         if member.flag_bits & 1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise FormatError(path, f"array {name!r} is encrypted or compressed otherwise than numpy.savez does")
         with archive.open(member) as data:
-            version = np.lib.format.read_magic(data)
-            read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-            if version not in read_header:
-                raise FormatError(path, f"array {name!r} has .npy version {version}; write it with a plain dtype")
-            shape, _, dtype = read_header[version](data)
-            declared = math.prod(shape) * dtype.itemsize
-            if dtype.hasobject:
-                raise FormatError(path, f"array {name!r} holds Python objects, which are not read; save plain numbers")
-            if min(shape, default=0) < 0 or data.tell() + declared != member.file_size:
-                raise FormatError(
-                    path,
-                    f"array {name!r} declares {declared:,} bytes of data, but has {member.file_size - data.tell():,}",
-                )
+            shape, _, dtype = array_header(path, f"array {name!r}", data, member.file_size)
         if member.file_size > DEFLATE_RATIO * (member.compress_size + 1):
             raise FormatError(path, f"array {name!r} declares more bytes than its compressed data can hold")
-        sizes[name] = declared
+        sizes[name] = math.prod(shape) * dtype.itemsize
     return sizes
+
+
+def array_header(path: Path, what: str, data: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether in Fortran's order, and dtype that .npy data declare; leaves `data` at the first element.
+
+    Raises
+    ------
+    FormatError
+        If the `size` bytes of it are not exactly what is declared, or hold Python objects.
+    """
+    version = np.lib.format.read_magic(data)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read_header:
+        raise FormatError(path, f"{what} has .npy version {version}; write it with a plain dtype")
+    shape, fortran, dtype = read_header[version](data)
+    declared = math.prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise FormatError(path, f"{what} holds Python objects, which are not read; save plain numbers")
+    if min(shape, default=0) < 0 or data.tell() + declared != size:
+        raise FormatError(path, f"{what} declares {declared:,} bytes of data, but has {size - data.tell():,}")
+    return shape, fortran, dtype
 
 
 def read_arrays(path: Path, options: ReadOptions) -> EdgeList:
@@ -93,6 +105,7 @@ def read_arrays(path: Path, options: ReadOptions) -> EdgeList:
         )
     if n is not None:
         check_bounds(path, n, sources, targets)
+        check_vertices(path, n, len(sources))
     return EdgeList(sources, targets, weights, n, None if directed is None else bool(directed))
 
 
@@ -120,6 +133,8 @@ def read_matrix(path: Path, options: ReadOptions) -> EdgeList:
         raise FormatError(path, f"matrix entries are {matrix.data.dtype}; edge values are real numbers")
     if matrix.format in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)
+    if matrix.format not in ("csr", "csc"):  # which have an offset for each vertex
+        check_vertices(path, n, matrix.nnz)
     # an undirected graph's matrix has every edge twice
     rows, columns, values = matrix_entries(matrix, directed=options.directed is not False)
     check_bounds(path, n, rows, columns)
@@ -134,6 +149,14 @@ def check_bounds(path: Path, n: int, *columns: Any) -> None:
             raise FormatError(path, f"vertices {column.min()} to {column.max()}, but n is {n}; ids run from 0 to n - 1")
 
 
+def write_npz(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write arrays src, dst, n, directed and, if there are values, weight; vertices by their internal ids."""
+    sources, targets, values = edge_columns(graph, listener)
+    weight = {} if values is None else {"weight": values}
+    arrays = {"src": sources, "dst": targets, "n": np.int64(graph.n), "directed": np.bool_(graph.directed), **weight}
+    write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+
+
 FORMAT = Format(
     "npz",
     (".npz",),
@@ -141,4 +164,5 @@ FORMAT = Format(
     "SciPy sparse matrix, or NumPy arrays src, dst, n, ...",
     read_npz,
     Keeps(ids="none", weights="any", direction="both", isolated=True),
+    write_npz,
 )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ... import events
 from ...errors import FormatError
+from ...files import write_whole
+from ..graph import Graph
+from .batches import edge_batches, need_edges, user_ids
 from .edges import EdgeList, Format, Keeps, ReadOptions, endpoint_columns, malformed, narrowed, weight_column
 
 ROWS = 1 << 20  # a batch
@@ -99,6 +102,7 @@ def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) 
             batch = batch.select(names)
             batch.validate(full=True)
             part = [plain(path, name, column) for name, column in zip(names, batch.columns, strict=True)]
+            part[:2] = [narrowed(ids) if isinstance(ids, np.ndarray) else ids for ids in part[:2]]
         yield part
 
 
@@ -112,7 +116,7 @@ def plain(path: Path, name: str, column: Any) -> Any:
         raise FormatError(path, f"column {name!r} has missing values (nulls); fill them or drop those rows")
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return narrowed(column.to_numpy(zero_copy_only=False))
+        return column.to_numpy(zero_copy_only=False)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.large_string())
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
@@ -135,8 +139,56 @@ def edge_list(path: Path, names: list[str], parts: list[list[Any]]) -> EdgeList:
     return EdgeList(sources, targets, *weights)
 
 
+def write_parquet(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write a Parquet file; see `write_table`."""
+    from pyarrow import parquet
+
+    write_table(graph, path, listener, parquet.ParquetWriter)
+
+
+def write_arrow(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write an uncompressed Arrow file; see `write_table`."""
+    import pyarrow as pa
+
+    write_table(graph, path, listener, pa.ipc.new_file)
+
+
+def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer: Callable[[Any, Any], Any]) -> None:
+    """Write columns source and target, the user's ids, and weight, if there are any.
+
+    Raises
+    ------
+    GraphError
+        If there are no edges.
+    """
+    import pyarrow as pa
+
+    need_edges(graph)
+    kinds = [user_ids(graph.ids, np.zeros(0, np.uint32)).type] * 2
+    if graph.edge_dtype is not None:
+        kinds.append(pa.from_numpy_dtype(graph.edge_dtype))
+    schema = pa.schema(list(zip(("source", "target", "weight"), kinds, strict=False)))
+
+    def write(file: IO[bytes]) -> None:
+        with new_writer(file, schema) as writer:
+            for batch in edge_batches(graph, listener, ROWS):
+                columns = [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+                columns += [] if batch.values is None else [pa.array(batch.values)]
+                writer.write_batch(pa.record_batch(columns, schema))
+
+    write_whole(path, write)
+
+
 KEEPS = Keeps(ids="any", weights="any", direction="one", isolated=False)
-PARQUET = Format("parquet", (".parquet", ".pq"), b"PAR1", "table of edges in Apache Parquet", read_parquet, KEEPS)
+PARQUET = Format(
+    "parquet", (".parquet", ".pq"), b"PAR1", "table of edges in Apache Parquet", read_parquet, KEEPS, write_parquet
+)
 ARROW = Format(
-    "arrow", (".arrow", ".feather", ".ipc"), b"ARROW1", "table of edges in an Arrow IPC file", read_arrow, KEEPS
+    "arrow",
+    (".arrow", ".feather", ".ipc"),
+    b"ARROW1",
+    "table of edges, Arrow or Feather",
+    read_arrow,
+    KEEPS,
+    write_arrow,
 )

@@ -1,12 +1,15 @@
-"""Bytes out of plain and compressed files, cut into blocks of whole lines."""
+"""Bytes out of and into plain and compressed files; text cut into blocks of whole lines."""
 
 from __future__ import annotations
 
+import gzip
 import io
 import lzma
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from ...errors import FormatError
 from .edges import malformed
@@ -31,6 +34,32 @@ def decompressed(raw: io.BufferedReader) -> IO[bytes]:
     if method == "xz":
         return lzma.LZMAFile(raw)
     return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), 1 << 18)
+
+
+@contextmanager
+def compressing(file: IO[bytes], path: Path) -> Iterator[Any]:
+    """What to write to, so that `file` becomes compressed as the suffix of `path` says."""
+    import pyarrow as pa
+
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as stream:
+            yield stream
+    elif suffix == ".xz":
+        with lzma.LZMAFile(file, "wb") as stream:
+            yield stream
+    elif suffix == ".zst":
+        own = os.fdopen(os.dup(file.fileno()), "wb")  # pyarrow closes what it writes to
+        with pa.CompressedOutputStream(pa.PythonFile(own, mode="w"), "zstd") as stream:
+            yield stream
+    else:
+        yield file
+
+
+def opening_bytes(path: Path, count: int) -> bytes:
+    """The first `count` bytes of the contents of a file, or all there are."""
+    with malformed(path, "not readable"), open(path, "rb") as raw, decompressed(raw) as stream:
+        return stream.read(count)
 
 
 def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:

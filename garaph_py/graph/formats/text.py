@@ -23,6 +23,7 @@ from ...errors import FormatError
 from .edges import EdgeList, Format, Keeps, ReadOptions, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .streams import decompressed, line_blocks
+from .text_writer import write_text
 
 Array = npt.NDArray[Any]
 
@@ -84,7 +85,7 @@ def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
             block = block.removeprefix(BYTE_ORDER_MARK)
             for magic, name in OTHER_FORMATS.items():
                 if block.startswith(magic):
-                    raise FormatError(path, f"a {name} file, not an edge list; this version does not read it")
+                    raise FormatError(path, f"a {name} file, not an edge list; name its format")
         if not text:
             start = next((offset for offset, _ in data_lines(block)), len(block))
             line += block.count(b"\n", 0, start)
@@ -260,4 +261,6 @@ FORMAT = Format(
     description="edge list: SNAP, CSV, TSV; plain, .gz, .xz or .zst",
     read=read_text,
     keeps=Keeps(ids="any", weights="any", direction="one", isolated=False),
+    write=write_text,
+    compresses=True,
 )
