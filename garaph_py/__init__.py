@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
-    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph.read", "write": "graph.write", "open": "pages.store",
-    "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
+    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph.read", "write": "graph.write",
+    "open": "pages.store", "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
     "VertexProgram": "program", "Progress": "report", "Result": "result", "check": "runtime", "run": "runtime",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",

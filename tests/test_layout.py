@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,7 +22,7 @@ def test_pages_partition_the_vertices(degrees: list[int], limit: int) -> None:
     for page in pages:
         assert (page.first_edge, page.last_edge) == (offsets[page.first_vertex], offsets[page.last_vertex])
         assert page.edges <= limit or page.last_vertex == page.first_vertex + 1
-    for left, right in zip(pages, pages[1:], strict=False):  # no page could have taken one more vertex
+    for left, right in pairwise(pages):  # no page could have taken one more vertex
         assert left.edges + degrees[right.first_vertex] > limit
 
 
