@@ -2,8 +2,8 @@
 
     python scripts/bench_load.py --scale 22 [--repeats 3] [--edges FILE]
 
-Writes a Kronecker graph (edge factor 16, symmetric, no duplicates) as a text edge list, .npz and graph directory (unless
-`--edges` names a text edge list) and loads each into CSC and CSR. The floor beside it: reading the same bytes.
+Writes a Kronecker graph (edge factor 16, symmetric, no duplicates) as a text edge list, .npz and graph directory,
+unless `--edges` names a text edge list, and loads each into CSC and CSR. The floor beside it: reading the same bytes.
 """
 
 from __future__ import annotations

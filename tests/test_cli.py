@@ -46,11 +46,12 @@ class Shell:
 
     def __call__(self, *arguments: object) -> tuple[int, str, str]:
         self.monkeypatch.setattr(sys, "argv", ["garaph", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
+        status = 0
+        try:
             cli.main()
-            raise SystemExit(0)
-        out, err = self.capsys.readouterr()
-        return int(exit_.value.code or 0), out, err
+        except SystemExit as ending:
+            status = int(ending.code or 0)
+        return status, *self.capsys.readouterr()
 
 
 @pytest.fixture

@@ -80,8 +80,8 @@ def run(
     ending = "converged" if result.stats.converged else "stopped"
     count = len(result.stats.iterations)
     print(
-        f"{ending} after {count} iteration{'s' * (count != 1)} in {result.stats.seconds:.3f} s on {result.stats.threads} "
-        f"threads; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all"
+        f"{ending} after {count} iteration{'s' * (count != 1)} in {result.stats.seconds:.3f} s "
+        f"on {result.stats.threads} threads; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all"
     )
     if verify:
         print("verified: the answer has the properties that define it")
@@ -163,9 +163,7 @@ def compiling_told(progress: Progress, quiet: bool) -> Any:
 
 def print_iterations(stats: Any) -> None:
     rows = stats.iterations
-    print(
-        f"{'iteration':>9}  {'mode':<11} {'f':>8} {'active':>12} {'edges':>14} {'pages':>6} {'skipped':>7} {'ms':>9} {'M edges/s':>10}"
-    )
+    print("iteration  mode               f       active          edges  pages skipped        ms  M edges/s")
     for row in rows if len(rows) <= SHOWN_ROWS else (*rows[: SHOWN_ROWS - 4], None, *rows[-4:]):
         if row is None:
             print(f"{'...':>9}  ({len(rows) - SHOWN_ROWS} more)")

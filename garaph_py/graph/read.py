@@ -42,7 +42,7 @@ def read(
         If False, every edge counts in both directions; the file gives each once (a matrix: twice, symmetric).
         By default what the file says, else True.
     format : str, optional
-        A name that ``garaph formats`` lists; by default told by the file's suffix, or by its beginning when it has none.
+        A name that ``garaph formats`` lists; by default told by the file's suffix, or by its beginning if it has none.
     weights : bool, optional
         True: the file must have edge values. False: do not read them. By default they are read if there are some: a
         column named weight, value or w, else the third column if it is numeric.

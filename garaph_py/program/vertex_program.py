@@ -49,8 +49,8 @@ class VertexProgram:
     the widest of these float types, and ``float(x)`` converts to it; elsewhere they are int64. A float64 that creeps
     into a float32 program is an error. A graph without edge values has 1 on every edge.
 
-    A vertex is updated when an in-neighbour was active; in pull mode also otherwise, so `apply` must give the same value
-    again when nothing it depends on has changed.
+    A vertex is updated when an in-neighbour was active, in pull mode also otherwise: when nothing that `gather` sees
+    has changed, `apply` must give the value it gave before.
 
     Attributes
     ----------
