@@ -152,7 +152,7 @@ def check_bounds(path: Path, n: int, *columns: Any) -> None:
 def write_npz(graph: Graph, path: Path, listener: events.Listener) -> None:
     """Write arrays src, dst, n, directed and, if there are values, weight; vertices by their internal ids."""
     sources, targets, values = edge_columns(graph, listener)
-    weight = {} if values is None else {"weight": values}
+    weight: dict[str, Any] = {} if values is None else {"weight": values}
     arrays = {"src": sources, "dst": targets, "n": np.int64(graph.n), "directed": np.bool_(graph.directed), **weight}
     write_whole(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
