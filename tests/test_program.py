@@ -739,12 +739,7 @@ LIBRARY = {
 }  # fmt: skip
 
 
-WIDENS = pytest.mark.xfail(strict=True, reason="SSWP.init subtracts from the integer 1: float64 with float32 widths")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=WIDENS) if name == "SSWP" else name for name in gp.apps.__all__]
-)
+@pytest.mark.parametrize("name", gp.apps.__all__)
 def test_the_librarys_programs_are_not_refused_in_single_precision(name):
     kind = getattr(gp.apps, name)
     single = {"dtype": np.float32} if any(field.name == "dtype" for field in dataclasses.fields(kind)) else {}

@@ -33,8 +33,9 @@ class SSWP(VertexProgram):
     def value(self, edge):
         return edge if edge is not None and edge.kind == "f" else np.int64
 
-    def init(self, id):
-        return -1 - self.identity if id == self.source else 0  # the largest value: the identity of max is the least
+    def init(self, id, n):
+        one = n // n  # in the program's own type; the largest value is one below minus the least, the identity of max
+        return -one - self.identity if id == self.source else 0
 
     def frontier(self, id):
         return id == self.source

@@ -17,7 +17,6 @@ from ..native.kernel import kind_of
 from ..pages.layout import Page
 from ..pages.source import PageEdges
 from ..program import BoundProgram
-from ..program.check import check_types
 from ..state import BLOCK, State, VertexSet
 from ..threads import Team, split
 from .functions import functions, partial_dtype
@@ -70,8 +69,6 @@ class CpuKernel:
 
     def initialize(self, synchronous: bool) -> State:
         init = make_init(self._functions)
-        if not (init.is_ready and self._pull.is_ready):
-            check_types(self.bound)
         prepare([init, self._pull, self._settle], self._listener)
         n = self.graph.n
         values = np.empty(n, self.bound.value)

@@ -6,14 +6,17 @@ import gzip
 import io
 import lzma
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from ...errors import FormatError
 from .edges import malformed
 
+T = TypeVar("T")
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".xz")
 LONGEST_LINE = 1 << 20
@@ -80,3 +83,18 @@ def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:
             raise FormatError(path, f"a line of more than {LONGEST_LINE:,} bytes; this is no list of edges")
         block = block + rest if rest else block
         yield block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
+
+
+def parsed_in_order(parse: Callable[[bytes], T], blocks: Iterable[bytes], threads: int) -> Iterator[Future[T]]:
+    """``parse(block)`` of every block, by several threads that run a little ahead; finished or failed, in order."""
+    waiting: deque[Future[T]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="garaph-read")
+    try:
+        for block in blocks:
+            waiting.append(pool.submit(parse, block))
+            if len(waiting) > 2 * threads:
+                yield waiting.popleft()
+        while waiting:
+            yield waiting.popleft()
+    finally:  # not waiting: a generator left behind by an error is closed by whatever thread happens to collect it
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -8,9 +8,7 @@ block does not parse as it stands, since no such line reads as two integers.
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,7 +20,7 @@ from ... import events
 from ...errors import FormatError
 from .edges import EdgeList, Format, Keeps, ReadOptions, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
-from .streams import decompressed, line_blocks
+from .streams import decompressed, line_blocks, parsed_in_order
 from .text_writer import write_text
 
 Array = npt.NDArray[Any]
@@ -98,27 +96,13 @@ def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
 
 def parsed(blocks: Iterable[bytes], layout: Layout, threads: int, path: Path, line: int) -> Iterator[Columns]:
     """`blocks` parsed by several threads, in order; `line` is the number of the first."""
-    waiting: deque[Future[Columns]] = deque()
-
-    def finished() -> Columns:
-        nonlocal line
+    for future in parsed_in_order(lambda block: parse_block(block, layout), blocks, threads):
         try:
-            columns = waiting.popleft().result()
+            columns = future.result()
         except BadLine as error:
             raise FormatError(path, str(error), line=None if error.line is None else line + error.line) from None
         line += columns.lines
-        return columns
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="garaph-read") as pool:
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(parse_block, block, layout))
-                if len(waiting) > 2 * threads:
-                    yield finished()
-            while waiting:
-                yield finished()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        yield columns
 
 
 def parse_block(block: bytes, layout: Layout) -> Columns:

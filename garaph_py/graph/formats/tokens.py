@@ -6,9 +6,7 @@ long as the kernel here, and does not know the lines any more.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +17,7 @@ from ... import events
 from ...errors import FormatError
 from ...native import Kernel, prepare
 from .edges import malformed, shortened
-from .streams import decompressed, line_blocks
+from .streams import decompressed, line_blocks, parsed_in_order
 
 Array = npt.NDArray[Any]
 
@@ -122,28 +120,14 @@ def number_blocks(
     FormatError
         If there is anything but 64-bit integers; names the line.
     """
-    waiting: deque[Future[Numbers]] = deque()
     prepare([SCAN], listener)
-
-    def finished() -> tuple[int, Numbers]:
-        nonlocal line
+    for future in parsed_in_order(parse, blocks, threads):
         try:
-            numbers = waiting.popleft().result()
+            numbers = future.result()
         except BadLine as error:
             raise FormatError(path, str(error), line=line + error.line) from None
-        first, line = line, line + len(numbers.counts)
-        return first, numbers
-
-    with ThreadPoolExecutor(threads, thread_name_prefix="garaph-read") as pool:
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(parse, block))
-                if len(waiting) > 2 * threads:
-                    yield finished()
-            while waiting:
-                yield finished()
-        finally:
-            pool.shutdown(cancel_futures=True)
+        yield line, numbers
+        line += len(numbers.counts)
 
 
 def parse(block: bytes) -> Numbers:
