@@ -131,7 +131,7 @@ def build(
     ----------
     columns : list
         Sources and targets (uint32) and values (or None). The list is emptied: where the caller keeps no other
-        reference, the columns are freed as soon as they are sorted, which bounds memory to about 2.5 times the result.
+        reference, the columns are freed as soon as they are sorted, which bounds memory to about twice the result.
     ids : VertexIds
     """
     n = ids.n
@@ -148,13 +148,12 @@ def build(
     with Team(threads) as team:
         prepare(group.kernels(0) + (group.kernels(values.dtype.itemsize) if values is not None else []), on_event)
         on_event(events.Step("sorting edges", 0, total, "edges"))
-        offsets, by_source, sorted_values = group.group(sources, targets, values, n, team)
+        columns[:] = sources, targets, values
         del sources, targets, values
+        offsets, *columns[:] = group.group(columns, n, team)
         on_event(events.Step("sorting edges", total // 3, total, "edges"))
-        expanded = group.expand(offsets, team)
-        offsets, neighbours, sorted_values = group.group(by_source, expanded, sorted_values, n, team)
-        del by_source, expanded
-        incoming = Adjacency(offsets, neighbours, sorted_values)
+        columns.insert(1, group.expand(offsets, team))
+        incoming = Adjacency(*group.group(columns, n, team))
         if drop_self_loops or drop_parallel:
             incoming = simplified(incoming, team, drop_self_loops, drop_parallel)
         on_event(events.Step("sorting edges", 2 * total // 3, total, "edges"))
@@ -178,7 +177,7 @@ def both_directions(sources: Array, targets: Array, values: Array | None) -> tup
 
 def reversed_edges(adjacency: Adjacency, n: int, team: Team) -> Adjacency:
     """The same edges grouped by their other endpoint, without values: CSR from CSC."""
-    offsets, neighbours, _ = group.group(adjacency.neighbours, group.expand(adjacency.offsets, team), None, n, team)
+    offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, team), None], n, team)
     return Adjacency(offsets, neighbours)
 
 

@@ -97,14 +97,14 @@ def kernels(width: int) -> list[Kernel]:
     return [COUNT_BUCKETS, EXPAND_OFFSETS, scatter_kernel(width), place_kernel(width)]
 
 
-def group(keys: Array, others: Array, values: Array | None, n: int, team: Team) -> tuple[Array, Array, Array | None]:
+def group(columns: list[Any], n: int, team: Team) -> tuple[Array, Array, Array | None]:
     """Edges sorted by key, in their given order within a key.
 
     Parameters
     ----------
-    keys, others : ndarray of uint32, shape (m,)
-        The endpoint to group by, each below `n`, and the other endpoint.
-    values : ndarray of a 4- or 8-byte dtype, shape (m,), optional
+    columns : list
+        The endpoint to group by, each below `n`, and the other endpoint (uint32, shape (m,)); values of a 4- or 8-byte
+        dtype, or None. The list is emptied: what the caller does not keep is freed half way.
     n : int
         Number of vertices.
     team : Team
@@ -115,11 +115,14 @@ def group(keys: Array, others: Array, values: Array | None, n: int, team: Team) 
     others, values : ndarray
         In the new order.
     """
+    keys, others, values = columns
+    columns.clear()
     m = len(keys)
     offsets = np.zeros(n + 1, np.int64)
     if n == 0:
         return offsets, others, values
-    width = 0 if values is None else values.dtype.itemsize
+    dtype = None if values is None else values.dtype
+    width = 0 if dtype is None else dtype.itemsize
     raw = None if values is None else values.view(f"u{width}")
     shift = max(0, (n - 1).bit_length() - BUCKET_BITS)
     buckets = ((n - 1) >> shift) + 1
@@ -139,8 +142,9 @@ def group(keys: Array, others: Array, values: Array | None, n: int, team: Team) 
             for p in range(parts)
         ],
     )
+    del keys, others, values, raw
     out_others = np.empty(m, np.uint32)
-    out_values = None if raw is None else np.empty(m, raw.dtype)
+    out_values = None if bucket_values is None else np.empty(m, bucket_values.dtype)
     bucket_starts = [*starts[:-1:parts].tolist(), m]
     place = place_kernel(width)
 
@@ -157,7 +161,7 @@ def group(keys: Array, others: Array, values: Array | None, n: int, team: Team) 
     cuts[0], cuts[-1] = 0, buckets
     team.run(place_buckets, list(pairwise(cuts)))
     offsets[n] = m
-    return offsets, out_others, None if out_values is None or values is None else out_values.view(values.dtype)
+    return offsets, out_others, None if out_values is None else out_values.view(dtype)
 
 
 def expand(offsets: Array, team: Team) -> Array:

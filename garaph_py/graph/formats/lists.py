@@ -109,9 +109,8 @@ def transposed(adjacency: Adjacency, team: Team, listener: events.Listener) -> A
     """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
     width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
     prepare(group.kernels(width), listener)
-    owners = group.expand(adjacency.offsets, team)
-    n = len(adjacency.offsets) - 1
-    return Adjacency(*group.group(adjacency.neighbours, owners, adjacency.values, n, team))
+    columns = [adjacency.neighbours, group.expand(adjacency.offsets, team), adjacency.values]
+    return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, team))
 
 
 def undirected_graph(path: Path, lists: Lists, ids: VertexIds, team: Team, listener: events.Listener) -> Graph:
