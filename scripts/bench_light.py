@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.native import Kernel
+from garaph_py.threads import Team
 
 ROOT = Path(__file__).parent.parent
 EDGES = ROOT / "data" / "debian-sid-deps.tsv.xz"
@@ -89,6 +91,28 @@ def hub(repeats: int) -> None:
             seconds.append(statistics.median(row.seconds for row in rows))
     one, two = (statistics.median(times[threads][1:]) for threads in (1, 2))
     show("PageRank, one vertex with 90 % of the edges: two threads over one", f"{one / two:.2f} x", "at least 1.8 x")
+    show("the same of arithmetic alone: what the machine has to give", f"{scaling(repeats):.2f} x", "")
+
+
+def spin(count, out):  # type: ignore[no-untyped-def]
+    state = np.int64(1)
+    for i in range(count):
+        state = state * 6364136223846793005 + i
+    out[0] = state
+    return 0
+
+
+def scaling(repeats: int) -> float:
+    """How much faster two threads are than one where they share nothing."""
+    kernel, count = Kernel("i64 i64*", spin), 100_000_000
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    with Team(2) as team:
+        for _ in range(repeats + 1):
+            for parts, times in seconds.items():
+                started = time.perf_counter()
+                team.run(kernel, [(count // parts, np.zeros(1, np.int64)) for _ in range(parts)])
+                times.append(time.perf_counter() - started)
+    return statistics.median(seconds[1][1:]) / statistics.median(seconds[2][1:])
 
 
 def main() -> None:

@@ -45,7 +45,8 @@ class Progress:
             return
         if isinstance(event, events.Step):
             task = self._task(event.name)
-            note = amount(event.done, event.total, event.unit)
+            elapsed = self._bars.tasks[task].elapsed or 0
+            note = amount(event.done, event.total, event.unit, elapsed)
             self._bars.update(task, completed=event.done, total=event.total or None, note=note)
             return
         speed = f"{event.edges_per_second / 1e6:,.0f} M edges/s"
@@ -69,7 +70,8 @@ class Progress:
             self._bars.stop()
 
 
-def amount(done: int, total: int, unit: str) -> str:
-    """``12 of 80 MB`` and the like."""
+def amount(done: int, total: int, unit: str, seconds: float) -> str:
+    """``12 of 80 MB, 240 MB/s`` and the like."""
     scale, name = (1e6, "MB") if unit == "bytes" else (1e6, "M edges") if unit == "edges" else (1, unit)
-    return f"{done / scale:,.0f} of {total / scale:,.0f} {name}" if total else f"{done / scale:,.0f} {name}"
+    text = f"{done / scale:,.0f} of {total / scale:,.0f} {name}" if total else f"{done / scale:,.0f} {name}"
+    return f"{text}, {done / scale / seconds:,.0f} {name}/s" if scale > 1 and seconds > 0 else text
