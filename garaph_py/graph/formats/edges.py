@@ -203,3 +203,10 @@ def narrowed(ids: Array) -> Array:
     if ids.dtype not in (np.int64, np.uint64) or not len(ids) or int(ids.min()) < 0 or int(ids.max()) >= 2**32:
         return ids
     return ids.astype(np.uint32)
+
+
+def joined(pieces: list[Array]) -> Array:
+    """The column that `pieces` make up. The list is emptied, so that they are freed before the next column is joined."""
+    column = np.concatenate(pieces)
+    pieces.clear()
+    return column

@@ -23,7 +23,7 @@ from ...threads import Team
 from ..build import from_numbered_edges
 from ..graph import Graph
 from .batches import edge_columns
-from .edges import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, shortened
+from .edges import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, joined, shortened
 from .layout import Layout, data_lines
 from .lists import checked, undirected_graph
 from .streams import compressing, compression
@@ -97,13 +97,6 @@ def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listen
     rows, columns = joined(pieces[0]), joined(pieces[1])
     values = None if weight is None else joined(pieces[2])
     return edges_of(path, header, rows, columns, values, options, listener)
-
-
-def joined(pieces: list[Array]) -> Array:
-    """A column of its pieces, a list that is emptied."""
-    column = np.concatenate(pieces)
-    pieces.clear()
-    return column
 
 
 def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
-from .edges import EdgeList, Format, Keeps, ReadOptions, malformed, narrowed, shortened
+from .edges import EdgeList, Format, Keeps, ReadOptions, joined, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .streams import decompressed, line_blocks, parsed_in_order
 from .text_writer import write_text
@@ -69,10 +69,10 @@ def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> Ed
             listener(events.Step("reading", min(raw.tell(), size - 1), size))
     listener(events.Step("reading", size, size))
     join = joined_strings if layout.strings else joined_integers
-    weights = None if layout.weight is None else np.concatenate([part.weights for part in parts])
-    sources, targets = [part.sources for part in parts], [part.targets for part in parts]
-    parts.clear()  # so that `join` can free the pieces of one column before it joins the other
-    return EdgeList(join(path, sources), join(path, targets), weights)
+    pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
+    parts.clear()  # so that joining one column frees its pieces before the next is joined
+    weights = None if layout.weight is None else joined(pieces[2])
+    return EdgeList(join(path, pieces[0]), join(path, pieces[1]), weights)
 
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
@@ -222,14 +222,12 @@ def line_count(block: bytes) -> int:
 
 
 def joined_integers(path: Path, pieces: list[Array]) -> Array:
-    """One column of its `pieces`, a list that is emptied."""
+    """`joined`, with the types of integers that occur made one."""
     if any(piece.dtype == np.uint64 for piece in pieces):
         if any(piece.dtype == np.int64 and len(piece) and int(piece.min()) < 0 for piece in pieces):
             raise FormatError(path, MIXED_SIGNS)
         pieces[:] = [piece.astype(np.uint64, copy=False) for piece in pieces]
-    column = np.concatenate(pieces)
-    pieces.clear()
-    return column
+    return joined(pieces)
 
 
 def joined_strings(path: Path, pieces: list[Any]) -> Any:
