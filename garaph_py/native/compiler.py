@@ -19,7 +19,7 @@ from numba.core.errors import NumbaError
 
 from ..errors import ProgramError
 from .intrinsics import atomic_or, struct_array, trailing_zeros
-from .kernel import LIBM
+from .loader import LIBM
 from .references import rebuild
 
 SCALARS = {

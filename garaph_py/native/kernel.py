@@ -15,15 +15,14 @@ import numpy as np
 from .. import events
 from ..errors import ProgramError
 from . import cache
+from .loader import load_object
 from .references import fingerprint
 
 log = logging.getLogger("garaph_py.native")
 compiling = threading.RLock()
 """Held while anything is compiled or loaded: warnings are silenced meanwhile, for the whole process."""
 _loaded: dict[str, Callable[..., int]] = {}
-_engines: list[Any] = []  # LLVM execution engines own the code they loaded: they live as long as the process
 
-LIBM = "libm.so.6"
 C_TYPES = {"i64": ctypes.c_int64, "f64": ctypes.c_double}
 
 
@@ -103,24 +102,6 @@ def kind_of(dtype: np.dtype[Any]) -> str:
     if dtype.names:
         return "void*"
     return "bool*" if dtype.kind == "b" else f"{dtype.kind}{dtype.itemsize * 8}*"
-
-
-def load_object(code: bytes) -> int:
-    """Link object code into this process; the address of its entry point."""
-    import llvmlite.binding as llvm
-
-    try:
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-    except RuntimeError:  # recent llvmlite initializes itself and says so
-        pass
-    llvm.load_library_permanently(LIBM)
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _engines.append(engine)
-    return int(engine.get_function_address("kernel"))
 
 
 def prepare(kernels: Iterable[Kernel], listener: events.Listener = events.ignore) -> None:

@@ -206,7 +206,7 @@ def narrowed(ids: Array) -> Array:
 
 
 def joined(pieces: list[Array]) -> Array:
-    """The column that `pieces` make up. The list is emptied, so that they are freed before the next column is joined."""
+    """The column that `pieces` make up. The list is emptied: they are freed before the next column is joined."""
     column = np.concatenate(pieces)
     pieces.clear()
     return column
