@@ -20,7 +20,9 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
     ParameterError
         If the file cannot be written there.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))  # a link stays one
+    if target.is_dir():
+        raise ParameterError(f"{path}: is a directory; name a file")
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
     except OSError as error:

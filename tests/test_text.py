@@ -136,3 +136,12 @@ def test_text_written_in_any_way_reads_back(tmp_path, data, separator, ending, w
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text, "BLOCK", data.draw(st.sampled_from([16, 64, 4096])))
         assert edges_of(read(path, threads=2)) == sorted(edges)
+
+
+@pytest.mark.parametrize("text", ["1 2 x\n2 3 5\n", "1 2 weight\n2 3 5\n4 5 6\n"])
+def test_a_first_line_with_numbers_for_ends_is_no_header(tmp_path, text):
+    path = tmp_path / "edges.txt"
+    path.write_text(text)
+    assert read(path).m == text.count("\n")
+    with pytest.raises(FormatError, match="no column of weights"):
+        read(path, weights=True)

@@ -10,10 +10,12 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from ..errors import ParameterError
-from ..program import VertexProgram
+from ..program import VertexId, VertexProgram
+from ..program.bind import hints
 from ..report import Progress
 from . import programs
 from .graphs import Directed, Format, Quiet, Symmetrize, Threads, load
@@ -59,6 +61,8 @@ def run(
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
     write = writer(output)
+    if top < 0:
+        raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     started = time.perf_counter()
     with Progress(quiet) as progress:
         loaded = load(
@@ -126,10 +130,16 @@ def parameters(
             raise ParameterError(f"--parameter {item!r}: write NAME=VALUE")
         given[name] = value
     if source is not None:
-        given["source"] = source
+        given[source_parameter(kind)] = source
     if tolerance is not None:
         given["tolerance"] = repr(tolerance)
     return given
+
+
+def source_parameter(kind: type[VertexProgram]) -> str:
+    """What the program calls its source: ``source``, or the one parameter that is a vertex."""
+    vertices = [name for name, hint in hints(kind).items() if hint == VertexId]
+    return vertices[0] if len(vertices) == 1 else "source"
 
 
 def writer(output: Path | None) -> Any:
@@ -176,6 +186,9 @@ def print_iterations(stats: Any) -> None:
 
 def print_top(result: Any, top: int) -> None:
     best = result.top(top)
+    column = result.column()
+    if column.dtype.kind == "f" and (strange := int((~np.isfinite(column)).sum())):
+        print(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
     if not best:
         return
     width = max(len(str(vertex)) for vertex, _ in best)

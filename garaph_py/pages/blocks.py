@@ -175,7 +175,8 @@ class Folder:
         try:
             handle = os.open(name, flags, dir_fd=self._handle)
         except FileNotFoundError:
-            raise Damage(self.path / name, "missing; copy the directory anew, or import the graph again") from None
+            what = "missing; this is no graph directory, or a part of one: copy it anew, or import the graph again"
+            raise Damage(self.path / name, what) from None
         except OSError as error:
             raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
         self._open.callback(os.close, handle)

@@ -60,7 +60,8 @@ class VertexProgram:
     accumulator : the same
         Type of the sum; by default that of the value.
     sum : Monoid
-        A unified operation (`garaph_py.add`, ``min``, ...) or a `Monoid` of your own.
+        A unified operation (`garaph_py.add`, ``min``, ...), which combines named fields one by one, or a `Monoid` of
+        your own, which combines them together.
     gathers : {"in", "both"}
         The edges to gather over; ``"both"`` asks for an undirected or symmetrized graph.
     total : dtype or dict of name to dtype

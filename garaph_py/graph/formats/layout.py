@@ -172,6 +172,8 @@ def is_header(rows: list[list[str]]) -> bool:
         return True
     if not others or any(len(row) != len(first) for row in others):
         return False
-    if not any(map(is_number, first[:2])) and all(is_id(name) for row in others for name in row[:2]):
+    if any(map(is_number, first[:2])):
+        return False  # a number is no name of a column: this is an edge, if a wrong one
+    if all(is_id(name) for row in others for name in row[:2]):
         return True
     return len(first) > 2 and not is_number(first[2]) and all(is_number(row[2]) for row in others)
