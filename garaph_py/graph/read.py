@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,8 @@ def read(
     chosen = format_of(path, format)
     try:
         edges = chosen.read(path, options, on_event)
+        if arrow := sys.modules.get("pyarrow"):  # it keeps what the parser has freed, which the sorting needs now
+            arrow.default_memory_pool().release_unused()
         if isinstance(edges, Graph):
             as_it_is = order == "none" and not (drop_self_loops or drop_parallel)
             again = {"drop_self_loops": drop_self_loops, "drop_parallel": drop_parallel, "order": order}

@@ -13,9 +13,9 @@ from ...errors import FormatError
 from ...files import write_whole
 from ..graph import Graph
 from .batches import edge_batches, need_edges, user_ids
-from .edges import EdgeList, Format, Keeps, ReadOptions, endpoint_columns, malformed, narrowed, weight_column
+from .edges import EdgeList, Format, Keeps, ReadOptions, endpoint_columns, joined, malformed, narrowed, weight_column
 
-ROWS = 1 << 20  # a batch
+ROWS = 1 << 18  # a batch
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
 
@@ -128,11 +128,13 @@ def edge_list(path: Path, names: list[str], parts: list[list[Any]]) -> EdgeList:
     if not parts:
         return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
     columns: list[Any] = []
-    for name, *arrays in zip(names, *parts, strict=True):
+    pieces = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()  # so that joining one column frees its pieces before the next is joined
+    for name, arrays in zip(names, pieces, strict=True):
         strings = not isinstance(arrays[0], np.ndarray)
         if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
             raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
-        columns.append(pa.chunked_array(arrays) if strings else np.concatenate(arrays))
+        columns.append(pa.chunked_array(arrays) if strings else joined(arrays))
     sources, targets, *weights = columns
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
