@@ -10,7 +10,7 @@ import typer
 
 from ..errors import ParameterError
 from ..report import Progress
-from .graphs import Directed, Quiet, Symmetrize, Threads
+from .graphs import Directed, DropParallel, DropSelfLoops, NoWeights, Quiet, Symmetrize, Threads
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -32,11 +32,9 @@ def convert(
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
-    no_weights: Annotated[bool, Option("--no-weights", help="Leave edge values out.")] = False,
-    drop_self_loops: Annotated[
-        bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")
-    ] = False,
-    drop_parallel: Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")] = False,
+    no_weights: NoWeights = False,
+    drop_self_loops: DropSelfLoops = False,
+    drop_parallel: DropParallel = False,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:

@@ -19,6 +19,9 @@ Directed = Annotated[bool, Option("--undirected", help="Every edge of the file c
 Symmetrize = Annotated[
     bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")
 ]
+NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
+DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
+DropParallel = Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")]
 Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
 
 
@@ -51,11 +54,9 @@ def import_(
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
-    no_weights: Annotated[bool, Option("--no-weights", help="Leave edge values out.")] = False,
-    drop_self_loops: Annotated[
-        bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")
-    ] = False,
-    drop_parallel: Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")] = False,
+    no_weights: NoWeights = False,
+    drop_self_loops: DropSelfLoops = False,
+    drop_parallel: DropParallel = False,
     order: Annotated[
         str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
     ] = "none",
