@@ -16,6 +16,7 @@ Array = npt.NDArray[Any]
 
 PULL = "pull"
 NOTIFY_PULL = "notify-pull"
+PUSH = "push"
 
 
 @dataclass
@@ -25,7 +26,7 @@ class PageResult:
     Attributes
     ----------
     edges : int
-        In-edges gathered.
+        In-edges gathered, or out-edges followed.
     active, active_edges : int
         Vertices activated, and the sum of their out-degrees.
     partials : ndarray or None
@@ -52,6 +53,12 @@ class PageKernel(Protocol):
 
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         """Update the page's vertices, in notify-pull only the notified ones."""
+
+    def push(self, state: State) -> PageResult:
+        """A superstep in which active vertices update their out-neighbours, for programs that relax."""
+
+    def advance(self, state: State) -> Any:
+        """Make active those of ``state.later`` between ``state.limits``; the least priority of the others, or None."""
 
     def commit(self, state: State, mode: str) -> None:
         """After a synchronous iteration: make the new values the current ones."""

@@ -10,7 +10,7 @@ from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .errors import ParameterError
 from .graph import Graph
-from .kernel import NOTIFY_PULL, PULL
+from .kernel import NOTIFY_PULL, PULL, PUSH
 from .pages.memory import MemorySource
 from .program import VertexId, VertexProgram, bind
 from .result import Result, Stats
@@ -19,7 +19,7 @@ from .threads import Team
 log = logging.getLogger("garaph_py")
 
 ENGINES = ("auto", "garaph")
-MODES = ("auto", PULL, NOTIFY_PULL)
+MODES = ("auto", PULL, NOTIFY_PULL, PUSH)
 
 
 def run(
@@ -29,7 +29,7 @@ def run(
     iterations: int | None = None,
     engine: str = "auto",
     mode: str = "auto",
-    sync: bool = True,
+    sync: bool | None = None,
     threads: int | None = None,
     page_edges: int | None = None,
     verify: bool = False,
@@ -46,11 +46,12 @@ def run(
         Stop after so many; by default only convergence ends the run.
     engine : {"auto", "garaph"}
         Whose rules to follow: the paper's to the letter (Garaph section 4.2), or whatever is best.
-    mode : {"auto", "pull", "notify-pull"}
-        Force one mode in every iteration.
-    sync : bool
+    mode : {"auto", "pull", "notify-pull", "push"}
+        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`).
+    sync : bool, optional
         Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
-        at once, which often converges in fewer iterations; a program's `done` is then not used.
+        at once, which often converges in fewer iterations; a program's `done` is then not used. By default
+        synchronous, but for runs to the end of programs that are `monotone`: they end in the same values either way.
     threads : int, optional
         By default every core this process may use.
     page_edges : int, optional
@@ -85,8 +86,15 @@ def run(
     if mode not in MODES:
         raise ParameterError(f"mode={mode!r}: choose from {', '.join(MODES)}")
     bound = bind(program, graph)
+    if mode == PUSH and not bound.relaxes:
+        raise ParameterError(
+            f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, and, or) and neither "
+            "apply nor activate of its own; choose another mode"
+        )
+    if sync is None:
+        sync = not (engine == "auto" and iterations is None and bound.order_is_free)
     with Team(threads) as team:
-        kernel = CpuKernel(bound, graph, team, on_event)
+        kernel = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
         state = kernel.initialize(sync)
         log.info("%s on %r: %d threads", bound.name, graph, team.size)
         started = time.perf_counter()

@@ -35,14 +35,18 @@ class VertexSet:
 
     def clear(self) -> None:
         """Remove every vertex, in time proportional to the blocks in use."""
-        used = np.flatnonzero(self.blocks)
-        if len(used) * 4 > len(self.blocks):
+        if self.is_wide:
             self.bits[:] = 0
         else:
             words = BLOCK // WORD
-            for block in used:
+            for block in np.flatnonzero(self.blocks):
                 self.bits[block * words : (block + 1) * words] = 0
         self.blocks[:] = 0
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has vertices in many places, so that a walk is worth dividing."""
+        return bool(np.count_nonzero(self.blocks) * 4 > len(self.blocks))
 
     def fill(self, n: int) -> None:
         """Put all `n` vertices in."""
@@ -79,10 +83,14 @@ class State:
         Vertices that change in this one.
     notified : VertexSet
         Vertices to update in notify-pull mode.
+    later : VertexSet
+        Changed vertices whose turn has not come, where the program has a priority.
     active_count, active_edges : int
         Size of `active`, and the sum of its out-degrees.
     total : ndarray, shape (1,), or None
         What the program aggregated over all vertices.
+    limits : ndarray of the values' dtype, shape (2,)
+        Priorities: those up to the first have had their turn, those up to the second have it now.
     """
 
     values: Array
@@ -90,9 +98,11 @@ class State:
     active: VertexSet
     activated: VertexSet
     notified: VertexSet
+    later: VertexSet
     active_count: int
     active_edges: int
     total: Array | None
+    limits: Array
 
     @property
     def synchronous(self) -> bool:

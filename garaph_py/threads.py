@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import psutil
 
 from .errors import ParameterError
+from .native import Rows
+from .native.job import ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
 
 T = TypeVar("T")
+Array = npt.NDArray[np.int64]
+
+SPINS = 1 << 14
+"""Looks for a job before a thread goes to sleep: about 200 microseconds, longer than Python takes between two."""
 
 
 def available_cores() -> int:
@@ -45,6 +56,9 @@ class Team:
 
     A team belongs to one caller; two callers use two teams, so runs from several Python threads do not meet.
 
+    `run` takes any function. `launch` takes calls of one kernel, and hands them out within compiled code: about a
+    microsecond where `run` takes fifty. For that its threads stay awake a moment after a job, waiting for the next.
+
     Parameters
     ----------
     size : int, optional
@@ -61,6 +75,9 @@ class Team:
             raise ParameterError(f"threads={size!r}: give a whole number from 1 to 4096, or leave it out for all cores")
         self.size = size or available_cores()
         self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
+        self._job = empty_job()
+        self._rows: Rows | None = None  # held while compiled code works on it
+        self._awake, self._lock = 0, threading.Lock()
 
     def run(self, function: Callable[..., T], tasks: Iterable[Sequence[Any]]) -> list[T]:
         """``[function(*task) for task in tasks]``, in parallel, results in order; the first failure is raised."""
@@ -76,6 +93,53 @@ class Team:
             if error is not None:
                 raise error
         return [mine, *(future.result() for future in others)]
+
+    def launch(self, rows: Rows) -> Array:
+        """Every call in `rows`, in any order and in parallel; what each returned.
+
+        Raises
+        ------
+        ProgramError
+            If one fails; the others have been made all the same.
+        """
+        if self._pool is None or len(rows) < 2:
+            for k in range(len(rows)):
+                rows(k)
+            return rows.results
+        self._rows = rows
+        self._job[ENTRY : RESULTS + 1] = rows.job
+        publish, lead, _ = self._calls
+        try:
+            publish()
+            self._wake(min(self.size, len(rows)) - 1)
+        finally:  # nobody writes to the caller's arrays after this call
+            while not lead():
+                os.sched_yield()
+        if self._job[FAILED]:
+            raise rows.failure()
+        return rows.results
+
+    @cached_property
+    def _calls(self) -> tuple[Rows, Rows, Rows]:
+        """What opens a job, leads it, follows."""
+        spins = SPINS if self.size <= available_cores() else 0  # with fewer cores, waiting takes them from the work
+        return PUBLISH.rows(1, self._job), WORK.rows(1, self._job, spins, 1), WORK.rows(1, self._job, spins, 0)
+
+    def _wake(self, helpers: int) -> None:
+        assert self._pool is not None
+        with self._lock:
+            missing, self._awake = helpers - self._awake, max(helpers, self._awake)
+        for _ in range(missing):
+            self._pool.submit(self._serve)
+
+    def _serve(self) -> None:
+        _, _, follow = self._calls
+        while True:
+            follow()
+            with self._lock:  # a job published before this is seen here, one published after finds this thread asleep
+                if self._job[REMAINING] <= 0:
+                    self._awake -= 1
+                    return
 
     def close(self) -> None:
         if self._pool is not None:

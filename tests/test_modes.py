@@ -16,6 +16,7 @@ from garaph_py.native import Kernel
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = ("auto", "pull", "notify-pull")
+RELAXING = ("SSSP", "BFS", "ConnectedComponents", "SSWP")
 THREADS = (1, 2, 7)
 PAGES = (None, 3000)
 ITERATIONS = 7
@@ -160,27 +161,18 @@ def test_more_threads_than_edges(graph_of, case, mode):
             assert_close(gp.run(case.program(edges), graph, mode=mode, threads=7, iterations=3), case.twin(edges, 3))
 
 
-class Watched(Kernel):
-    """`settle`, noting which vertices begin and end in each partition."""
-
-    def __call__(self, *arguments):
-        self.cuts.append(arguments[-4].copy())
-        return super().__call__(*arguments)
-
-
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
-    def watched(functions, edges, make=kernel.make_settle):
-        settle = make(functions, edges)
-        watch = Watched(" ".join(settle.signature), settle.function)
-        watch.cuts = cuts
-        return watch
+    class Watched(kernel.Partitions):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
 
-    cuts = []
-    monkeypatch.setattr(kernel, "make_settle", watched)
+    made = []
+    monkeypatch.setattr(kernel, "Partitions", Watched)
     edges = star(inwards=True)
-    gp.run(gp.apps.PageRank(), graph_of(edges), threads=7, iterations=1, mode=mode)
-    (heads, tails) = cuts[0].T
+    gp.run(gp.apps.PageRank(), graph_of(edges), engine="garaph", threads=7, iterations=1, mode=mode)
+    (heads, tails) = next(parts.cuts.T for parts in made if len(parts.cuts) == 7)
     assert (tails == 4321).sum() == 1  # the hub begins in one partition, spans some, ends in another
     assert (heads == 4321).sum() >= 5
 

@@ -23,7 +23,8 @@ class BFS(VertexProgram):
     Notes
     -----
     Level and parent share one integer, ``level * 2**32 + parent``, whose minimum over the in-neighbours is the answer.
-    Run synchronously, a vertex that has a level needs no further edge (the bottom-up step of [1]).
+    Run synchronously, a vertex that has a level needs no further edge, and one without needs no more than the first
+    in-neighbour that has one, since they stand in ascending order (the bottom-up step of [1]).
 
     References
     ----------
@@ -45,11 +46,8 @@ class BFS(VertexProgram):
     def gather(self, src, src_id):
         return ((src >> 32) + 1 << 32) + src_id if src != self.identity else src
 
-    def apply(self, old, acc):
-        return min(old, acc)
-
-    def done(self, old):
-        return old != self.identity
+    def done(self, acc, old):
+        return old != self.identity or acc != self.identity
 
     def result(self, value):
         return (value >> 32, value & 0xFFFFFFFF) if value != self.identity else (-1, -1)

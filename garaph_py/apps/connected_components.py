@@ -24,6 +24,7 @@ class ConnectedComponents(VertexProgram):
     gathers = "both"
     value = np.uint32
     sum = minimum
+    monotone = True
     reports = VertexId
 
     def init(self, id):
@@ -31,9 +32,6 @@ class ConnectedComponents(VertexProgram):
 
     def gather(self, src):
         return src
-
-    def apply(self, old, acc):
-        return min(old, acc)
 
     def result(self, value):
         return value

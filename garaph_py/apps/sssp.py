@@ -29,6 +29,8 @@ def verify_sssp(program, graph, result):
 class SSSP(VertexProgram):
     """Shortest distances from `source`: ``d_v = min(d_v, min over u -> v of d_u + w_uv)`` (Bellman-Ford).
 
+    Near vertices go first (delta-stepping [2]) where the order is free.
+
     Edge values are lengths, 0 or more; without them every edge has length 1. Distances are int64 for integer lengths,
     else of the edges' float type; where the source does not reach, the largest int64, or infinity. Paths too long for
     int64 count as none.
@@ -40,11 +42,13 @@ class SSSP(VertexProgram):
     References
     ----------
     .. [1] R. Bellman, "On a routing problem", Quarterly of Applied Mathematics 16, 1958.
+    .. [2] U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49, 2003.
     """
 
     source: VertexId
 
     sum = minimum
+    monotone = True
 
     def value(self, edge):
         return edge if edge is not None and edge.kind == "f" else np.int64
@@ -58,8 +62,8 @@ class SSSP(VertexProgram):
     def gather(self, src, edge):
         return src + edge if src <= self.identity - edge else self.identity
 
-    def apply(self, old, acc):
-        return min(old, acc)
+    def priority(self, value):
+        return value
 
     check_graph = require_no_negative_edges
     verify = verify_sssp

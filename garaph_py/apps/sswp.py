@@ -29,6 +29,7 @@ class SSWP(VertexProgram):
     source: VertexId
 
     sum = maximum
+    monotone = True
 
     def value(self, edge):
         return edge if edge is not None and edge.kind == "f" else np.int64
@@ -42,9 +43,6 @@ class SSWP(VertexProgram):
 
     def gather(self, src, edge):
         return min(src, edge)
-
-    def apply(self, old, acc):
-        return max(old, acc)
 
     check_graph = require_no_negative_edges
 

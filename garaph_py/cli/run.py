@@ -36,7 +36,10 @@ def run(
     threads: Threads = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
     mode: Annotated[str, Option(help="auto, pull or notify-pull.")] = "auto",
-    sync: Annotated[bool, Option("--sync/--async", help="New values count in the next iteration, or at once.")] = True,
+    sync: Annotated[
+        bool | None,
+        Option("--sync/--async", help="New values count in the next iteration, or at once; by default what suits."),
+    ] = None,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,

@@ -40,6 +40,7 @@ class Functions:
     prepare: Any
     aggregate: Any
     done: Any
+    priority: Any
     result: Any
     sum: Any
     identity: Any
@@ -116,11 +117,13 @@ def functions(bound: BoundProgram) -> Functions:
     data = no_access() if bound.vertex_data is None else access(bound.vertex_data.dtype)
     partial = partial_dtype(bound.total)
 
+    add = sum_function(bound)
+
     def call(name: str, returns: DType | None = None, default: str | None = None) -> Any:
         offered = ("self", *ARGUMENTS[name], *(("data",) if name in TAKES_VERTEX_DATA else ()))
         head = f"def {name}({', '.join(offered)}):"
         if name not in bound.arguments:
-            return define(f"{head} return {default}")
+            return define(f"{head} return {default}", sum=add)
         asked = ", ".join(["self", *(f"data.{a}" if a in bound.vertex_fields else a for a in bound.arguments[name])])
         function = with_real(own[name], bound.real)
         if returns is None:
@@ -131,14 +134,15 @@ def functions(bound: BoundProgram) -> Functions:
     return Functions(
         init=call("init", bound.value),
         gather=call("gather", bound.accumulator),
-        apply=call("apply", bound.value),
+        apply=call("apply", bound.value, default="sum(old, acc)"),
         activate=call("activate", default=differs(bound.value)),
         frontier=call("frontier", default="True"),
         prepare=call("prepare", bound.value, default="value"),
         aggregate=call("aggregate", partial, default="0"),
         done=call("done", default="False"),
+        priority=call("priority", bound.value, default="value"),
         result=call("result", bound.reports, default="value"),
-        sum=sum_function(bound),
+        sum=add,
         identity=define(
             f"def identity(self): return Record({', '.join(f'self.identity_{name}' for name in names)})",
             Record=record_class(names),

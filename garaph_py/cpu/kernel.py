@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ import numpy.typing as npt
 from .. import events
 from ..graph import Adjacency, Graph
 from ..kernel import PULL, PageResult, sum_partials
-from ..native import Kernel, prepare
+from ..native import Each, Kernel, Rows, prepare
+from ..native.job import PUBLISH, WORK
 from ..native.kernel import kind_of
 from ..pages.layout import Page
 from ..pages.source import PageEdges
@@ -22,13 +22,15 @@ from ..threads import Team, split
 from .functions import functions, partial_dtype
 from .notify import NOTIFY, SELECT, make_commit
 from .pull import make_pull, make_pull_notified, make_settle
+from .push import TO_THE_END, make_advance, make_push
 from .vertices import make_init, make_prepare, make_result
 
 Array = npt.NDArray[Any]
 
 WORTH_A_THREAD = 1 << 15
 """Edges or vertices for which it is worth waking a thread: about 20 microseconds of work."""
-TO_THE_END = 1 << 62
+RUNS = 8
+"""Runs a thread, where whoever is free takes the next: enough to even out what some cost more than others."""
 
 
 class CpuKernel:
@@ -41,19 +43,33 @@ class CpuKernel:
     team : Team
     listener : callable
         Hears of compilation.
+    to_the_letter : bool
+        One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it;
+        otherwise threads take smaller runs when they are free, and where the program relaxes only active vertices
+        contribute.
     """
 
-    def __init__(self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener) -> None:
+    def __init__(
+        self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
+    ) -> None:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
+        self._runs = 1 if to_the_letter else RUNS
+        self._relaxes = bound.relaxes and not to_the_letter
         self._functions = functions(bound)
         self._edges = "void*" if bound.edge is None else kind_of(bound.edge)
-        self._partial = partial_dtype(bound.total)
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
+        self._partitions: dict[int, Partitions] = {}
+        self._rows: dict[tuple[str, int], Rows] = {}
+        self._cuts: dict[int, tuple[Array, ...]] = {}
 
     # The kernels, each compiled when first needed: a program that never notifies does not wait for `pull_notified`.
     @cached_property
     def _pull(self) -> Kernel:
         return make_pull(self._functions, self._edges)
+
+    @cached_property
+    def _pull_active(self) -> Kernel:
+        return make_pull(self._functions, self._edges, filtered=True)
 
     @cached_property
     def _pull_notified(self) -> Kernel:
@@ -64,37 +80,44 @@ class CpuKernel:
         return make_settle(self._functions, self._edges)
 
     @cached_property
+    def _push(self) -> Kernel:
+        return make_push(self._functions, self._edges, "priority" in self.bound.arguments)
+
+    @cached_property
+    def _advance(self) -> Kernel:
+        return make_advance(self._functions)
+
+    @cached_property
     def _commit(self) -> Kernel:
         return make_commit(self.bound.value.itemsize // 4)
 
+    @cached_property
+    def _out_values(self) -> Array | None:
+        return self.graph.out_values if "edge" in self.bound.arguments["gather"] else None
+
     def initialize(self, synchronous: bool) -> State:
         init = make_init(self._functions)
-        prepare([init, self._pull, self._settle], self._listener)
+        prepare([init, PUBLISH, WORK], self._listener)
         n = self.graph.n
         values = np.empty(n, self.bound.value)
         active = VertexSet.empty(n)
-        runs = self._vertex_runs()
-        counts, partials = np.zeros((len(runs), 3), np.int64), np.zeros(len(runs), self._partial)
-        self.team.run(
-            init,
-            [
-                (n, *self._offsets, values, self.bound.parameters, self.bound.vertex_data, active.bits, active.blocks,
-                 counts[k], partials[k:], first, last)
-                for k, (first, last) in enumerate(runs)
-            ],
+        first, last = self._vertex_runs()
+        counts, partials = np.zeros((len(first), 3), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
+        self._launch(
+            init, len(first), n, *self._offsets, values, self.bound.parameters, self.bound.vertex_data, active.bits,
+            active.blocks, Each(counts), Each(partials), first, last,
         )  # fmt: skip
         _, active_count, active_edges = map(int, counts.sum(axis=0))
-        total = None if self.bound.total is None else sum_partials([partials], self._partial).astype(self.bound.total)
+        total = None
+        if self.bound.total is not None:
+            total = sum_partials([partials], partials.dtype).astype(self.bound.total)
+        pending = values
+        if synchronous:
+            pending = values.copy() if self._relaxes else np.empty_like(values)
         return State(
-            values,
-            np.empty_like(values) if synchronous else values,
-            active,
-            VertexSet.empty(n),
-            VertexSet.empty(n),
-            active_count,
-            active_edges,
-            total,
-        )
+            values, pending, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
+            active_edges, total, np.zeros(2, values.dtype),
+        )  # fmt: skip
 
     def begin(self, state: State, mode: str) -> int:
         state.activated.clear()
@@ -102,10 +125,12 @@ class CpuKernel:
             kernel = make_prepare(self._functions)
             prepare([kernel], self._listener)
             arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data)
-            self.team.run(kernel, [(*arrays, state.active.bits, *run) for run in self._vertex_runs()])
+            first, last = self._vertex_runs()
+            self._launch(kernel, len(first), *arrays, state.active.bits, first, last)
         if mode == PULL:
+            prepare([self._puller(state), self._settle], self._listener)
             return 0
-        prepare([SELECT, NOTIFY, self._pull_notified, self._commit], self._listener)
+        prepare([SELECT, NOTIFY, self._pull_notified, self._settle, self._commit], self._listener)
         if state.active_count == self.graph.n or self.bound.total is not None:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
@@ -114,83 +139,115 @@ class CpuKernel:
             state.notified.add(state.active)  # such a vertex is in effect its own in-neighbour
         return self._notify(state)
 
+    def _puller(self, state: State) -> Kernel:
+        """Which pull: to look whether a source is active pays where few are, or where one that is ends the gather."""
+        few = "done" in self.bound.arguments or state.active_edges * 2 < self.graph.m
+        return self._pull_active if self._relaxes and few else self._pull
+
     def _notify(self, state: State) -> int:
-        out, n = self.graph.out_edges, self.graph.n
-        _, starts = self._selected(state.active, out, 0, n)
+        out, active, notified = self.graph.out_edges, state.active, state.notified
+        _, starts = self._selected(active, out, 0, self.graph.n)
         edges = int(starts[-1])
-        bounds = self._bounds(edges)
-        blocks = np.searchsorted(starts[1:-1], bounds[:-1], side="right").tolist()
-        active, notified = state.active, state.notified
-        self.team.run(
-            NOTIFY,
-            [
-                (active.bits, active.blocks, n, out.offsets, out.neighbours, notified.bits, notified.blocks,
-                 block, int(starts[block]), start, stop)
-                for block, start, stop in zip(blocks, bounds[:-1], bounds[1:], strict=True)
-            ],
+        block, position, start, stop = self._runs_of(starts, edges, "right")
+        self._launch(
+            NOTIFY, len(start), active.bits, active.blocks, self.graph.n, out.offsets, out.neighbours, notified.bits,
+            notified.blocks, block, position, start, stop,
         )  # fmt: skip
         return edges
 
+    def push(self, state: State) -> PageResult:
+        out, active, activated = self.graph.out_edges, state.active, state.activated
+        prepare([self._push, SELECT, self._commit], self._listener)
+        activated.clear()
+        block: Any = 0
+        position: Any = 0
+        start: Any = 0
+        stop: Any = TO_THE_END
+        parts = 1
+        if state.active_edges + state.active_count > WORTH_A_THREAD and self.team.size > 1:
+            _, starts = self._selected(active, out, 0, self.graph.n)
+            block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
+            parts = len(start)
+        counts = self._parts(parts).counts
+        self._launch(
+            self._push, parts, self.graph.n, out.offsets, out.neighbours, self._out_values, state.values,
+            state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
+            state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), Each(counts), block,
+            position, start, stop,
+        )  # fmt: skip
+        followed, active_count, active_edges = map(int, counts[:parts].sum(axis=0))
+        return PageResult(followed, active_count, active_edges, None)
+
+    def advance(self, state: State) -> Any:
+        out, n = self.graph.out_edges, self.graph.n
+        prepare([self._advance], self._listener)
+        first, last = self._vertex_runs(whole=not state.later.is_wide)
+        counts, least = self._parts(len(first)).counts, np.empty(len(first), state.values.dtype)
+        waits = self._launch(
+            self._advance, len(first), n, out.offsets, state.values, self.bound.parameters, state.later.bits,
+            state.later.blocks, state.active.bits, state.active.blocks, state.limits, Each(counts), Each(least),
+            first, last,
+        )  # fmt: skip
+        count, edges = map(int, counts[: len(first), :2].sum(axis=0))
+        state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges
+        waiting = least[waits.astype(bool)]
+        return waiting.min().item() if len(waiting) else None
+
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:
-            kernel, bounds = self._pull, self._bounds(page.edges)
-            offsets = self._offsets[0][page.first_vertex : page.last_vertex]
-            cuts = (np.searchsorted(offsets, np.add(bounds, page.first_edge)) + page.first_vertex).tolist()
-            cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
-            tasks: list[tuple[Any, ...]] = [
-                (page.first_edge + start, page.first_edge + stop, first, last)
-                for start, stop, first, last in zip(bounds[:-1], bounds[1:], cuts[:-1], cuts[1:], strict=True)
-            ]
-        else:
-            kernel, notified = self._pull_notified, state.notified
-            span = page.first_vertex, page.last_vertex
-            count, starts = self._selected(notified, self.graph.in_edges, *span)
-            if not count:
-                return PageResult(0, 0, 0, None, skipped=True)
-            bounds = self._bounds(int(starts[-1]))
-            # "left": the notified vertices without in-edges that stand right at a bound belong to what follows it.
-            blocks = np.searchsorted(starts[1:-1], bounds[:-1], side="left").tolist()
-            base = page.first_vertex // BLOCK
-            stops = [*bounds[1:-1], TO_THE_END]
-            tasks = [
-                (notified.bits, notified.blocks, *span, base + block, int(starts[block]), start, stop)
-                for block, start, stop in zip(blocks, bounds[:-1], stops, strict=True)
-            ]
-        return self._run(kernel, tasks, edges, state)
+            runs = self._page_runs(page)
+            return self._run(self._puller(state), edges, state, len(runs[0]), (state.active.bits,), runs)
+        notified, span = state.notified, (page.first_vertex, page.last_vertex)
+        count, starts = self._selected(notified, self.graph.in_edges, *span)
+        if not count:
+            return PageResult(0, 0, 0, None, skipped=True)
+        # "left": the notified vertices without in-edges that stand right at a bound belong to what follows it.
+        block, position, start, stop = self._runs_of(starts, int(starts[-1]), "left")
+        stop[-1] = TO_THE_END
+        task = (notified.bits, notified.blocks, *span, page.first_vertex // BLOCK + block, position, start, stop)
+        return self._run(self._pull_notified, edges, state, len(start), (), task)
 
-    def _run(self, kernel: Kernel, tasks: list[tuple[Any, ...]], edges: PageEdges, state: State) -> PageResult:
+    def _run(
+        self, kernel: Kernel, edges: PageEdges, state: State, parts: int, extra: tuple[Any, ...], task: tuple[Any, ...]
+    ) -> PageResult:
         """Gather and apply in parallel, then settle the vertices that the partitions' bounds cut."""
-        parts = len(tasks)
-        replicas = np.empty((2, parts), self.bound.accumulator)
-        cuts, counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 3), np.int64)
-        partials = np.zeros(parts + 1, self._partial)
-        bound, activated = self.bound, state.activated
+        own, bound, activated = self._parts(parts), self.bound, state.activated
         context = (
             self.graph.n, *self._offsets, edges.sources, edges.first_edge, edges.values, state.values, state.pending,
-            bound.parameters, bound.vertex_data, state.total, activated.bits, activated.blocks, int(state.synchronous),
+            bound.parameters, bound.vertex_data, state.total, activated.bits, activated.blocks,
         )  # fmt: skip
-        self.team.run(
-            kernel,
-            [
-                (*context, replicas[0, t:], replicas[1, t:], cuts[t], counts[t], partials[t:], *task)
-                for t, task in enumerate(tasks)
-            ],
-        )
+        early = int(state.synchronous)
+        self._launch(
+            kernel, parts, *context, *extra, early, Each(own.heads), Each(own.tails), Each(own.cuts),
+            Each(own.counts), Each(own.partials), *task,
+        )  # fmt: skip
+        own.counts[parts], own.partials[parts] = 0, 0
         if parts > 1:
-            self._settle(*context, replicas[0], replicas[1], cuts, counts[parts], partials[parts:], parts)
-        visited, active, active_edges = map(int, counts.sum(axis=0))
-        return PageResult(visited, active, active_edges, None if bound.total is None else partials)
+            self._launch(
+                self._settle,
+                1,
+                *context,
+                early,
+                own.heads,
+                own.tails,
+                own.cuts,
+                own.last_count,
+                own.last_partial,
+                parts,
+            )
+        visited, active, active_edges = map(int, own.counts.sum(axis=0))
+        return PageResult(visited, active, active_edges, None if bound.total is None else own.partials.copy())
 
     def commit(self, state: State, mode: str) -> None:
         if not state.synchronous:
             return
-        if mode == PULL:
+        if mode == PULL and not self._relaxes:
             state.values, state.pending = state.pending, state.values
             return
+        changed = state.activated if self._relaxes else state.notified
         pending, values = state.pending.view(np.uint32), state.values.view(np.uint32)
-        notified = state.notified
-        runs = self._vertex_runs() if notified.blocks.mean() > 0.25 else [(0, self.graph.n)]
-        self.team.run(self._commit, [(notified.bits, notified.blocks, *run, pending, values) for run in runs])
+        first, last = self._vertex_runs(whole=not changed.is_wide)
+        self._launch(self._commit, len(first), changed.bits, changed.blocks, first, last, pending, values)
 
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
@@ -201,18 +258,78 @@ class CpuKernel:
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
         arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data, reported)
-        self.team.run(kernel, [(*arrays, *run) for run in self._vertex_runs()])
+        first, last = self._vertex_runs()
+        self._launch(kernel, len(first), *arrays, first, last)
         return reported
+
+    def _launch(self, kernel: Kernel, parts: int, *arguments: Any) -> Array:
+        """`parts` calls of `kernel`, in rows that are kept for the next time."""
+        key = kernel.key, parts
+        if key not in self._rows:
+            self._rows[key] = Rows(kernel, parts)
+        return self.team.launch(self._rows[key].fill(*arguments))
+
+    def _parts(self, parts: int) -> Partitions:
+        if parts not in self._partitions:
+            self._partitions[parts] = Partitions(parts, self.bound)
+        return self._partitions[parts]
 
     def _selected(self, vertices: VertexSet, adjacency: Adjacency, first: int, last: int) -> tuple[int, Array]:
         """How many of `vertices` lie in [first, last), and prefix sums of their edges by block."""
-        sums = np.zeros((last - 1) // BLOCK - first // BLOCK + 2, np.int64)
-        count = SELECT(vertices.bits, vertices.blocks, adjacency.offsets, first, last, sums[1:])
-        return count, np.cumsum(sums)
+        base, stop = first // BLOCK, (last - 1) // BLOCK + 1
+        sums = np.zeros(stop - base + 1, np.int64)
+        parts = self._count_of(last - first) if vertices.is_wide else 1
+        blocks = base + np.array(split(stop - base, parts))
+        counts = self._launch(
+            SELECT,
+            parts,
+            vertices.bits,
+            vertices.blocks,
+            adjacency.offsets,
+            first,
+            last,
+            sums[1:],
+            blocks[:-1],
+            blocks[1:],
+        )
+        return int(counts.sum()), np.cumsum(sums)
 
-    def _bounds(self, count: int) -> list[int]:
-        """Bounds that cut `count` edges or vertices into equal runs, one a thread as far as they are worth it."""
-        return split(count, max(1, min(self.team.size, count // WORTH_A_THREAD)))
+    def _runs_of(self, starts: Array, edges: int, side: Any) -> tuple[Array, Array, Array, Array]:
+        """Equal runs of the edges of a set: the block each begins in, where that stands, first and last edge."""
+        bounds = np.array(split(edges, self._count_of(edges)), np.int64)
+        blocks = np.searchsorted(starts[1:-1], bounds[:-1], side=side)
+        return blocks, starts[blocks], bounds[:-1], bounds[1:]
 
-    def _vertex_runs(self) -> list[tuple[int, int]]:
-        return list(pairwise(self._bounds(self.graph.n)))
+    def _page_runs(self, page: Page) -> tuple[Array, ...]:
+        """Equal runs of a page's edges, and the vertices that begin in them."""
+        if page.number not in self._cuts:
+            bounds = page.first_edge + np.array(split(page.edges, self._count_of(page.edges)), np.int64)
+            offsets = self._offsets[0][page.first_vertex : page.last_vertex]
+            cuts = np.searchsorted(offsets, bounds) + page.first_vertex
+            cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
+            self._cuts[page.number] = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
+        return self._cuts[page.number]
+
+    def _vertex_runs(self, whole: bool = False) -> tuple[Array, Array]:
+        """Equal runs of all vertices, or one; they begin where blocks do."""
+        n = self.graph.n
+        bounds = np.array([0, n] if whole else split(-(-n // BLOCK), self._count_of(n))) * BLOCK
+        bounds[-1] = n
+        return bounds[:-1], bounds[1:]
+
+    def _count_of(self, edges: int) -> int:
+        """Runs that so many edges or vertices are worth."""
+        return max(1, min(self._runs * self.team.size, edges // WORTH_A_THREAD))
+
+
+class Partitions:
+    """What the runs of a page leave behind: replicas of the vertices that their bounds cut, counts, partial totals.
+
+    Behind those of `parts` runs, `counts` and `partials` have a place for what settling them adds.
+    """
+
+    def __init__(self, parts: int, bound: BoundProgram) -> None:
+        self.heads, self.tails = np.empty((2, parts), bound.accumulator)
+        self.cuts, self.counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 3), np.int64)
+        self.partials = np.zeros(parts + 1, partial_dtype(bound.total))
+        self.last_count, self.last_partial = self.counts[parts], self.partials[parts:]

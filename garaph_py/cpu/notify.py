@@ -8,13 +8,27 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native import Kernel, atomic_or, trailing_zeros
+from ..native import Kernel, atomic_load, atomic_or, trailing_zeros
 
 
-def select(bits, blocks, offsets, first, last, sums):
-    """Edges of the set's vertices in [first, last), summed into ``sums[block - first // 4096]``; how many vertices."""
+def mark(bits, blocks, v):
+    """Put vertex v in a set that other threads put vertices in too; whether it was not in."""
+    mask = np.uint64(1) << np.uint64(v & 63)
+    if atomic_load(bits, v >> 6) & mask != np.uint64(0):
+        return False
+    if atomic_or(bits, v >> 6, mask) & mask != np.uint64(0):
+        return False
+    blocks[v >> 12] = 1
+    return True
+
+
+def select(bits, blocks, offsets, first, last, sums, first_block, last_block):
+    """Edges of the set's vertices in [first, last), summed into ``sums[block - first // 4096]``; how many vertices.
+
+    Looks at the blocks [first_block, last_block).
+    """
     vertices = np.int64(0)
-    for block in range(first >> 12, ((last - 1) >> 12) + 1):
+    for block in range(first_block, last_block):
         edges = np.int64(0)
         if blocks[block] != 0:
             for w in range(max(block << 6, first >> 6), min((block + 1) << 6, ((last - 1) >> 6) + 1)):
@@ -48,16 +62,12 @@ def notify(bits, blocks, n, offsets, targets, notified, notified_blocks, block, 
             if here >= stop:
                 break
             for e in range(begin + max(start - here, 0), min(end, begin + (stop - here))):
-                target = np.int64(targets[e])
-                mask = np.uint64(1) << np.uint64(target & 63)
-                if notified[target >> 6] & mask == np.uint64(0):
-                    atomic_or(notified, target >> 6, mask)
-                    notified_blocks[target >> 12] = 1
+                mark(notified, notified_blocks, np.int64(targets[e]))
         w += 1
     return 0
 
 
-SELECT = Kernel("u64* u8* i64* i64 i64 i64*", select)
+SELECT = Kernel("u64* u8* i64* i64 i64 i64* i64 i64", select)
 NOTIFY = Kernel("u64* u8* i64 i64* u32* u64* u8* i64 i64 i64 i64", notify)
 
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native import Kernel, atomic_or, trailing_zeros
+from ..native import Kernel, atomic_or, no_unroll, trailing_zeros
 from .functions import Functions
 
 CONTEXT = "i64 i64* i64* u32* i64 {edges} {value} {value} {parameters} {data} {total} u64* u8*"
 """n, in-offsets, out-offsets, sources, first edge of `sources`, edge values, values, pending values, parameters, vertex
 data, total, activated bits, activated blocks."""
+ACTIVE = " u64*"
+"""Bits of the active vertices, the only ones to gather from where the program relaxes."""
 REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
 """Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges],
 partial total."""
@@ -52,23 +54,31 @@ def make_views(f: Functions):
     return views
 
 
-def make_gather(f: Functions):
-    """``acc`` plus the contributions of edges [begin, end) of one vertex, and how many of them were visited."""
+def make_gather(f: Functions, filtered: bool = False):
+    """``acc`` plus the contributions of edges [begin, end) of one vertex, and how many of them were visited.
+
+    If `filtered`, only active sources contribute: what the others have to say was summed before.
+    """
     gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge
 
-    def gather_edges(self, acc, old, begin, end, sources, base, edge_values, values, early):
+    def gather_edges(self, acc, old, begin, end, sources, base, edge_values, values, early, active):
         for e in range(begin, end):
+            no_unroll()
             if early and done(self, acc, old):
                 return acc, e - begin
-            source = sources[e - base]
-            acc = add(acc, gather(self, load(values, source), edge(edge_values, e - base), old, np.int64(source)))
+            source = np.int64(sources[e - base])
+            if not filtered or (active[source >> 6] >> np.uint64(source & 63)) & np.uint64(1) != np.uint64(0):
+                acc = add(acc, gather(self, load(values, source), edge(edge_values, e - base), old, source))
         return acc, end - begin
 
     return gather_edges
 
 
-def make_update(f: Functions):
-    """Apply, store and activate one vertex; whether it is active, its out-degree and its share of the total."""
+def make_update(f: Functions, filtered: bool = False):
+    """Apply, store and activate one vertex; whether it is active, its out-degree and its share of the total.
+
+    If `filtered`, a value that stays is not stored: it stands in both arrays.
+    """
     apply, activate, aggregate, count = f.apply, f.activate, f.aggregate, f.count
     store, load_data = f.value.store, f.data.load
 
@@ -77,24 +87,27 @@ def make_update(f: Functions):
         in_degree = count(in_offsets[v + 1] - in_offsets[v])
         out_edges = out_offsets[v + 1] - out_offsets[v]
         new = apply(self, old, acc, total, v, count(n), in_degree, count(out_edges), vertex_data)
-        store(pending, v, new)
+        if not filtered:
+            store(pending, v, new)
         part = aggregate(self, new, old, v, count(n), in_degree, count(out_edges), vertex_data)
         if activate(self, new, old):
+            if filtered:
+                store(pending, v, new)
             return True, out_edges, part
         return False, np.int64(0), part
 
     return update
 
 
-def make_pull(f: Functions, edges: str) -> Kernel:
-    gather_edges, update, views = make_gather(f), make_update(f), make_views(f)
+def make_pull(f: Functions, edges: str, filtered: bool = False) -> Kernel:
+    gather_edges, update, views = make_gather(f, filtered), make_update(f, filtered), make_views(f)
     identity, add_total, no_total = f.identity, f.add_total, f.no_total
     load, store_accumulator = f.value.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull(
         n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
-        bits, blocks, early, heads_, tails_, cuts, counts, partials_, start, stop, first, last,
+        bits, blocks, from_bits, early, heads_, tails_, cuts, counts, partials_, start, stop, first, last,
     ):  # fmt: skip
         """Edges [start, stop), in which the vertices [first, last) begin."""
         self, total, values, pending, data, heads, tails = views(
@@ -103,32 +116,21 @@ def make_pull(f: Functions, edges: str) -> Kernel:
         cuts[0], cuts[1] = -1, -1
         edges, active, active_edges = 0, 0, 0
         partial = no_total()
-        if start < stop and in_offsets[first] > start:
-            old = load(values, first - 1)
-            acc, visited = gather_edges(
-                self,
-                identity(self),
-                old,
-                start,
-                min(in_offsets[first], stop),
-                sources,
-                base,
-                edge_values,
-                values,
-                early,
-            )
-            store_accumulator(heads, 0, acc)
-            cuts[0] = first - 1
-            edges += visited
         word = np.uint64(0)
-        for v in range(first, last):
-            old = load(values, v)
+        earlier = np.int64(start < stop and in_offsets[first] > start)
+        begin = in_offsets[first - earlier]
+        for v in range(first - earlier, last):
             end = in_offsets[v + 1]
+            old = load(values, v)
             acc, visited = gather_edges(
-                self, identity(self), old, in_offsets[v], min(end, stop), sources, base, edge_values, values, early
-            )
+                self, identity(self), old, max(begin, start), min(end, stop), sources, base, edge_values, values, early,
+                from_bits,
+            )  # fmt: skip
             edges += visited
-            if end > stop:
+            if begin < start:
+                store_accumulator(heads, 0, acc)
+                cuts[0] = v
+            elif end > stop:
                 store_accumulator(tails, 0, acc)
                 cuts[1] = v
             else:
@@ -138,6 +140,9 @@ def make_pull(f: Functions, edges: str) -> Kernel:
                     word |= np.uint64(1) << np.uint64(v & 63)
                     active += 1
                     active_edges += out_edges
+                    if filtered and not early:  # asynchronous: whoever gathers from here on sees the new value
+                        atomic_or(from_bits, v >> 6, np.uint64(1) << np.uint64(v & 63))
+            begin = end
             if (v & 63 == 63 or v == last - 1) and word != np.uint64(0):
                 atomic_or(bits, v >> 6, word)
                 blocks[v >> 12] = 1
@@ -146,7 +151,7 @@ def make_pull(f: Functions, edges: str) -> Kernel:
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " i64 i64 i64 i64", pull)
+    return Kernel(signature(f, edges, CONTEXT + ACTIVE + REPLICAS) + " i64 i64 i64 i64", pull)
 
 
 def make_pull_notified(f: Functions, edges: str) -> Kernel:
@@ -195,7 +200,7 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
                 old = load(values, v)
                 acc, visited = gather_edges(
                     self, identity(self), old, begin + max(start - here, 0), min(end, begin + (stop - here)),
-                    sources, base, edge_values, values, early,
+                    sources, base, edge_values, values, early, notified,
                 )  # fmt: skip
                 edges += visited
                 if here < start:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..kernel import NOTIFY_PULL, PULL
+from ..kernel import NOTIFY_PULL, PULL, PUSH
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
 few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
+PUSH_THRESHOLD = 1 / 20
+"""``auto`` pushes up to this f, where the program relaxes (Ligra, PPoPP 2013, section 4.2)."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Observation:
         The mode the user asked for.
     everybody : bool
         Every vertex is to be updated, whoever is active: the program aggregates a total that all may depend on.
+    relaxes : bool
+        The program's active vertices may push (`BoundProgram.relaxes`).
+    in_turns : bool
+        Changed vertices wait for their turn (`VertexProgram.priority`).
     k : float
         Sequential over random read speed of the storage; 1 in memory.
     """
@@ -37,6 +43,8 @@ class Observation:
     engine: str
     forced_mode: str | None = None
     everybody: bool = False
+    relaxes: bool = False
+    in_turns: bool = False
     k: float = 1.0
 
     @property
@@ -53,12 +61,41 @@ class Decision:
     why: str
 
 
+TINY = 1e-30
+ENOUGH = 1 << 16
+"""Out-edges of active vertices that are worth a superstep."""
+
+
+def first_step(least: float) -> float:
+    """By how much the limit of priorities rises at first: little, for `next_step` doubles it."""
+    return 1 if isinstance(least, int) else max(abs(least), TINY) / 64
+
+
+def next_step(step: float, active_edges: int) -> float:
+    """By how much the limit of priorities rises the next time, after it rose by `step` to `active_edges`.
+
+    A superstep too small to keep the threads busy costs more than the work that waiting saves (delta-stepping, with a
+    delta that follows the graph).
+    """
+    if active_edges < ENOUGH:
+        return step * 2
+    if active_edges <= 16 * ENOUGH:
+        return step
+    return max(step // 2, 1) if isinstance(step, int) else step / 2
+
+
 def decide(seen: Observation) -> Decision:
-    """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2)."""
+    """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push besides."""
     if seen.forced_mode is not None:
         return Decision(seen.forced_mode, "as asked")
     if seen.everybody:
         return Decision(PULL, "every vertex is to be updated")
+    if seen.relaxes and seen.engine == "auto":
+        if seen.in_turns:
+            return Decision(PUSH, "those whose turn it is push")
+        if seen.f <= PUSH_THRESHOLD:
+            return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}")
+        return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}")
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else AUTO_THRESHOLD / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..kernel import PageKernel, sum_partials
+from ..kernel import PUSH, PageKernel, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..state import State
-from .decide import Observation, decide
+from .decide import ENOUGH, Observation, decide, first_step, next_step
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def iterate(
 ) -> Outcome:
     """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached."""
     done: list[events.Iteration] = []
-    while state.active_count:
+    turns = Turns(kernel, state) if "priority" in bound.arguments and not state.synchronous else None
+    while state.active_count or (turns is not None and turns.next()):
         if limits.iterations is not None and len(done) >= limits.iterations:
             return Outcome(state, done, False)
         seen = Observation(
@@ -65,6 +67,8 @@ def iterate(
             limits.engine,
             forced_mode=limits.mode,
             everybody=bound.total is not None,
+            relaxes=bound.relaxes,
+            in_turns=turns is not None,
         )
         record = one_iteration(kernel, source, bound, state, seen, len(done))
         done.append(record)
@@ -79,8 +83,11 @@ def one_iteration(
 ) -> events.Iteration:
     started = time.perf_counter()
     mode = decide(seen).mode
-    visited = kernel.begin(state, mode)
-    results = [kernel.process(page, source.edges(page), state, mode) for page in source.pages]
+    if mode == PUSH:
+        visited, results = 0, [kernel.push(state)]
+    else:
+        visited = kernel.begin(state, mode)
+        results = [kernel.process(page, source.edges(page), state, mode) for page in source.pages]
     kernel.commit(state, mode)
     state.active, state.activated = state.activated, state.active
     state.active_count = sum(result.active for result in results)
@@ -93,6 +100,30 @@ def one_iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
         len(results) - skipped, skipped, time.perf_counter() - started,
     )  # fmt: skip
+
+
+class Turns:
+    """Whose turn it is among the changed vertices that wait: those of the least priorities, enough of them."""
+
+    def __init__(self, kernel: PageKernel, state: State) -> None:
+        self.kernel, self.state = kernel, state
+        kind = state.limits.dtype
+        self.highest: float
+        lowest, self.highest = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        state.limits[:] = lowest
+        self.step: Any = None
+
+    def next(self) -> bool:
+        """Raise the limit until enough vertices are active or nobody waits; whether any is active."""
+        state = self.state
+        least = self.kernel.advance(state) if self.step is None else state.limits[1].item()
+        while least is not None and state.active_edges < ENOUGH:
+            self.step = first_step(least) if self.step is None else self.step
+            state.limits[0] = state.limits[1]
+            state.limits[1] = min(max(least, state.limits[1].item()) + self.step, self.highest)
+            least = self.kernel.advance(state)
+            self.step = next_step(self.step, state.active_edges)
+        return state.active_count > 0
 
 
 def readable(total: npt.NDArray[np.generic]) -> object:

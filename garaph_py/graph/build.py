@@ -194,6 +194,14 @@ def simplified(adjacency: Adjacency, team: Team, self_loops: bool, parallel: boo
     return Adjacency(kept_before[adjacency.offsets], adjacency.neighbours[keep], values)
 
 
+def transposed(adjacency: Adjacency, team: Team, listener: events.Listener) -> Adjacency:
+    """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
+    width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
+    prepare(group.kernels(width), listener)
+    columns = [adjacency.neighbours, group.expand(adjacency.offsets, team), adjacency.values]
+    return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, team))
+
+
 def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
     """`Graph.symmetrized` of a directed graph."""
     with Team(threads) as team:

@@ -91,6 +91,18 @@ class Graph:
     def out_degrees(self) -> Array:
         return np.diff(self.out_edges.offsets)
 
+    @cached_property
+    def out_values(self) -> Array | None:
+        """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify."""
+        if self.in_edges.values is None or self.out_edges.values is not None:
+            return self.out_edges.values
+        from ..events import ignore
+        from ..threads import Team
+        from .build import transposed
+
+        with Team() as team:
+            return transposed(self.in_edges, team, ignore).values
+
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.
 

@@ -5,7 +5,35 @@ and stores the object code; every later one loads that in a few milliseconds thr
 imports Numba (which alone costs most of a second). Calls release the GIL.
 """
 
-from .intrinsics import atomic_or, struct_array, trailing_zeros
-from .kernel import Kernel, prepare
+from .intrinsics import (
+    atomic_add,
+    atomic_and,
+    atomic_load,
+    atomic_or,
+    atomic_store,
+    call,
+    compare_and_swap,
+    no_unroll,
+    pause,
+    struct_array,
+    trailing_zeros,
+)
+from .kernel import Each, Kernel, Rows, prepare
 
-__all__ = ["Kernel", "atomic_or", "prepare", "struct_array", "trailing_zeros"]
+__all__ = [
+    "Each",
+    "Kernel",
+    "Rows",
+    "atomic_add",
+    "atomic_and",
+    "atomic_load",
+    "atomic_or",
+    "atomic_store",
+    "call",
+    "compare_and_swap",
+    "no_unroll",
+    "pause",
+    "prepare",
+    "struct_array",
+    "trailing_zeros",
+]

@@ -36,7 +36,7 @@ def environment() -> str:
     for package in ("numba", "llvmlite", "numpy"):
         with contextlib.suppress(PackageNotFoundError):
             versions.append(f"{package} {version(package)}")
-    compiler = Path(__file__).with_name("compiler.py").read_bytes()
+    compiler = [Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "lowering.py")]
     return fingerprint(
         platform.python_version(), versions, llvm.get_process_triple(), llvm.get_host_cpu_name(), features, compiler
     )

@@ -1,4 +1,7 @@
-"""What plain Python cannot say in a kernel: the bodies are the meaning, `compiler` puts machine code in their place."""
+"""What plain Python cannot say in a kernel: the bodies are the meaning, `lowering` puts machine code in their place.
+
+Atomic operations stand in one order that all threads see; elements are numbers of 64 bits, where said also of 32.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,57 @@ from typing import Any
 import numpy as np
 
 
-def atomic_or(words: Any, index: int, mask: np.uint64) -> None:
-    """``words[index] |= mask``, safe when several threads set bits of one word (`words`: uint64)."""
+def atomic_or(words: Any, index: int, mask: np.uint64) -> Any:
+    """``words[index] |= mask``, safe when several threads set bits of one word (uint64); the word before."""
+    before = words[index]
     words[index] |= mask
+    return before
+
+
+def atomic_and(words: Any, index: int, mask: np.uint64) -> Any:
+    """``words[index] &= mask``, likewise; the word before."""
+    before = words[index]
+    words[index] &= mask
+    return before
+
+
+def atomic_add(words: Any, index: int, amount: int) -> Any:
+    """``words[index] += amount`` (int64); the number before."""
+    before = words[index]
+    words[index] += amount
+    return before
+
+
+def atomic_load(words: Any, index: int) -> Any:
+    """``words[index]`` (int64 or uint64); what its writer wrote before is seen after."""
+    return words[index]
+
+
+def atomic_store(words: Any, index: int, value: int) -> None:
+    """``words[index] = value`` (int64); what was written before is seen by whoever loads it."""
+    words[index] = value
+
+
+def compare_and_swap(values: Any, index: int, old: Any, new: Any) -> bool:
+    """``values[index] = new`` if it is `old`, bit for bit; whether it was. Numbers of 32 or 64 bits."""
+    if values[index] != old:
+        return False
+    values[index] = new
+    return True
+
+
+def pause() -> None:
+    """A breath in a loop that waits for another thread."""
+
+
+def no_unroll() -> None:
+    """In the body of a loop: leave it as it is. A loop over a vertex's few edges ends in one branch that is hard to
+    predict; unrolled it ends in two."""
+
+
+def call(entry: int, result: int, row: int) -> int:
+    """Run the kernel at address `entry` on the arguments at address `row`; its status, not 0 if it failed."""
+    raise NotImplementedError("a kernel's twin in Python has no address")
 
 
 def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:

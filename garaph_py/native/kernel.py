@@ -7,10 +7,12 @@ import logging
 import threading
 import types
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import events
 from ..errors import ProgramError
@@ -18,12 +20,14 @@ from . import cache
 from .loader import load_object
 from .references import fingerprint
 
+Array = npt.NDArray[Any]
+
 log = logging.getLogger("garaph_py.native")
 compiling = threading.RLock()
 """Held while anything is compiled or loaded: warnings are silenced meanwhile, for the whole process."""
-_loaded: dict[str, Callable[..., int]] = {}
-
-C_TYPES = {"i64": ctypes.c_int64, "f64": ctypes.c_double}
+PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_loaded: dict[str, tuple[int, Callable[..., int]]] = {}
+"""By key: where the machine code is, and the same as a function of addresses of result, exception and row."""
 
 
 class Kernel:
@@ -53,7 +57,7 @@ class Kernel:
         return fingerprint(cache.environment(), self.signature, self.function)
 
     @cached_property
-    def _native(self) -> Callable[..., int]:
+    def _native(self) -> tuple[int, Callable[..., int]]:
         with compiling:
             if self.key in _loaded:
                 return _loaded[self.key]
@@ -64,9 +68,13 @@ class Kernel:
                 log.info("compiling %s", self.name)
                 code = compile_object(self.function, self.signature)
                 cache.store(self.key, code)
-            argument_types: list[Any] = [C_TYPES.get(name, ctypes.c_void_p) for name in self.signature]
-            prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *argument_types)
-            return _loaded.setdefault(self.key, prototype(load_object(code)))
+            address = load_object(code)
+            return _loaded.setdefault(self.key, (address, PROTOTYPE(address)))
+
+    @property
+    def address(self) -> int:
+        """Of the machine code, which is compiled and loaded if it was not."""
+        return self._native[0]
 
     @property
     def is_ready(self) -> bool:
@@ -75,26 +83,94 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> int:
         """Run it. Arrays go by address: dtype and contiguity are checked, sizes are the caller's promise."""
-        if len(arguments) != len(self.signature):
-            raise TypeError(f"{self.name} takes {len(self.signature)} arguments, not {len(arguments)}")
-        result, exception = ctypes.c_int64(), ctypes.c_void_p()
-        status = self._native(
-            ctypes.addressof(result), ctypes.addressof(exception), *map(native_argument, self.signature, arguments)
-        )
-        if status:
-            raise ProgramError(f"{self.name} raised an error inside compiled code (status {status})")
-        return result.value
+        return self.rows(1, *arguments)()
+
+    def rows(self, count: int, *arguments: Any) -> Rows:
+        """The arguments of `count` calls, to be run by one thread or a team."""
+        return Rows(self, count).fill(*arguments)
 
 
-def native_argument(kind: str, value: Any) -> Any:
-    if not kind.endswith("*"):
-        return value
-    if value is None:
-        return None
-    flags, dtype = value.flags, value.dtype
+@dataclass(frozen=True)
+class Each:
+    """An argument that is another row of `array` in each call."""
+
+    array: Array
+
+
+class Rows:
+    """The arguments of `count` calls of one kernel: a row of 64-bit words each.
+
+    An argument is one for all calls, or for a number a column of `count` of them, or for an array `Each` row of it.
+    Where a call is made often, its rows are kept and filled again: to find an array's address takes Python most of a
+    microsecond, to see that it is still the same array takes little.
+    """
+
+    def __init__(self, kernel: Kernel, count: int) -> None:
+        self.kernel = kernel
+        self.words = np.zeros((count, len(kernel.signature)), np.int64)
+        self.results = np.zeros(count, np.int64)
+        self._held: dict[int, Any] = {}  # the arrays whose addresses the rows hold
+        self._addresses = address_of(self.words), address_of(self.results)
+        self._stride, self._native = self.words.strides[0], kernel._native[1]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def put(self, k: int, value: Any) -> None:
+        """Argument `k` of every call."""
+        kind = self.kernel.signature[k]
+        if not kind.endswith("*"):
+            column = self.words[:, k]
+            (column.view(np.float64) if kind == "f64" else column)[:] = value
+        elif value is None:
+            self.words[:, k] = 0
+        elif isinstance(value, Each):
+            if value.array is not self._held.get(k):
+                steps = np.arange(len(self)) * value.array.strides[0]
+                self.words[:, k] = checked_address(kind, value.array) + steps
+                self._held[k] = value.array
+        elif value is not self._held.get(k):
+            self.words[:, k] = checked_address(kind, value)
+            self._held[k] = value
+
+    def fill(self, *arguments: Any) -> Rows:
+        """These rows with all arguments anew."""
+        if len(arguments) != self.words.shape[1]:
+            raise TypeError(f"{self.kernel.name} takes {self.words.shape[1]} arguments, not {len(arguments)}")
+        for k, value in enumerate(arguments):
+            self.put(k, value)
+        return self
+
+    def __call__(self, k: int = 0) -> int:
+        """Run call `k`; what it returned."""
+        rows, results = self._addresses
+        if self._native(results + 8 * k, exception_address, rows + k * self._stride):
+            raise self.failure()
+        return int(self.results[k])
+
+    @property
+    def job(self) -> tuple[int, int, int, int, int]:
+        """Address of the code, of the rows, bytes a row, number of rows, address of the results."""
+        return self.kernel.address, self._addresses[0], self._stride, len(self), self._addresses[1]
+
+    def failure(self) -> ProgramError:
+        return ProgramError(f"{self.kernel.name} raised an error inside compiled code")
+
+
+_exception = ctypes.c_void_p()
+exception_address = ctypes.addressof(_exception)
+"""Where compiled code that fails leaves what nobody reads."""
+
+
+def address_of(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def checked_address(kind: str, array: Any) -> int:
+    flags, dtype = array.flags, array.dtype
     if not (flags.c_contiguous and flags.aligned and dtype.isnative and kind_of(dtype) == kind):
         raise TypeError(f"expected an aligned, C-contiguous array for {kind}, got {dtype}")
-    return value.__array_interface__["data"][0]
+    return address_of(array)
 
 
 def kind_of(dtype: np.dtype[Any]) -> str:

@@ -68,6 +68,22 @@ class BoundProgram:
         return type(self.program).__name__
 
     @property
+    def relaxes(self) -> bool:
+        """Whether a value is the idempotent sum of all that was ever contributed, whoever brought it and when.
+
+        Then only active vertices have anything to contribute, and may push it along their out-edges by atomic
+        operations on one word.
+        """
+        own = {"apply", "activate", "prepare", "aggregate"} & set(self.arguments)
+        single = not self.value.names and self.value == self.accumulator
+        return self.program.sum.idempotent and single and not own and "dst" not in self.arguments["gather"]
+
+    @property
+    def order_is_free(self) -> bool:
+        """Whether every order of updates ends in the same values, and no order is needed to end a gather early."""
+        return self.relaxes and self.program.monotone and "done" not in self.arguments
+
+    @property
     def functions(self) -> dict[str, types.FunctionType]:
         """The functions the program defines, by name; among them a `sum` of its own."""
         kind, monoid = type(self.program), self.program.sum
@@ -117,6 +133,7 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
         np.zeros(1), vertex_data(program, vertex_fields, graph, real), arguments,
     )  # fmt: skip
     check_identity(bound)
+    check_apply(bound)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids))
 
@@ -203,6 +220,15 @@ def check_identity(bound: BoundProgram) -> None:
     parts = identity if dtype.names else (identity,)
     if len(parts) != len(scalars(dtype)) or not all(map(holds, scalars(dtype), parts)):
         raise ProgramError(f"{bound.name}.sum has identity {identity!r}, which is no value of the accumulator {dtype}")
+
+
+def check_apply(bound: BoundProgram) -> None:
+    """Refuse to go without `apply` where old value and sum are of different kinds."""
+    if "apply" not in bound.arguments and bound.value != bound.accumulator:
+        raise ProgramError(
+            f"{bound.name} has no apply(self, ...), but values are {bound.value} and sums {bound.accumulator}: say how "
+            "they make a new value"
+        )
 
 
 def holds(dtype: DType, value: Any) -> bool:

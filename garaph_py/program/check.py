@@ -61,6 +61,7 @@ def expected(bound: BoundProgram, name: str) -> DType | None:
         "apply": bound.value,
         "prepare": bound.value,
         "aggregate": bound.total,
+        "priority": bound.value,
         "result": bound.reports,
     }.get(name)
 

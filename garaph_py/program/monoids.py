@@ -27,11 +27,14 @@ class Monoid:
         ``function(identity, x) == x`` for every x.
     name : str, optional
         For messages.
+    idempotent : bool
+        ``function(x, x) == x``: a contribution may be summed again and again, so that active vertices may `push` it.
     """
 
     function: Callable[[Any, Any], Any]
     identity: Any
     name: str = ""
+    idempotent: bool = False
 
     @property
     def is_named(self) -> bool:
@@ -97,13 +100,13 @@ def _bitwise_xor(left, right):
 
 add = Monoid(_add, 0, "add")
 mul = Monoid(_mul, 1, "mul")
-min = Monoid(_min, _largest, "min")
-max = Monoid(_max, _smallest, "max")
-logical_and = Monoid(_logical_and, 1, "logical_and")
-logical_or = Monoid(_logical_or, 0, "logical_or")
+min = Monoid(_min, _largest, "min", idempotent=True)
+max = Monoid(_max, _smallest, "max", idempotent=True)
+logical_and = Monoid(_logical_and, 1, "logical_and", idempotent=True)
+logical_or = Monoid(_logical_or, 0, "logical_or", idempotent=True)
 logical_xor = Monoid(_logical_xor, 0, "logical_xor")
-bitwise_and = Monoid(_bitwise_and, _all_bits, "bitwise_and")
-bitwise_or = Monoid(_bitwise_or, 0, "bitwise_or")
+bitwise_and = Monoid(_bitwise_and, _all_bits, "bitwise_and", idempotent=True)
+bitwise_or = Monoid(_bitwise_or, 0, "bitwise_or", idempotent=True)
 bitwise_xor = Monoid(_bitwise_xor, 0, "bitwise_xor")
 
 NAMED = (add, mul, min, max, logical_and, logical_or, logical_xor, bitwise_and, bitwise_or, bitwise_xor)

@@ -22,14 +22,15 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "prepare": ("value", "active", *VERTEX),
     "aggregate": ("new", "old", *VERTEX),
     "done": ("acc", "old"),
+    "priority": ("value",),
     "result": ("value", *VERTEX),
 }
-REQUIRED = ("init", "gather", "apply")
+REQUIRED = ("init", "gather")
 TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "result")
 
 RESERVED = (
     *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "check_graph",
-    "verify",
+    "verify", "monotone",
 )  # fmt: skip
 
 
@@ -63,7 +64,7 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
         place = Place(f"{kind.__name__}.{name}", function)
         found[name] = check_signature(place, offered + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
         check_body(place)
-    if "total" in found["apply"] and "aggregate" not in found:
+    if "total" in found.get("apply", ()) and "aggregate" not in found:
         raise ProgramError(f"{kind.__name__}.apply asks for total, but there is no aggregate(self, ...) to make it")
     if kind.reports is not None and "result" not in found:
         raise ProgramError(f"{kind.__name__}.reports is set, but there is no result(self, ...) to make it")

@@ -34,13 +34,14 @@ class VertexProgram:
     ============ ======================================================================================
     `init`       id, n, in_degree, out_degree; returns the first value
     `gather`     src, edge, dst, src_id; returns the edge's contribution
-    `apply`      old, acc, total, id, n, in_degree, out_degree; returns the new value
+    `apply`      old, acc, total, id, n, in_degree, out_degree; returns the new value (default: old and acc, summed)
     `activate`   new, old; whether the out-neighbours must be updated, and the vertex itself where `gather` asks for
                  dst (default: the value changed)
     `frontier`   value, id, n, in_degree, out_degree; whether active at the start (default: every vertex)
     `prepare`    value, active, id, n, in_degree, out_degree; rewrites every value before an iteration (Grus)
     `aggregate`  new, old, id, n, in_degree, out_degree; summed over all vertices; the next iteration sees `total`
     `done`       acc, old; whether no further edge can change what `apply` returns (synchronous runs only)
+    `priority`   value; active vertices with a smaller one go first, where the order is free (see `monotone`)
     `result`     value, id, n, in_degree, out_degree; stored value to reported value
     ============ ======================================================================================
 
@@ -50,7 +51,11 @@ class VertexProgram:
     into a float32 program is an error. A graph without edge values has 1 on every edge.
 
     A vertex is updated when an in-neighbour was active, in pull mode also otherwise: when nothing that `gather` sees
-    has changed, `apply` must give the value it gave before.
+    has changed, `apply` must give the value it gave before. What vertices outside the first frontier contribute from
+    their first value must change nothing.
+
+    A program whose `sum` is idempotent (min, max, and, or) and whose `apply` and `activate` are left to their defaults
+    `relaxes`: active vertices may also push what they contribute, and only they are gathered from.
 
     Attributes
     ----------
@@ -66,6 +71,10 @@ class VertexProgram:
         The edges to gather over; ``"both"`` asks for an undirected or symmetrized graph.
     total : dtype or dict of name to dtype
         Type of `aggregate`: ``float`` or ``int``, or named fields of them.
+    monotone : bool
+        A promise for programs with an idempotent `sum` and no `apply` of their own: where ``src`` is nearer to its end
+        (smaller, for ``min``), `gather` returns nothing farther from it. Then any order of updates ends in the same
+        values, and a run to the end may choose its own: in place, by `priority`.
     reports : dict of name to dtype, or dtype, optional
         Type of what `result` returns, if not that of the value; `VertexId` for vertices.
 
@@ -80,6 +89,7 @@ class VertexProgram:
     sum: ClassVar[Monoid]
     gathers: ClassVar[str] = "in"
     total: ClassVar[Any] = None
+    monotone: ClassVar[bool] = False
     reports: ClassVar[Any] = None
     identity: ClassVar[Any]
     verify: ClassVar[Any] = None

@@ -17,12 +17,13 @@ from ... import events
 from ...errors import FormatError
 from ...files import write_whole
 from ...threads import Team
+from ..build import transposed
 from ..graph import Adjacency, Graph
 from ..ids import VertexIds
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
 from .edges import Format, Keeps, ReadOptions
 from .gap import whole_weights
-from .lists import checked, directed_graph, transposed, undirected_graph
+from .lists import checked, directed_graph, undirected_graph
 from .streams import opening_bytes
 
 HEADER = np.dtype([("version", "<u8"), ("data_bytes", "<u8"), ("vertices", "<u8"), ("edges", "<u8")])

@@ -18,11 +18,12 @@ from ... import events
 from ...errors import FormatError, GraphError
 from ...files import write_whole
 from ...threads import Team
+from ..build import transposed
 from ..graph import Adjacency, Graph
 from ..ids import VertexIds
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
 from .edges import Format, Keeps, ReadOptions
-from .lists import Lists, checked, directed_graph, transposed, undirected_graph
+from .lists import Lists, checked, directed_graph, undirected_graph
 
 Array = npt.NDArray[Any]
 

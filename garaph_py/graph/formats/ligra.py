@@ -17,12 +17,13 @@ from ... import events
 from ...errors import FormatError
 from ...files import write_whole
 from ...threads import Team
+from ..build import transposed
 from ..graph import Adjacency, Graph
 from ..ids import VertexIds
 from .arrays import MOST_EDGES
 from .batches import ROWS, whole_values
 from .edges import Format, Keeps, ReadOptions, check_memory, narrowed, shortened
-from .lists import checked, directed_graph, transposed, undirected_graph
+from .lists import checked, directed_graph, undirected_graph
 from .streams import compressing, compression
 from .text_writer import lines
 from .tokens import number_blocks, text_blocks

@@ -13,7 +13,7 @@ from ...errors import FormatError
 from ...native import Kernel, prepare
 from ...threads import Team, split
 from .. import group
-from ..build import reversed_edges
+from ..build import reversed_edges, transposed
 from ..generate import U32, mix
 from ..graph import Adjacency, Graph
 from ..ids import VertexIds
@@ -103,14 +103,6 @@ def checked(path: Path, adjacency: Adjacency, place: int, width: int, team: Team
         raise FormatError(path, problem, offset=place + width * bad[0])
     unsorted, forth, back = (int(total) for total in found.sum(0, dtype=np.uint64))
     return Lists(adjacency, not unsorted, forth, back)
-
-
-def transposed(adjacency: Adjacency, team: Team, listener: events.Listener) -> Adjacency:
-    """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
-    width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
-    prepare(group.kernels(width), listener)
-    columns = [adjacency.neighbours, group.expand(adjacency.offsets, team), adjacency.values]
-    return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, team))
 
 
 def undirected_graph(path: Path, lists: Lists, ids: VertexIds, team: Team, listener: events.Listener) -> Graph:

@@ -18,12 +18,13 @@ from ...errors import FormatError, GraphError
 from ...files import write_whole
 from ...threads import Team
 from .. import group
+from ..build import transposed
 from ..graph import Adjacency, Graph
 from ..ids import VertexIds
 from .arrays import MOST_EDGES
 from .batches import ROWS, whole_values
 from .edges import Format, Keeps, ReadOptions, check_memory
-from .lists import checked, directed_graph, transposed, undirected_graph
+from .lists import checked, directed_graph, undirected_graph
 from .streams import compressing, compression
 from .text_writer import lines
 from .tokens import COMMENT, number_blocks, text_blocks

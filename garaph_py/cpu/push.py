@@ -1,0 +1,145 @@
+"""Push: active vertices bring what they contribute along their out-edges, by atomic operations on one word.
+
+For programs that relax (`BoundProgram.relaxes`). The out-edges of the active vertices, laid end to end, are divided
+equally over the threads, as in `notify`. Synchronous runs read `values` and sum into `pending`, which are equal when
+a superstep begins. Asynchronous ones sum in place; there a vertex that changed before its turn has come is not due
+again, and with `limits` those of a priority beyond the second wait in `later`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..native import Kernel, atomic_and, atomic_load, compare_and_swap, trailing_zeros
+from .functions import Functions
+from .notify import mark
+from .pull import signature
+
+TO_THE_END = 1 << 62
+"""A bound beyond every edge."""
+
+
+def make_relax(f: Functions):
+    """Sum a contribution into a vertex's value; whether that changed, and to what."""
+    add, activate = f.sum, f.activate
+
+    def relax(self, values, v, contribution):
+        while True:
+            old = values[v]
+            new = add(old, contribution)
+            if not activate(self, new, old):
+                return False, new
+            if compare_and_swap(values, v, old, new):
+                return True, new
+
+    return relax
+
+
+def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
+    """`priorities`: whether vertices beyond the limit wait."""
+    relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge
+    load_parameters, view_parameters = f.parameters.load, f.parameters.view
+
+    def push(
+        n, out_offsets, targets, edge_values, values, pending, parameters_, active, blocks, activated,
+        activated_blocks, later, later_blocks, limits, in_place, counts, block, position, start, stop,
+    ):  # fmt: skip
+        """Edges [start, stop) of the concatenated out-edges of the active vertices.
+
+        The first active vertex of `block` has its edges at `position` there.
+        """
+        self = load_parameters(view_parameters(parameters_), 0)
+        followed, count, count_edges = 0, 0, 0
+        words = ((n - 1) >> 6) + 1
+        w = block << 6
+        while w < words and position < stop:
+            if w & 63 == 0 and blocks[w >> 6] == 0:
+                w += 64
+                continue
+            word = active[w]
+            while word != np.uint64(0):
+                v = (w << 6) + trailing_zeros(word)
+                own = word & (~word + np.uint64(1))
+                word ^= own
+                begin = out_offsets[v]
+                end = out_offsets[v + 1]
+                here = position
+                position += end - begin
+                if here >= stop:
+                    break
+                whole = here >= start and position <= stop
+                if in_place and whole and atomic_load(activated, w) & own != np.uint64(0):
+                    atomic_and(activated, w, ~own)  # before its value is read: a later change makes it due again
+                    count -= 1
+                    count_edges -= end - begin
+                value = values[v]
+                first = begin + max(start - here, 0)
+                last = min(end, begin + (stop - here))
+                followed += max(last - first, 0)
+                for e in range(first, last):
+                    target = np.int64(targets[e])
+                    changed, new = relax(self, pending, target, gather(self, value, edge(edge_values, e), value, v))
+                    if changed:
+                        if priorities and in_place and priority(self, new) > limits[1]:
+                            mark(later, later_blocks, target)
+                        elif mark(activated, activated_blocks, target):
+                            count += 1
+                            count_edges += out_offsets[target + 1] - out_offsets[target]
+            w += 1
+        counts[0], counts[1], counts[2] = followed, count, count_edges
+        return 0
+
+    text = (
+        "i64 i64* u32* {edges} {value} {value} {parameters} u64* u8* u64* u8* u64* u8* {value} i64 i64* i64 i64 i64 i64"
+    )
+    return Kernel(signature(f, edges, text), push)
+
+
+def make_advance(f: Functions) -> Kernel:
+    priority, load_parameters, view_parameters = f.priority, f.parameters.load, f.parameters.view
+
+    def advance(
+        n, out_offsets, values, parameters_, later, later_blocks, active, blocks, limits, counts, least, first, last
+    ):
+        """Of the vertices [first, last) in `later`, those between the limits become active; first and last stand at
+        multiples of 4096.
+
+        One not beyond ``limits[0]`` changed again while it waited, and has had its turn. Whether any still waits; the
+        least priority of those goes to ``least[0]``.
+        """
+        self = load_parameters(view_parameters(parameters_), 0)
+        count, count_edges = 0, 0
+        none_waits = True
+        for block in range(first >> 12, ((last - 1) >> 12) + 1):
+            if later_blocks[block] == 0:
+                continue
+            waiting = np.uint64(0)
+            for w in range(block << 6, min((block + 1) << 6, ((n - 1) >> 6) + 1)):
+                word = later[w]
+                remaining, due = word, np.uint64(0)
+                while remaining != np.uint64(0):
+                    v = (w << 6) + trailing_zeros(remaining)
+                    own = remaining & (~remaining + np.uint64(1))
+                    remaining ^= own
+                    p = priority(self, values[v])
+                    if not p > limits[1]:
+                        word ^= own
+                        if p > limits[0]:
+                            due |= own
+                            count += 1
+                            count_edges += out_offsets[v + 1] - out_offsets[v]
+                    elif none_waits or p < least[0]:
+                        least[0] = p
+                        none_waits = False
+                later[w] = word
+                waiting |= word
+                if due != np.uint64(0):
+                    active[w] |= due
+                    blocks[block] = 1
+            if waiting == np.uint64(0):
+                later_blocks[block] = 0
+        counts[0], counts[1] = count, count_edges
+        return not none_waits
+
+    text = "i64 i64* {value} {parameters} u64* u8* u64* u8* {value} i64* {value} i64 i64"
+    return Kernel(signature(f, "", text), advance)

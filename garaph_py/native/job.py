@@ -1,0 +1,53 @@
+"""A job that several threads share: calls of one kernel, each taken by whoever is free.
+
+Threads meet in a few words of memory: a call is handed out by one atomic subtraction, so that a job of microseconds
+is worth dividing, which through Python's own queues and locks it is not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .intrinsics import atomic_add, atomic_load, atomic_store, call, pause
+from .kernel import Array, Kernel
+
+LINE = 8
+"""Words in a cache line: those that threads fight for stand alone."""
+REMAINING, DONE, FAILED = 0, LINE, 2 * LINE
+ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS = range(3 * LINE, 3 * LINE + 5)
+
+
+def empty_job() -> Array:
+    return np.zeros(4 * LINE, np.int64)
+
+
+def publish(job):
+    """Open the job whose fields have been written."""
+    atomic_store(job, DONE, 0)
+    atomic_store(job, FAILED, 0)
+    atomic_store(job, REMAINING, job[CALLS])
+    return 0
+
+
+def work(job, spins, leads):
+    """Take calls until there have been none for `spins` looks; whether the job is done, for the thread that `leads`."""
+    idle = 0
+    while idle <= spins:
+        if atomic_load(job, REMAINING) > 0:
+            left = atomic_add(job, REMAINING, -1)
+            if left > 0:  # the job's fields hold until this call is counted as done
+                k = job[CALLS] - left
+                if call(job[ENTRY], job[RESULTS] + 8 * k, job[ROWS] + k * job[ROW_BYTES]) != 0:
+                    atomic_add(job, FAILED, 1)
+                atomic_add(job, DONE, 1)
+                idle = 0
+                continue
+        if leads and atomic_load(job, DONE) == job[CALLS]:
+            return 1
+        idle += 1
+        pause()
+    return 0
+
+
+PUBLISH = Kernel("i64*", publish)
+WORK = Kernel("i64* i64 i64", work)

@@ -1,0 +1,158 @@
+"""The machine code of `intrinsics`, and of a kernel's arguments: Numba intrinsics that emit LLVM IR."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types as nb
+from numba.core import cgutils
+
+from . import intrinsics
+
+WORD = ir.IntType(64)
+SCALARS = {
+    "i8": nb.int8, "u8": nb.uint8, "i16": nb.int16, "u16": nb.uint16, "i32": nb.int32, "u32": nb.uint32,
+    "i64": nb.int64, "u64": nb.uint64, "f32": nb.float32, "f64": nb.float64, "bool": nb.boolean,
+}  # fmt: skip
+
+
+def argument_type(name: str) -> Any:
+    """The Numba type of ``"i64"``, ``"f32*"``, ``"void*"`` and the like."""
+    if name == "void*":
+        return nb.voidptr
+    return nb.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
+
+
+@cache
+def loader(name: str) -> Any:
+    """A function ``load(row, k)``: argument k of a kernel's row of 64-bit words, as type `name`."""
+    returned = argument_type(name)
+
+    @numba.extending.intrinsic
+    def load(typing_context: Any, row: Any, k: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word = builder.load(element(builder, arguments, WORD), typ=WORD)
+            kind = context.get_value_type(returned)
+            if name.endswith("*"):
+                return builder.inttoptr(word, kind)
+            if name == "f64":
+                return builder.bitcast(word, kind)
+            return builder.trunc(word, kind) if kind != WORD else word
+
+        return returned(row, nb.int64), emit
+
+    return load
+
+
+def element(builder: Any, arguments: Any, kind: Any) -> Any:
+    """Address of the element that the first two arguments, a pointer and an index, name."""
+    return builder.gep(arguments[0], [arguments[1]], source_etype=kind)
+
+
+def read_modify_write(operation: str, word: Any) -> Any:
+    @numba.extending.intrinsic
+    def atomic(typing_context: Any, words: Any, index: Any, operand: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.atomic_rmw(operation, element(builder, arguments, WORD), arguments[2], "seq_cst")
+
+        return word(words, nb.int64, word), emit
+
+    return atomic
+
+
+@numba.extending.intrinsic
+def _atomic_load(typing_context: Any, words: Any, index: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load_atomic(element(builder, arguments, WORD), "seq_cst", 8, typ=WORD)
+
+    return words.dtype(words, nb.int64), emit
+
+
+@numba.extending.intrinsic
+def _atomic_store(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store_atomic(arguments[2], element(builder, arguments, WORD), "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return nb.void(words, nb.int64, nb.int64), emit
+
+
+@numba.extending.intrinsic
+def _compare_and_swap(typing_context: Any, values: Any, index: Any, old: Any, new: Any) -> Any:
+    kind = values.dtype
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(kind.bitwidth)
+        address = builder.bitcast(element(builder, arguments, context.get_value_type(kind)), word.as_pointer())
+        old_bits, new_bits = (builder.bitcast(value, word) for value in arguments[2:])
+        swapped = builder.cmpxchg(address, old_bits, new_bits, "seq_cst", "seq_cst")
+        return builder.extract_value(swapped, 1)
+
+    return nb.boolean(values, nb.int64, kind, kind), emit
+
+
+@numba.extending.intrinsic
+def _pause(typing_context: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if platform.machine() in ("x86_64", "AMD64"):
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", fnty=kind), [])
+        return context.get_dummy_value()
+
+    return nb.void(), emit
+
+
+@numba.extending.intrinsic
+def _no_unroll(typing_context: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        nothing = ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "", side_effect=True)
+        builder.call(nothing, [], attrs=("convergent",))  # such a call may not move into a loop's remainder
+        return context.get_dummy_value()
+
+    return nb.void(), emit
+
+
+@numba.extending.intrinsic
+def _call(typing_context: Any, entry: Any, result: Any, row: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words = WORD.as_pointer()
+        kind = ir.FunctionType(ir.IntType(32), [words, words, words])
+        function = builder.inttoptr(arguments[0], kind.as_pointer())
+        exception = cgutils.alloca_once(builder, WORD)
+        result_, row_ = (builder.inttoptr(address, words) for address in arguments[1:])
+        return builder.sext(builder.call(function, [result_, exception, row_]), WORD)
+
+    return nb.int64(nb.int64, nb.int64, nb.int64), emit
+
+
+@numba.njit
+def _struct_array(pointer, dtype):
+    return numba.carray(pointer, (1 << 40,), dtype)
+
+
+@numba.extending.intrinsic
+def _trailing_zeros(typing_context: Any, word: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return nb.int64(nb.uint64), emit
+
+
+REPLACED: dict[Any, Any] = {
+    intrinsics.atomic_or: read_modify_write("or", nb.uint64),
+    intrinsics.atomic_and: read_modify_write("and", nb.uint64),
+    intrinsics.atomic_add: read_modify_write("add", nb.int64),
+    intrinsics.atomic_load: _atomic_load,
+    intrinsics.atomic_store: _atomic_store,
+    intrinsics.compare_and_swap: _compare_and_swap,
+    intrinsics.pause: _pause,
+    intrinsics.no_unroll: _no_unroll,
+    intrinsics.call: _call,
+    intrinsics.struct_array: _struct_array,
+    intrinsics.trailing_zeros: _trailing_zeros,
+}
+"""What stands in compiled code for each function of `intrinsics`."""
