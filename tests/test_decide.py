@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from garaph_py.dispatch.decide import AUTO_THRESHOLD, Observation, decide
-from garaph_py.kernel import NOTIFY_PULL, PULL
+from garaph_py.dispatch.decide import (
+    AUTO_THRESHOLD,
+    ENOUGH,
+    PUSH_THRESHOLD,
+    Observation,
+    decide,
+    first_step,
+    next_step,
+)
+from garaph_py.kernel import NOTIFY_PULL, PULL, PUSH
 
 
 def seen(active_edges: int, engine: str = "garaph", **more: object) -> Observation:
@@ -32,7 +40,25 @@ def test_auto_switches_earlier() -> None:
     assert decide(seen(int(1000 * AUTO_THRESHOLD) + 1, "auto")).mode == PULL
 
 
-@pytest.mark.parametrize("mode", [PULL, NOTIFY_PULL])
+def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
+    few, many = int(1000 * PUSH_THRESHOLD), int(1000 * PUSH_THRESHOLD) + 1
+    assert decide(seen(few, "auto", relaxes=True)).mode == PUSH
+    assert decide(seen(many, "auto", relaxes=True)).mode == PULL
+    assert decide(seen(many, "auto", relaxes=True, in_turns=True)).mode == PUSH
+    assert decide(seen(few, "garaph", relaxes=True)).mode == NOTIFY_PULL
+
+
+def test_turns_grow_until_they_are_worth_a_superstep() -> None:
+    assert next_step(3, ENOUGH - 1) == 6
+    assert next_step(3, ENOUGH) == 3
+    assert next_step(3, 100 * ENOUGH) == 1
+    assert next_step(1, 100 * ENOUGH) == 1
+    assert next_step(0.5, 100 * ENOUGH) == 0.25
+    assert first_step(17) == 1
+    assert 0 < first_step(0.0) < first_step(1.0) < 1
+
+
+@pytest.mark.parametrize("mode", [PULL, NOTIFY_PULL, PUSH])
 @pytest.mark.parametrize("active_edges", [0, 1000])
 def test_a_forced_mode_is_obeyed_and_said(mode: str, active_edges: int) -> None:
     decision = decide(seen(active_edges, forced_mode=mode))

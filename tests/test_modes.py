@@ -16,7 +16,6 @@ from garaph_py.native import Kernel
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = ("auto", "pull", "notify-pull")
-RELAXING = ("SSSP", "BFS", "ConnectedComponents", "SSWP")
 THREADS = (1, 2, 7)
 PAGES = (None, 3000)
 ITERATIONS = 7

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
+from garaph_py.native import Each, Kernel, atomic_add, compare_and_swap
 from garaph_py.threads import Team, available_cores, split
 
 
@@ -52,3 +54,91 @@ def test_a_useless_size_is_refused(size: object) -> None:
 def test_split_is_even() -> None:
     assert split(10, 3) == [0, 3, 6, 10]
     assert split(0, 2) == [0, 0, 0]
+
+
+# Calls of one kernel
+
+
+def square(k, out, count, fails):
+    total = 0
+    for _ in range(count):
+        total += k * k
+    out[0] += total
+    return k + fails[0]
+
+
+SQUARE = Kernel("i64 i64* i64 i64*", square)
+NO = np.zeros(1, np.int64)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("calls", [1, 2, 5, 300])
+def test_every_call_is_made_once(size: int, calls: int) -> None:
+    out = np.zeros((calls, 1), np.int64)
+    rows = SQUARE.rows(calls, np.arange(calls), Each(out), 3, NO)
+    with Team(size) as team:
+        for turn in range(1, 30):
+            assert team.launch(rows).tolist() == list(range(calls))
+            assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
+
+
+def test_threads_that_fell_asleep_wake_up() -> None:
+    seen = np.zeros((2, 1), np.int64)
+    rows = SQUARE.rows(2, np.arange(2), Each(seen), 30_000_000, NO)
+    with Team(2) as team:
+        for _ in range(3):
+            threading.Event().wait(0.05)
+            team.launch(rows)
+    assert (seen[:, 0] == [0, 90_000_000]).all()
+
+
+def add_up(counter, times):
+    for _ in range(times):
+        atomic_add(counter, 0, 1)
+    return 0
+
+
+def lower(values, start):
+    for x in range(start):
+        while True:
+            old = values[0]
+            if not start - x < old or compare_and_swap(values, 0, old, np.float32(start - x)):
+                break
+    return 0
+
+
+def test_atomic_operations_lose_nothing() -> None:
+    counter, least = np.zeros(1, np.int64), np.full(1, np.inf, np.float32)
+    with Team(4) as team:
+        team.launch(Kernel("i64* i64", add_up).rows(40, counter, 5000))
+        team.launch(Kernel("f32* i64", lower).rows(8, least, np.arange(1000, 1008)))
+    assert counter[0] == 200_000
+    assert least[0] == 1
+
+
+def test_teams_of_two_callers_do_not_meet() -> None:
+    wrong = []
+
+    def work(mine: int) -> None:
+        out = np.zeros((8, 1), np.int64)
+        rows = SQUARE.rows(8, np.arange(8) + mine, Each(out), 1, NO)
+        with Team(3) as team:
+            for _ in range(300):
+                if team.launch(rows).tolist() != [k + mine for k in range(8)]:
+                    wrong.append(mine)
+
+    callers = [threading.Thread(target=work, args=(100 * k,)) for k in range(3)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+def test_rows_refuse_what_does_not_fit() -> None:
+    with pytest.raises(TypeError, match="takes 4 arguments"):
+        SQUARE.rows(2, 1, NO)
+    with pytest.raises(TypeError, match=r"i64\*"):
+        SQUARE.rows(2, 1, np.zeros(2, np.float32), 1, NO)
+    with pytest.raises(TypeError, match="C-contiguous"):
+        SQUARE.rows(2, 1, Each(np.zeros((4, 4), np.int64)[:, ::2]), 1, NO)

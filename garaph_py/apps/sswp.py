@@ -14,6 +14,7 @@ class SSWP(VertexProgram):
     """Widest paths from `source`: ``b_v = max(b_v, max over u -> v of min(b_u, w_uv))``.
 
     A path is as wide as its narrowest edge. Edge values are widths, 0 or more; without them every edge has width 1.
+    Wide vertices go first where the order is free.
     Widths are int64 for integer edge values, else of the edges' float type. The source's own is the largest int64, or
     infinity; where it does not reach, 0.
 
@@ -43,6 +44,9 @@ class SSWP(VertexProgram):
 
     def gather(self, src, edge):
         return min(src, edge)
+
+    def priority(self, value):
+        return -value
 
     check_graph = require_no_negative_edges
 

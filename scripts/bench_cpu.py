@@ -1,0 +1,130 @@
+"""How fast is the CPU kernel? PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
+
+    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,bfs,sssp,cc] [--rounds 5]
+        [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
+
+Takes graphs in any format `garaph_py.read` knows, or graph directories. A peer's COMMAND is run by the shell with
+``{graph}`` (the file's name without its extension), ``{app}`` (pr, bfs, sssp, cc), ``{source}`` and ``{threads}``
+filled in, and prints seconds, one number a line: of each trial, for pr of one iteration. It runs in turns with this
+process, A B A B; printed are the medians of all rounds and the median of the rounds' ratios.
+
+Ours is the time of the whole call of `garaph_py.run` on a graph in memory, from binding the program to the values it
+reports, and in brackets that of the iterations alone. PageRank is in float32, ten iterations, dangling rank dropped;
+its figure is one iteration. ``--scaling`` times other numbers of threads instead of peers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.threads import available_cores
+
+ITERATIONS = 10
+TRIALS = 3
+"""Calls a round, of which the best-known are timed one by one."""
+APPS = ("pr", "bfs", "sssp", "cc")
+
+
+def load(path: Path, order: str) -> gp.Graph:
+    if path.is_dir():
+        return gp.open(path)
+    return gp.read(path, order="degree" if order == "degree" else "none")
+
+
+def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.Result]], int]:
+    """What runs each app, and the source: the vertex with the most out-edges."""
+    at = int(np.argmax(graph.out_degrees))
+    source = graph.ids.take(np.array([at]))[0]
+    pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never")
+    undirected = {}
+
+    def components() -> gp.Result:
+        if "graph" not in undirected:
+            undirected["graph"] = graph.symmetrized()
+        return gp.run(gp.apps.ConnectedComponents(), undirected["graph"], threads=threads)
+
+    return {
+        "pr": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads),
+        "bfs": lambda: gp.run(gp.apps.BFS(source), graph, threads=threads),
+        "sssp": lambda: gp.run(gp.apps.SSSP(source), graph, threads=threads),
+        "cc": components,
+    }, int(source)
+
+
+def ours(app: str, run: Callable[[], gp.Result]) -> tuple[float, float]:
+    """Median seconds of a call, and of its iterations; for PageRank of one iteration."""
+    calls, iterations = [], []
+    for _ in range(TRIALS):
+        started = time.perf_counter()
+        stats = run().stats
+        calls.append(time.perf_counter() - started)
+        iterations.append(stats.seconds)
+    parts = ITERATIONS if app == "pr" else 1
+    return statistics.median(calls) / parts, statistics.median(iterations) / parts
+
+
+def theirs(command: str, **names: object) -> float:
+    done = subprocess.run(command.format(**names), shell=True, check=True, capture_output=True, text=True)
+    return statistics.median(float(line) for line in done.stdout.split())
+
+
+def compare(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
+    runs, source = programs(graph, options.threads)
+    for app in options.apps.split(","):
+        runs[app]()  # compiles, and builds what a graph builds once
+        mine: list[tuple[float, float]] = []
+        others: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}
+        ratios: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}
+        for _ in range(options.rounds):
+            mine.append(ours(app, runs[app]))
+            for peer, command in options.peer:
+                seconds = theirs(command, graph=name, app=app, source=source, threads=options.threads)
+                others[peer].append(seconds)
+                ratios[peer].append(mine[-1][0] / seconds)
+        call, iterations = (statistics.median(column) * 1e3 for column in zip(*mine, strict=True))
+        line = f"{name:<12} {app:<5} ours {call:8.2f} ms ({iterations:.2f})"
+        for peer in others:
+            line += (
+                f"   {peer} {statistics.median(others[peer]) * 1e3:.2f} ms, ratio {statistics.median(ratios[peer]):.2f}"
+            )
+        print(line, flush=True)
+
+
+def scale(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
+    counts = [int(count) for count in options.scaling.split(",")]
+    for app in options.apps.split(","):
+        times = []
+        for count in counts:
+            run = programs(graph, count)[0][app]
+            run()
+            times.append(statistics.median(ours(app, run)[0] for _ in range(options.rounds)))
+        cells = "  ".join(f"{c}: {t * 1e3:.2f} ms ({times[0] / t:.2f}x)" for c, t in zip(counts, times, strict=True))
+        print(f"{name:<12} {app:<5} {cells}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+", type=Path)
+    parser.add_argument("--peer", nargs=2, action="append", default=[], metavar=("NAME", "COMMAND"))
+    parser.add_argument("--apps", default=",".join(APPS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=available_cores())
+    parser.add_argument("--order", choices=["given", "degree"], default="given")
+    parser.add_argument("--scaling", help="numbers of threads to time, separated by commas")
+    options = parser.parse_args()
+    for path in options.graphs:
+        graph = load(path, options.order)
+        print(f"# {path.name}, order {options.order}: {graph}", flush=True)
+        (scale if options.scaling else compare)(graph, path.stem, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Push: active vertices update their out-neighbours; in place and by priority where the order is free."""
+
+import numpy as np
+import pytest
+import twins
+from cases import EXACT, assert_exact
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.errors import ParameterError, ProgramError
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.kernel import PULL, PUSH
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+exact = pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+
+
+def graph_of(edges, directed=True):
+    return from_numbered_edges(edges.sources, edges.targets, edges.n, edges.weights, directed=directed)
+
+
+def example(case, seed=41, n=9000, m=30000):
+    edges = twins.skewed(seed, n, m, case.weights)
+    return (edges.both_ways(), graph_of(edges, directed=False)) if case.symmetric else (edges, graph_of(edges))
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@exact
+def test_push_gives_the_same_answers(case, threads, sync):
+    edges, graph = example(case)
+    run = gp.run(case.program(edges), graph, mode="push", sync=sync, threads=threads)
+    assert_exact(run, case.twin(edges))
+    assert {i.mode for i in run.stats.iterations} == {PUSH}
+
+
+@exact
+def test_synchronous_push_and_pull_agree_after_every_iteration(case):
+    edges, graph = example(case, n=400, m=900)
+    for iterations in range(6):
+        push, pull, paper = (
+            gp.run(case.program(edges), graph, sync=True, iterations=iterations, **options)
+            for options in ({"mode": "push"}, {"mode": "pull"}, {"engine": "garaph"})
+        )
+        assert push.values.tobytes() == pull.values.tobytes() == paper.values.tobytes()
+        frontiers = [[(i.active, i.f) for i in run.stats.iterations] for run in (push, pull, paper)]
+        assert frontiers[0] == frontiers[1] == frontiers[2]
+
+
+class Flood(gp.VertexProgram):
+    """Which seeds reach a vertex, a bit each: or over all in-neighbours."""
+
+    value = np.uint64
+    sum = gp.bitwise_or
+
+    def init(self, id):
+        return 1 << id if id < 64 else 0
+
+    def frontier(self, id):
+        return id < 64
+
+    def gather(self, src):
+        return src
+
+
+class Together(gp.VertexProgram):
+    """The largest value, summed by an operation of one's own."""
+
+    value = np.float32
+    sum = gp.Monoid(lambda a, b: a if a >= b else b, -np.inf, idempotent=True)
+    monotone = True
+
+    def init(self, id):
+        return float(id % 97)
+
+    def gather(self, src):
+        return src
+
+    def priority(self, value):
+        return -value
+
+
+@pytest.mark.parametrize("program", [Flood(), Together()], ids=["or", "own"])
+def test_programs_of_ones_own_may_push(program):
+    edges = twins.skewed(43, 6000, 20000)
+    graph = graph_of(edges)
+    expected = gp.run(program, graph, engine="garaph").values
+    for options in ({}, {"mode": "push"}, {"mode": "push", "sync": False}, {"mode": "pull", "sync": False}):
+        np.testing.assert_array_equal(gp.run(program, graph, threads=3, **options).values, expected)
+
+
+@pytest.mark.parametrize(
+    "program", [gp.apps.PageRank(), gp.apps.DeltaPageRank(), gp.apps.HeatSimulation()], ids=lambda p: type(p).__name__
+)
+def test_programs_that_do_not_relax_cannot_push(program):
+    graph = graph_of(twins.skewed(43, 60, 200))
+    with pytest.raises(ParameterError, match=r"mode='push'.*idempotent sum.*choose another mode"):
+        gp.run(program, graph, mode="push")
+
+
+def test_without_apply_values_and_sums_are_of_one_kind():
+    class Mixed(Flood):
+        accumulator = np.int64
+
+    with pytest.raises(ProgramError, match=r"Mixed has no apply.*uint64.*int64"):
+        gp.run(Mixed(), graph_of(twins.skewed(43, 60, 200)))
+
+
+def test_sparse_supersteps_push_and_dense_ones_pull():
+    edges = twins.skewed(44, 20000, 200000)
+    modes = [i.mode for i in gp.run(gp.apps.BFS(int(edges.out_degrees.argmax())), graph_of(edges)).stats.iterations]
+    assert PULL in modes
+    assert modes[-1] == PUSH
+
+
+# Order
+
+
+def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
+    path = twins.Edges(300, np.arange(299), np.arange(1, 300))
+    components = gp.apps.ConnectedComponents()
+    both = graph_of(path, directed=False)
+    free, in_order = gp.run(components, both, threads=1), gp.run(components, both, threads=1, sync=True)
+    assert len(free.stats.iterations) < len(in_order.stats.iterations) == 299 + 1
+    assert free.values.tobytes() == in_order.values.tobytes()
+    counted = [gp.run(components, both, iterations=3, sync=sync).values.tobytes() for sync in (None, True)]
+    assert counted[0] == counted[1]  # three iterations mean something only if they are synchronous
+
+
+def test_near_vertices_go_first():
+    """Heavy edges lead from the source into a long path: out of turn, its vertices change again and again."""
+    n = 4000
+    light = twins.Edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int32))
+    shortcuts = np.arange(10, n, 10)
+    edges = twins.Edges(
+        n,
+        np.append(light.sources, np.zeros(len(shortcuts), np.int64)),
+        np.append(light.targets, shortcuts),
+        np.append(light.weights, (shortcuts * 3).astype(np.int32)),
+    )
+    graph = graph_of(edges)
+    followed = {}
+    for turns in (True, False):
+        kind = gp.apps.SSSP if turns else type("Plain", (gp.apps.SSSP,), {"priority": None})
+        run = gp.run(kind(0), graph, mode="push", sync=False, threads=1)
+        np.testing.assert_array_equal(run.values, np.arange(n))
+        followed[turns] = sum(i.edges for i in run.stats.iterations)
+    assert followed[True] <= followed[False]
+
+
+WEIGHTS = st.one_of(st.integers(0, 3), st.integers(0, 2**31 - 1), st.floats(0, 1e30), st.floats(0, 2**-100))
+
+
+@given(
+    st.integers(2, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29), WEIGHTS), min_size=1, max_size=90)
+)
+def test_distances_and_widths_for_any_weights(n, triples):
+    sources, targets = (np.array([t[k] % n for t in triples]) for k in (0, 1))
+    whole = all(isinstance(t[2], int) for t in triples)
+    edges = twins.Edges(n, sources, targets, np.array([t[2] for t in triples], np.int32 if whole else np.float64))
+    graph = graph_of(edges)
+    assert_exact(gp.run(gp.apps.SSSP(0), graph, threads=2, verify=True), twins.sssp(edges, 0))
+    assert_exact(gp.run(gp.apps.SSWP(0), graph, threads=2, verify=True), twins.sswp(edges, 0))
+
+
+def test_push_finds_the_values_of_a_directed_graphs_out_edges():
+    edges = twins.skewed(45, 500, 3000, "int32")
+    graph = graph_of(edges)
+    u = np.repeat(np.arange(graph.n), graph.out_degrees)
+    found = sorted(zip(u.tolist(), graph.out_edges.neighbours.tolist(), graph.out_values.tolist(), strict=True))
+    expected = sorted(zip(edges.sources.tolist(), edges.targets.tolist(), edges.weights.tolist(), strict=True))
+    assert found == expected
+    assert graph_of(twins.skewed(45, 50, 300)).out_values is None
