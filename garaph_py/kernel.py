@@ -27,8 +27,8 @@ class PageResult:
     ----------
     edges : int
         In-edges gathered, or out-edges followed.
-    active, active_edges : int
-        Vertices activated, and the sum of their out-degrees.
+    active, active_edges, changeable : int
+        Vertices activated, the sum of their out-degrees, and how many may change again.
     partials : ndarray or None
         Partial sums of the program's `aggregate`, in a fixed order.
     skipped : bool
@@ -38,6 +38,7 @@ class PageResult:
     edges: int
     active: int
     active_edges: int
+    changeable: int
     partials: Array | None
     skipped: bool = False
 

@@ -76,7 +76,8 @@ class State:
         Vertex values as gather sees them (GlobalVertices, Garaph section 3.1).
     pending : ndarray, shape (n,)
         Where new values go: another array that is committed at the iteration's end (synchronous), or `values` itself
-        (asynchronous: visible at once).
+        (asynchronous: visible at once; synchronous as well while nothing that is read can change).
+    synchronous : bool
     active : VertexSet
         Vertices that changed in the last iteration.
     activated : VertexSet
@@ -85,8 +86,8 @@ class State:
         Vertices to update in notify-pull mode.
     later : VertexSet
         Changed vertices whose turn has not come, where the program has a priority.
-    active_count, active_edges : int
-        Size of `active`, and the sum of its out-degrees.
+    active_count, active_edges, changeable : int
+        Size of `active`, the sum of its out-degrees, and how many of it are not done: they may change again.
     total : ndarray, shape (1,), or None
         What the program aggregated over all vertices.
     limits : ndarray of the values' dtype, shape (2,)
@@ -95,15 +96,13 @@ class State:
 
     values: Array
     pending: Array
+    synchronous: bool
     active: VertexSet
     activated: VertexSet
     notified: VertexSet
     later: VertexSet
     active_count: int
     active_edges: int
+    changeable: int
     total: Array | None
     limits: Array
-
-    @property
-    def synchronous(self) -> bool:
-        return self.pending is not self.values

@@ -11,7 +11,6 @@ from cases import EXACT, FLOAT, assert_close, assert_exact, columns
 import garaph_py as gp
 from garaph_py.cpu import kernel
 from garaph_py.kernel import NOTIFY_PULL, PULL
-from garaph_py.native import Kernel
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -178,8 +177,13 @@ def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
 
 def test_small_graphs_are_not_cut_by_default(graph_of, monkeypatch):
     monkeypatch.setattr(kernel, "WORTH_A_THREAD", 1 << 15)
-    monkeypatch.setattr(kernel, "make_settle", lambda *_: pytest.fail("nothing to settle"))
-    monkeypatch.setattr(kernel.CpuKernel, "_settle", Kernel("i64", lambda one: one))
+
+    class One(kernel.Partitions):
+        def __init__(self, parts, bound):
+            assert parts == 1
+            super().__init__(parts, bound)
+
+    monkeypatch.setattr(kernel, "Partitions", One)
     graph = graph_of(twins.skewed(3, 5000, 20000))
     assert gp.run(gp.apps.PageRank(), graph, threads=7, iterations=1).stats.threads == 7
 

@@ -10,20 +10,18 @@ import numpy.typing as npt
 
 from .. import events
 from ..graph import Adjacency, Graph
-from ..kernel import PULL, PageResult, sum_partials
+from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
 from ..native.job import PUBLISH, WORK
-from ..native.kernel import kind_of
 from ..pages.layout import Page
 from ..pages.source import PageEdges
 from ..program import BoundProgram
 from ..state import BLOCK, State, VertexSet
 from ..threads import Team, split
-from .functions import functions, partial_dtype
-from .notify import NOTIFY, SELECT, make_commit
-from .pull import make_pull, make_pull_notified, make_settle
-from .push import TO_THE_END, make_advance, make_push
-from .vertices import make_init, make_prepare, make_result
+from .functions import partial_dtype
+from .kernels import kernels
+from .notify import NOTIFY, SELECT
+from .push import TO_THE_END
 
 Array = npt.NDArray[Any]
 
@@ -55,82 +53,61 @@ class CpuKernel:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._runs = 1 if to_the_letter else RUNS
         self._relaxes = bound.relaxes and not to_the_letter
-        self._functions = functions(bound)
-        self._edges = "void*" if bound.edge is None else kind_of(bound.edge)
+        self._kernels = kernels(bound)
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
         self._rows: dict[tuple[str, int], Rows] = {}
         self._cuts: dict[int, tuple[Array, ...]] = {}
-
-    # The kernels, each compiled when first needed: a program that never notifies does not wait for `pull_notified`.
-    @cached_property
-    def _pull(self) -> Kernel:
-        return make_pull(self._functions, self._edges)
-
-    @cached_property
-    def _pull_active(self) -> Kernel:
-        return make_pull(self._functions, self._edges, filtered=True)
-
-    @cached_property
-    def _pull_notified(self) -> Kernel:
-        return make_pull_notified(self._functions, self._edges)
-
-    @cached_property
-    def _settle(self) -> Kernel:
-        return make_settle(self._functions, self._edges)
-
-    @cached_property
-    def _push(self) -> Kernel:
-        return make_push(self._functions, self._edges, "priority" in self.bound.arguments)
-
-    @cached_property
-    def _advance(self) -> Kernel:
-        return make_advance(self._functions)
-
-    @cached_property
-    def _commit(self) -> Kernel:
-        return make_commit(self.bound.value.itemsize // 4)
 
     @cached_property
     def _out_values(self) -> Array | None:
         return self.graph.out_values if "edge" in self.bound.arguments["gather"] else None
 
     def initialize(self, synchronous: bool) -> State:
-        init = make_init(self._functions)
+        init = self._kernels.init
         prepare([init, PUBLISH, WORK], self._listener)
         n = self.graph.n
         values = np.empty(n, self.bound.value)
         active = VertexSet.empty(n)
         first, last = self._vertex_runs()
-        counts, partials = np.zeros((len(first), 3), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
+        counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
         self._launch(
             init, len(first), n, *self._offsets, values, self.bound.parameters, self.bound.vertex_data, active.bits,
             active.blocks, Each(counts), Each(partials), first, last,
         )  # fmt: skip
-        _, active_count, active_edges = map(int, counts.sum(axis=0))
+        _, active_count, active_edges, changeable = map(int, counts.sum(axis=0))
         total = None
         if self.bound.total is not None:
             total = sum_partials([partials], partials.dtype).astype(self.bound.total)
-        pending = values
-        if synchronous:
-            pending = values.copy() if self._relaxes else np.empty_like(values)
         return State(
-            values, pending, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
-            active_edges, total, np.zeros(2, values.dtype),
+            values,
+            np.empty_like(values) if synchronous and not self._relaxes else values,
+            synchronous, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
+            active_edges, changeable, total, np.zeros(2, values.dtype),
         )  # fmt: skip
 
+    def _keep_apart(self, state: State, apart: bool) -> None:
+        """If need be, two arrays, equal when a superstep of a relaxing program begins.
+
+        It takes but one where only active vertices are read and none of them can change.
+        """
+        if self._relaxes and state.synchronous and apart and state.pending is state.values:
+            state.pending = state.values.copy()
+
     def begin(self, state: State, mode: str) -> int:
+        self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
         state.activated.clear()
         if "prepare" in self.bound.arguments:
-            kernel = make_prepare(self._functions)
+            kernel = self._kernels.prepare
             prepare([kernel], self._listener)
             arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data)
             first, last = self._vertex_runs()
             self._launch(kernel, len(first), *arrays, state.active.bits, first, last)
         if mode == PULL:
-            prepare([self._puller(state), self._settle], self._listener)
+            prepare([self._puller(state), self._kernels.settle], self._listener)
             return 0
-        prepare([SELECT, NOTIFY, self._pull_notified, self._settle, self._commit], self._listener)
+        known = self._kernels
+        prepare([SELECT, NOTIFY, known.pull_notified, known.settle, known.commit], self._listener)
         if state.active_count == self.graph.n or self.bound.total is not None:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
@@ -142,7 +119,7 @@ class CpuKernel:
     def _puller(self, state: State) -> Kernel:
         """Which pull: to look whether a source is active pays where few are, or where one that is ends the gather."""
         few = "done" in self.bound.arguments or state.active_edges * 2 < self.graph.m
-        return self._pull_active if self._relaxes and few else self._pull
+        return self._kernels.pull_active if self._relaxes and few else self._kernels.pull
 
     def _notify(self, state: State) -> int:
         out, active, notified = self.graph.out_edges, state.active, state.notified
@@ -157,7 +134,8 @@ class CpuKernel:
 
     def push(self, state: State) -> PageResult:
         out, active, activated = self.graph.out_edges, state.active, state.activated
-        prepare([self._push, SELECT, self._commit], self._listener)
+        prepare([self._kernels.push, SELECT, self._kernels.commit], self._listener)
+        self._keep_apart(state, state.changeable > 0)
         activated.clear()
         block: Any = 0
         position: Any = 0
@@ -170,21 +148,21 @@ class CpuKernel:
             parts = len(start)
         counts = self._parts(parts).counts
         self._launch(
-            self._push, parts, self.graph.n, out.offsets, out.neighbours, self._out_values, state.values,
+            self._kernels.push, parts, self.graph.n, out.offsets, out.neighbours, self._out_values, state.values,
             state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
             state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), Each(counts), block,
             position, start, stop,
         )  # fmt: skip
-        followed, active_count, active_edges = map(int, counts[:parts].sum(axis=0))
-        return PageResult(followed, active_count, active_edges, None)
+        followed, active_count, active_edges, changeable = map(int, counts[:parts].sum(axis=0))
+        return PageResult(followed, active_count, active_edges, changeable, None)
 
     def advance(self, state: State) -> Any:
         out, n = self.graph.out_edges, self.graph.n
-        prepare([self._advance], self._listener)
+        prepare([self._kernels.advance], self._listener)
         first, last = self._vertex_runs(whole=not state.later.is_wide)
         counts, least = self._parts(len(first)).counts, np.empty(len(first), state.values.dtype)
         waits = self._launch(
-            self._advance, len(first), n, out.offsets, state.values, self.bound.parameters, state.later.bits,
+            self._kernels.advance, len(first), n, out.offsets, state.values, self.bound.parameters, state.later.bits,
             state.later.blocks, state.active.bits, state.active.blocks, state.limits, Each(counts), Each(least),
             first, last,
         )  # fmt: skip
@@ -200,12 +178,12 @@ class CpuKernel:
         notified, span = state.notified, (page.first_vertex, page.last_vertex)
         count, starts = self._selected(notified, self.graph.in_edges, *span)
         if not count:
-            return PageResult(0, 0, 0, None, skipped=True)
+            return PageResult(0, 0, 0, 0, None, skipped=True)
         # "left": the notified vertices without in-edges that stand right at a bound belong to what follows it.
         block, position, start, stop = self._runs_of(starts, int(starts[-1]), "left")
         stop[-1] = TO_THE_END
         task = (notified.bits, notified.blocks, *span, page.first_vertex // BLOCK + block, position, start, stop)
-        return self._run(self._pull_notified, edges, state, len(start), (), task)
+        return self._run(self._kernels.pull_notified, edges, state, len(start), (), task)
 
     def _run(
         self, kernel: Kernel, edges: PageEdges, state: State, parts: int, extra: tuple[Any, ...], task: tuple[Any, ...]
@@ -224,7 +202,7 @@ class CpuKernel:
         own.counts[parts], own.partials[parts] = 0, 0
         if parts > 1:
             self._launch(
-                self._settle,
+                self._kernels.settle,
                 1,
                 *context,
                 early,
@@ -235,11 +213,12 @@ class CpuKernel:
                 own.last_partial,
                 parts,
             )
-        visited, active, active_edges = map(int, own.counts.sum(axis=0))
-        return PageResult(visited, active, active_edges, None if bound.total is None else own.partials.copy())
+        partials = None if bound.total is None else own.partials.copy()
+        visited, active, active_edges, changeable = map(int, own.counts.sum(axis=0))
+        return PageResult(visited, active, active_edges, changeable, partials)
 
     def commit(self, state: State, mode: str) -> None:
-        if not state.synchronous:
+        if state.pending is state.values:
             return
         if mode == PULL and not self._relaxes:
             state.values, state.pending = state.pending, state.values
@@ -247,14 +226,14 @@ class CpuKernel:
         changed = state.activated if self._relaxes else state.notified
         pending, values = state.pending.view(np.uint32), state.values.view(np.uint32)
         first, last = self._vertex_runs(whole=not changed.is_wide)
-        self._launch(self._commit, len(first), changed.bits, changed.blocks, first, last, pending, values)
+        self._launch(self._kernels.commit, len(first), changed.bits, changed.blocks, first, last, pending, values)
 
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
             return state.values
-        kernel = make_result(self._functions)
+        kernel = self._kernels.result
         prepare([kernel], self._listener)
-        spare = state.pending if state.synchronous else state.values
+        spare = state.pending  # the values themselves where there is but one array
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
         arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data, reported)
@@ -330,6 +309,6 @@ class Partitions:
 
     def __init__(self, parts: int, bound: BoundProgram) -> None:
         self.heads, self.tails = np.empty((2, parts), bound.accumulator)
-        self.cuts, self.counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 3), np.int64)
+        self.cuts, self.counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 4), np.int64)
         self.partials = np.zeros(parts + 1, partial_dtype(bound.total))
         self.last_count, self.last_partial = self.counts[parts], self.partials[parts:]

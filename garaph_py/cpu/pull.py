@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native import Kernel, atomic_or, no_unroll, trailing_zeros
+from ..native import Kernel, atomic_or, no_unroll, prefetch, trailing_zeros
 from .functions import Functions
+
+AHEAD = 16
+"""Vertices ahead of which to fetch the first source, where gathers end early and each begins with a cache miss."""
 
 CONTEXT = "i64 i64* i64* u32* i64 {edges} {value} {value} {parameters} {data} {total} u64* u8*"
 """n, in-offsets, out-offsets, sources, first edge of `sources`, edge values, values, pending values, parameters, vertex
@@ -19,7 +22,8 @@ data, total, activated bits, activated blocks."""
 ACTIVE = " u64*"
 """Bits of the active vertices, the only ones to gather from where the program relaxes."""
 REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
-"""Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges],
+"""Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges,
+active that may change again],
 partial total."""
 
 
@@ -75,11 +79,11 @@ def make_gather(f: Functions, filtered: bool = False):
 
 
 def make_update(f: Functions, filtered: bool = False):
-    """Apply, store and activate one vertex; whether it is active, its out-degree and its share of the total.
+    """Apply, store and activate one vertex; whether it is active, may change again, its out-degree, share of the total.
 
     If `filtered`, a value that stays is not stored: it stands in both arrays.
     """
-    apply, activate, aggregate, count = f.apply, f.activate, f.aggregate, f.count
+    apply, activate, aggregate, count, done, identity = f.apply, f.activate, f.aggregate, f.count, f.done, f.identity
     store, load_data = f.value.store, f.data.load
 
     def update(self, v, acc, old, n, in_offsets, out_offsets, pending, data, total):
@@ -93,15 +97,15 @@ def make_update(f: Functions, filtered: bool = False):
         if activate(self, new, old):
             if filtered:
                 store(pending, v, new)
-            return True, out_edges, part
-        return False, np.int64(0), part
+            return True, not done(self, identity(self), new), out_edges, part
+        return False, False, np.int64(0), part
 
     return update
 
 
 def make_pull(f: Functions, edges: str, filtered: bool = False) -> Kernel:
     gather_edges, update, views = make_gather(f, filtered), make_update(f, filtered), make_views(f)
-    identity, add_total, no_total = f.identity, f.add_total, f.no_total
+    identity, add_total, no_total, done = f.identity, f.add_total, f.no_total, f.done
     load, store_accumulator = f.value.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
@@ -114,40 +118,48 @@ def make_pull(f: Functions, edges: str, filtered: bool = False) -> Kernel:
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
         cuts[0], cuts[1] = -1, -1
-        edges, active, active_edges = 0, 0, 0
+        edges, active, active_edges, changeable = 0, 0, 0, 0
         partial = no_total()
-        word = np.uint64(0)
-        earlier = np.int64(start < stop and in_offsets[first] > start)
-        begin = in_offsets[first - earlier]
-        for v in range(first - earlier, last):
-            end = in_offsets[v + 1]
-            old = load(values, v)
-            acc, visited = gather_edges(
-                self, identity(self), old, max(begin, start), min(end, stop), sources, base, edge_values, values, early,
-                from_bits,
-            )  # fmt: skip
-            edges += visited
-            if begin < start:
-                store_accumulator(heads, 0, acc)
-                cuts[0] = v
-            elif end > stop:
-                store_accumulator(tails, 0, acc)
-                cuts[1] = v
-            else:
-                is_active, out_edges, part = update(self, v, acc, old, n, in_offsets, out_offsets, pending, data, total)
-                partial = add_total(partial, part)
-                if is_active:
-                    word |= np.uint64(1) << np.uint64(v & 63)
-                    active += 1
-                    active_edges += out_edges
-                    if filtered and not early:  # asynchronous: whoever gathers from here on sees the new value
-                        atomic_or(from_bits, v >> 6, np.uint64(1) << np.uint64(v & 63))
-            begin = end
-            if (v & 63 == 63 or v == last - 1) and word != np.uint64(0):
-                atomic_or(bits, v >> 6, word)
-                blocks[v >> 12] = 1
-                word = np.uint64(0)
-        counts[0], counts[1], counts[2] = edges, active, active_edges
+        earliest = first - np.int64(start < stop and in_offsets[first] > start)
+        begin = in_offsets[earliest]
+        for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
+            word = np.uint64(0)
+            for v in range(max(earliest, w << 6), min(last, (w + 1) << 6)):
+                end = in_offsets[v + 1]
+                old = load(values, v)
+                if filtered:
+                    prefetch(sources, in_offsets[min(v + AHEAD, last)] - base)
+                    if early and done(self, identity(self), old):
+                        begin = end
+                        continue
+                acc, visited = gather_edges(
+                    self, identity(self), old, max(begin, start), min(end, stop), sources, base, edge_values, values,
+                    early, from_bits,
+                )  # fmt: skip
+                edges += visited
+                if begin < start:
+                    store_accumulator(heads, 0, acc)
+                    cuts[0] = v
+                elif end > stop:
+                    store_accumulator(tails, 0, acc)
+                    cuts[1] = v
+                else:
+                    is_active, changes, out_edges, part = update(
+                        self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
+                    )
+                    partial = add_total(partial, part)
+                    if is_active:
+                        word |= np.uint64(1) << np.uint64(v & 63)
+                        active += 1
+                        active_edges += out_edges
+                        changeable += changes
+                        if filtered and not early:  # asynchronous: whoever gathers from here on sees the new value
+                            atomic_or(from_bits, w, np.uint64(1) << np.uint64(v & 63))
+                begin = end
+            if word != np.uint64(0):
+                atomic_or(bits, w, word)
+                blocks[w >> 6] = 1
+        counts[0], counts[1], counts[2], counts[3] = edges, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
@@ -174,7 +186,7 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
         cuts[0], cuts[1] = -1, -1
-        edges, active, active_edges = 0, 0, 0
+        edges, active, active_edges, changeable = 0, 0, 0, 0
         partial = no_total()
         words = ((last - 1) >> 6) + 1
         w = max(first >> 6, block << 6)
@@ -210,7 +222,7 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
                     store_accumulator(tails, 0, acc)
                     cuts[1] = v
                 else:
-                    is_active, out_edges, part = update(
+                    is_active, changes, out_edges, part = update(
                         self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
                     )
                     partial = add_total(partial, part)
@@ -218,11 +230,12 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
                         word |= np.uint64(1) << np.uint64(v & 63)
                         active += 1
                         active_edges += out_edges
+                        changeable += changes
             if word != np.uint64(0):
                 atomic_or(bits, w, word)
                 blocks[w >> 6] = 1
             w += 1
-        counts[0], counts[1], counts[2] = edges, active, active_edges
+        counts[0], counts[1], counts[2], counts[3] = edges, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
@@ -246,7 +259,7 @@ def make_settle(f: Functions, edges: str) -> Kernel:
         self, total, values, pending, data, heads, tails = views(
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
-        active, active_edges = 0, 0
+        active, active_edges, changeable = 0, 0, 0
         partial = no_total()
         for t in range(parts - 1, 0, -1):
             v = cuts[2 * t]
@@ -257,7 +270,7 @@ def make_settle(f: Functions, edges: str) -> Kernel:
                 store_accumulator(heads, t - 1, add(load_accumulator(heads, t - 1), head))
                 continue
             acc = add(load_accumulator(tails, t - 1), head)
-            is_active, out_edges, part = update(
+            is_active, changes, out_edges, part = update(
                 self, v, acc, load(values, v), n, in_offsets, out_offsets, pending, data, total
             )
             partial = add_total(partial, part)
@@ -266,7 +279,8 @@ def make_settle(f: Functions, edges: str) -> Kernel:
                 blocks[v >> 12] = 1
                 active += 1
                 active_edges += out_edges
-        counts[0], counts[1], counts[2] = 0, active, active_edges
+                changeable += changes
+        counts[0], counts[1], counts[2], counts[3] = 0, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, partial)
         return 0
 

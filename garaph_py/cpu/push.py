@@ -38,6 +38,7 @@ def make_relax(f: Functions):
 def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
     """`priorities`: whether vertices beyond the limit wait."""
     relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge
+    done, identity = f.done, f.identity
     load_parameters, view_parameters = f.parameters.load, f.parameters.view
 
     def push(
@@ -49,7 +50,7 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
         The first active vertex of `block` has its edges at `position` there.
         """
         self = load_parameters(view_parameters(parameters_), 0)
-        followed, count, count_edges = 0, 0, 0
+        followed, count, count_edges, changeable = 0, 0, 0, 0
         words = ((n - 1) >> 6) + 1
         w = block << 6
         while w < words and position < stop:
@@ -85,8 +86,9 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
                         elif mark(activated, activated_blocks, target):
                             count += 1
                             count_edges += out_offsets[target + 1] - out_offsets[target]
+                            changeable += not done(self, identity(self), new)
             w += 1
-        counts[0], counts[1], counts[2] = followed, count, count_edges
+        counts[0], counts[1], counts[2], counts[3] = followed, count, count_edges, changeable
         return 0
 
     text = (

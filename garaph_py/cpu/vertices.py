@@ -11,7 +11,7 @@ from .pull import signature
 
 def make_init(f: Functions) -> Kernel:
     init, frontier, aggregate, count = f.init, f.frontier, f.aggregate, f.count
-    add_total, no_total = f.add_total, f.no_total
+    add_total, no_total, done, identity = f.add_total, f.no_total, f.done, f.identity
     store, view_value = f.value.store, f.value.view
     load_parameters, view_parameters = f.parameters.load, f.parameters.view
     load_data, view_data = f.data.load, f.data.view
@@ -23,7 +23,7 @@ def make_init(f: Functions) -> Kernel:
         """Values, first frontier and first total of the vertices [first, last)."""
         values, data = view_value(values_), view_data(data_)
         self = load_parameters(view_parameters(parameters_), 0)
-        active, active_edges = 0, 0
+        active, active_edges, changeable = 0, 0, 0
         partial = no_total()
         for v in range(first, last):
             vertex_data = load_data(data, v)
@@ -39,7 +39,8 @@ def make_init(f: Functions) -> Kernel:
                 blocks[v >> 12] = 1
                 active += 1
                 active_edges += out_edges
-        counts[0], counts[1], counts[2] = 0, active, active_edges
+                changeable += not done(self, identity(self), value)
+        counts[0], counts[1], counts[2], counts[3] = 0, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, partial)
         return 0
 

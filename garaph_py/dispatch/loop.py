@@ -92,6 +92,7 @@ def one_iteration(
     state.active, state.activated = state.activated, state.active
     state.active_count = sum(result.active for result in results)
     state.active_edges = sum(result.active_edges for result in results)
+    state.changeable = sum(result.changeable for result in results)
     if bound.total is not None and state.total is not None:
         partials = [result.partials for result in results if result.partials is not None]
         state.total[:] = sum_partials(partials, partials[0].dtype).astype(bound.total)

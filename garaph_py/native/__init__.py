@@ -15,6 +15,7 @@ from .intrinsics import (
     compare_and_swap,
     no_unroll,
     pause,
+    prefetch,
     struct_array,
     trailing_zeros,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "compare_and_swap",
     "no_unroll",
     "pause",
+    "prefetch",
     "prepare",
     "struct_array",
     "trailing_zeros",

@@ -58,6 +58,10 @@ def no_unroll() -> None:
     predict; unrolled it ends in two."""
 
 
+def prefetch(array: Any, index: int) -> None:
+    """``array[index]`` will be read soon."""
+
+
 def call(entry: int, result: int, row: int) -> int:
     """Run the kernel at address `entry` on the arguments at address `row`; its status, not 0 if it failed."""
     raise NotImplementedError("a kernel's twin in Python has no address")

@@ -117,6 +117,19 @@ def _no_unroll(typing_context: Any) -> Any:
 
 
 @numba.extending.intrinsic
+def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        number, octets = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [octets, number, number, number])
+        fetch = builder.module.declare_intrinsic("llvm.prefetch", tys=[octets], fnty=kind)
+        address = element(builder, arguments, context.get_value_type(array.dtype))
+        builder.call(fetch, [builder.bitcast(address, octets), *map(number, (0, 3, 1))])  # to read, into every cache
+        return context.get_dummy_value()
+
+    return nb.void(array, nb.int64), emit
+
+
+@numba.extending.intrinsic
 def _call(typing_context: Any, entry: Any, result: Any, row: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         words = WORD.as_pointer()
@@ -151,6 +164,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.compare_and_swap: _compare_and_swap,
     intrinsics.pause: _pause,
     intrinsics.no_unroll: _no_unroll,
+    intrinsics.prefetch: _prefetch,
     intrinsics.call: _call,
     intrinsics.struct_array: _struct_array,
     intrinsics.trailing_zeros: _trailing_zeros,

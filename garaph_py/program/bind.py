@@ -10,6 +10,7 @@ import types
 from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
+from ..native.references import fingerprint
 from .signatures import check_functions, function_of_sum
 from .vertex_program import PerVertex, VertexId, VertexProgram
 
@@ -66,6 +68,13 @@ class BoundProgram:
     @property
     def name(self) -> str:
         return type(self.program).__name__
+
+    @cached_property
+    def key(self) -> str:
+        """A hash of all that its compiled code depends on: the functions, whatever they refer to, and types."""
+        kinds = [self.value, self.accumulator, self.total, self.real, self.edge, self.reports, self.parameters.dtype]
+        data = None if self.vertex_data is None else self.vertex_data.dtype
+        return fingerprint(self.functions, self.program.sum.name, self.arguments, kinds, data)
 
     @property
     def relaxes(self) -> bool:

@@ -38,8 +38,7 @@ def check_types(bound: BoundProgram) -> None:
     """
     functions = bound.functions
     rules = [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "inference.py")]
-    kinds = [bound.value, bound.accumulator, bound.total, bound.real, bound.reports, bound.parameters.dtype]
-    key = fingerprint(cache.environment(), rules, functions, bound.arguments, kinds)
+    key = fingerprint(cache.environment(), rules, bound.key)
     if key in _passed or cache.load(key) is not None:
         return
     given = argument_types(bound)
