@@ -25,10 +25,10 @@ from .push import TO_THE_END
 
 Array = npt.NDArray[Any]
 
-WORTH_A_THREAD = 1 << 15
-"""Edges or vertices for which it is worth waking a thread: about 20 microseconds of work."""
-RUNS = 8
-"""Runs a thread, where whoever is free takes the next: enough to even out what some cost more than others."""
+WORTH_A_THREAD = 1 << 12
+"""Edges or vertices worth a call of their own: at least as much work as handing it out."""
+RUNS, RUN = 64, 1 << 18
+"""So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
 
 class CpuKernel:
@@ -42,16 +42,16 @@ class CpuKernel:
     listener : callable
         Hears of compilation.
     to_the_letter : bool
-        One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it;
-        otherwise threads take smaller runs when they are free, and where the program relaxes only active vertices
-        contribute.
+        One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it.
+        Otherwise a page is cut into the same runs whatever the number of threads, who take them as they are free; and
+        where the program relaxes, only active vertices contribute.
     """
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
     ) -> None:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
-        self._runs = 1 if to_the_letter else RUNS
+        self._to_the_letter = to_the_letter
         self._relaxes = bound.relaxes and not to_the_letter
         self._kernels = kernels(bound)
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
@@ -174,7 +174,9 @@ class CpuKernel:
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:
             runs = self._page_runs(page)
-            return self._run(self._puller(state), edges, state, len(runs[0]), (state.active.bits,), runs)
+            kernel, own = self._puller(state), self._parts(len(runs[0]))
+            also: Any = state.active.bits if kernel is self._kernels.pull_active else Each(own.sums)
+            return self._run(kernel, edges, state, len(runs[0]), (also, *runs))
         notified, span = state.notified, (page.first_vertex, page.last_vertex)
         count, starts = self._selected(notified, self.graph.in_edges, *span)
         if not count:
@@ -183,11 +185,9 @@ class CpuKernel:
         block, position, start, stop = self._runs_of(starts, int(starts[-1]), "left")
         stop[-1] = TO_THE_END
         task = (notified.bits, notified.blocks, *span, page.first_vertex // BLOCK + block, position, start, stop)
-        return self._run(self._kernels.pull_notified, edges, state, len(start), (), task)
+        return self._run(self._kernels.pull_notified, edges, state, len(start), task)
 
-    def _run(
-        self, kernel: Kernel, edges: PageEdges, state: State, parts: int, extra: tuple[Any, ...], task: tuple[Any, ...]
-    ) -> PageResult:
+    def _run(self, kernel: Kernel, edges: PageEdges, state: State, parts: int, task: tuple[Any, ...]) -> PageResult:
         """Gather and apply in parallel, then settle the vertices that the partitions' bounds cut."""
         own, bound, activated = self._parts(parts), self.bound, state.activated
         context = (
@@ -196,7 +196,7 @@ class CpuKernel:
         )  # fmt: skip
         early = int(state.synchronous)
         self._launch(
-            kernel, parts, *context, *extra, early, Each(own.heads), Each(own.tails), Each(own.cuts),
+            kernel, parts, *context, early, Each(own.heads), Each(own.tails), Each(own.cuts),
             Each(own.counts), Each(own.partials), *task,
         )  # fmt: skip
         own.counts[parts], own.partials[parts] = 0, 0
@@ -298,7 +298,8 @@ class CpuKernel:
 
     def _count_of(self, edges: int) -> int:
         """Runs that so many edges or vertices are worth."""
-        return max(1, min(self._runs * self.team.size, edges // WORTH_A_THREAD))
+        most = self.team.size if self._to_the_letter else max(RUNS, edges // RUN)
+        return max(1, min(most, edges // WORTH_A_THREAD))
 
 
 class Partitions:
@@ -309,6 +310,7 @@ class Partitions:
 
     def __init__(self, parts: int, bound: BoundProgram) -> None:
         self.heads, self.tails = np.empty((2, parts), bound.accumulator)
+        self.sums = np.empty((parts, 64), bound.accumulator)
         self.cuts, self.counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 4), np.int64)
         self.partials = np.zeros(parts + 1, partial_dtype(bound.total))
         self.last_count, self.last_partial = self.counts[parts], self.partials[parts:]

@@ -10,6 +10,7 @@ from ..program import BoundProgram
 from .functions import functions
 from .notify import make_commit
 from .pull import make_pull, make_pull_notified, make_settle
+from .pull_active import make_pull_active
 from .push import make_advance, make_push
 from .vertices import make_init, make_prepare, make_result
 
@@ -52,7 +53,7 @@ class Kernels:
 
     @cached_property
     def pull_active(self) -> Kernel:
-        return make_pull(self._functions, self._edges, filtered=True)
+        return make_pull_active(self._functions, self._edges)
 
     @cached_property
     def pull_notified(self) -> Kernel:

@@ -13,14 +13,12 @@ import numpy as np
 from ..native import Kernel, atomic_or, no_unroll, prefetch, trailing_zeros
 from .functions import Functions
 
-AHEAD = 16
-"""Vertices ahead of which to fetch the first source, where gathers end early and each begins with a cache miss."""
+STREAM = 256
+"""Edges ahead to fetch sources that are read as a stream: a kilobyte."""
 
 CONTEXT = "i64 i64* i64* u32* i64 {edges} {value} {value} {parameters} {data} {total} u64* u8*"
 """n, in-offsets, out-offsets, sources, first edge of `sources`, edge values, values, pending values, parameters, vertex
 data, total, activated bits, activated blocks."""
-ACTIVE = " u64*"
-"""Bits of the active vertices, the only ones to gather from where the program relaxes."""
 REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
 """Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges,
 active that may change again],
@@ -58,16 +56,19 @@ def make_views(f: Functions):
     return views
 
 
-def make_gather(f: Functions, filtered: bool = False):
+def make_gather(f: Functions, filtered: bool = False, streams: bool = False):
     """``acc`` plus the contributions of edges [begin, end) of one vertex, and how many of them were visited.
 
-    If `filtered`, only active sources contribute: what the others have to say was summed before.
+    If `filtered`, only active sources contribute: what the others have to say was summed before. If it `streams`, edges
+    are read from the first to the last and not again, so they are fetched ahead and past the caches.
     """
     gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge
 
     def gather_edges(self, acc, old, begin, end, sources, base, edge_values, values, early, active):
         for e in range(begin, end):
             no_unroll()
+            if streams:
+                prefetch(sources, e - base + STREAM)
             if early and done(self, acc, old):
                 return acc, e - begin
             source = np.int64(sources[e - base])
@@ -94,26 +95,30 @@ def make_update(f: Functions, filtered: bool = False):
         if not filtered:
             store(pending, v, new)
         part = aggregate(self, new, old, v, count(n), in_degree, count(out_edges), vertex_data)
-        if activate(self, new, old):
-            if filtered:
-                store(pending, v, new)
-            return True, not done(self, identity(self), new), out_edges, part
-        return False, False, np.int64(0), part
+        is_active = activate(self, new, old)
+        if filtered and is_active:
+            store(pending, v, new)
+        return is_active, not done(self, identity(self), new), out_edges, part
 
     return update
 
 
-def make_pull(f: Functions, edges: str, filtered: bool = False) -> Kernel:
-    gather_edges, update, views = make_gather(f, filtered), make_update(f, filtered), make_views(f)
-    identity, add_total, no_total, done = f.identity, f.add_total, f.no_total, f.done
-    load, store_accumulator = f.value.load, f.accumulator.store
+def make_pull(f: Functions, edges: str) -> Kernel:
+    gather_edges, update, views = make_gather(f, streams=True), make_update(f), make_views(f)
+    identity, add_total, no_total, load = f.identity, f.add_total, f.no_total, f.value.load
+    view_accumulator, load_accumulator, store_accumulator = f.accumulator.view, f.accumulator.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull(
         n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
-        bits, blocks, from_bits, early, heads_, tails_, cuts, counts, partials_, start, stop, first, last,
+        bits, blocks, early, heads_, tails_, cuts, counts, partials_, accs_, start, stop, first, last,
     ):  # fmt: skip
-        """Edges [start, stop), in which the vertices [first, last) begin."""
+        """Edges [start, stop), in which the vertices [first, last) begin.
+
+        Synchronous runs gather for 64 vertices, then apply them: with less between two gathers, more of their loads
+        are under way at a time. Asynchronous ones apply each vertex at once, for the next to see.
+        """
+        accs, chunk = view_accumulator(accs_), 64 if early else 1
         self, total, values, pending, data, heads, tails = views(
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
@@ -121,41 +126,40 @@ def make_pull(f: Functions, edges: str, filtered: bool = False) -> Kernel:
         edges, active, active_edges, changeable = 0, 0, 0, 0
         partial = no_total()
         earliest = first - np.int64(start < stop and in_offsets[first] > start)
-        begin = in_offsets[earliest]
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
             word = np.uint64(0)
-            for v in range(max(earliest, w << 6), min(last, (w + 1) << 6)):
-                end = in_offsets[v + 1]
-                old = load(values, v)
-                if filtered:
-                    prefetch(sources, in_offsets[min(v + AHEAD, last)] - base)
-                    if early and done(self, identity(self), old):
-                        begin = end
-                        continue
-                acc, visited = gather_edges(
-                    self, identity(self), old, max(begin, start), min(end, stop), sources, base, edge_values, values,
-                    early, from_bits,
-                )  # fmt: skip
-                edges += visited
-                if begin < start:
-                    store_accumulator(heads, 0, acc)
-                    cuts[0] = v
-                elif end > stop:
-                    store_accumulator(tails, 0, acc)
-                    cuts[1] = v
-                else:
-                    is_active, changes, out_edges, part = update(
-                        self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
-                    )
-                    partial = add_total(partial, part)
-                    if is_active:
-                        word |= np.uint64(1) << np.uint64(v & 63)
-                        active += 1
-                        active_edges += out_edges
-                        changeable += changes
-                        if filtered and not early:  # asynchronous: whoever gathers from here on sees the new value
-                            atomic_or(from_bits, w, np.uint64(1) << np.uint64(v & 63))
-                begin = end
+            u, end_of_word = max(earliest, w << 6), min(last, (w + 1) << 6)
+            while u < end_of_word:
+                u_end = min(u + chunk, end_of_word)
+                begin = in_offsets[u]
+                for v in range(u, u_end):
+                    end = in_offsets[v + 1]
+                    acc, visited = gather_edges(
+                        self, identity(self), load(values, v), max(begin, start), min(end, stop), sources, base,
+                        edge_values, values, early, bits,
+                    )  # fmt: skip
+                    store_accumulator(accs, v - u, acc)
+                    edges += visited
+                    begin = end
+                for v in range(u, u_end):
+                    acc, old = load_accumulator(accs, v - u), load(values, v)
+                    if in_offsets[v] < start:
+                        store_accumulator(heads, 0, acc)
+                        cuts[0] = v
+                    elif in_offsets[v + 1] > stop:
+                        store_accumulator(tails, 0, acc)
+                        cuts[1] = v
+                    else:
+                        is_active, changes, out_edges, part = update(
+                            self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
+                        )
+                        partial = add_total(partial, part)
+                        one = np.int64(is_active)  # no branch: who is active is hard to predict
+                        word |= np.uint64(one) << np.uint64(v & 63)
+                        active += one
+                        active_edges += one * out_edges
+                        changeable += one & np.int64(changes)
+                u = u_end
             if word != np.uint64(0):
                 atomic_or(bits, w, word)
                 blocks[w >> 6] = 1
@@ -163,7 +167,7 @@ def make_pull(f: Functions, edges: str, filtered: bool = False) -> Kernel:
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    return Kernel(signature(f, edges, CONTEXT + ACTIVE + REPLICAS) + " i64 i64 i64 i64", pull)
+    return Kernel(signature(f, edges, CONTEXT + REPLICAS + " {accumulator}") + " i64 i64 i64 i64", pull)
 
 
 def make_pull_notified(f: Functions, edges: str) -> Kernel:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native import Kernel, atomic_and, atomic_load, compare_and_swap, trailing_zeros
+from ..native import Kernel, atomic_and, atomic_load, compare_and_swap, prefetch, trailing_zeros
 from .functions import Functions
 from .notify import mark
 from .pull import signature
 
+AHEAD = 4
+"""Words of the active set ahead of which to fetch the first targets."""
 TO_THE_END = 1 << 62
 """A bound beyond every edge."""
 
@@ -57,6 +59,11 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
             if w & 63 == 0 and blocks[w >> 6] == 0:
                 w += 64
                 continue
+            ahead = active[min(w + AHEAD, words - 1)]
+            while ahead != np.uint64(0):
+                v = (min(w + AHEAD, words - 1) << 6) + trailing_zeros(ahead)
+                ahead &= ahead - np.uint64(1)
+                prefetch(targets, out_offsets[v])
             word = active[w]
             while word != np.uint64(0):
                 v = (w << 6) + trailing_zeros(word)

@@ -62,8 +62,22 @@ class Decision:
 
 
 TINY = 1e-30
-ENOUGH = 1 << 16
-"""Out-edges of active vertices that are worth a superstep."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The supersteps between two rises of the limit.
+
+    Attributes
+    ----------
+    edges : int
+        Out-edges of the vertices active at the first.
+    followed : int
+        Edges followed in all of them.
+    """
+
+    edges: int
+    followed: int
 
 
 def first_step(least: float) -> float:
@@ -71,17 +85,18 @@ def first_step(least: float) -> float:
     return 1 if isinstance(least, int) else max(abs(least), TINY) / 64
 
 
-def next_step(step: float, active_edges: int) -> float:
-    """By how much the limit of priorities rises the next time, after it rose by `step` to `active_edges`.
+def next_step(step: float, turn: Turn, before: Turn | None, edges: int) -> float:
+    """By how much the limit of priorities rises for the next turn, after it rose by `step` for the last one.
 
-    A superstep too small to keep the threads busy costs more than the work that waiting saves (delta-stepping, with a
-    delta that follows the graph).
+    A turn too small to keep the threads busy costs more than the waiting saves; one too large, or of many supersteps,
+    changes vertices again and again. So delta-stepping's delta follows the graph, and the wave through it.
     """
-    if active_edges < ENOUGH:
+    if turn.followed > 8 * turn.edges or turn.edges * 8 > edges:
+        return max(step // 2, 1) if isinstance(step, int) else step / 2
+    growing = before is not None and turn.edges > 2 * before.edges
+    if turn.edges * 32 < edges and turn.followed <= 3 * turn.edges and not growing:
         return step * 2
-    if active_edges <= 16 * ENOUGH:
-        return step
-    return max(step // 2, 1) if isinstance(step, int) else step / 2
+    return step
 
 
 def decide(seen: Observation) -> Decision:

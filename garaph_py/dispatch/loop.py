@@ -14,7 +14,7 @@ from ..kernel import PUSH, PageKernel, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..state import State
-from .decide import ENOUGH, Observation, decide, first_step, next_step
+from .decide import Observation, Turn, decide, first_step, next_step
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def iterate(
     """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached."""
     done: list[events.Iteration] = []
     turns = Turns(kernel, state) if "priority" in bound.arguments and not state.synchronous else None
-    while state.active_count or (turns is not None and turns.next()):
+    while state.active_count or (turns is not None and turns.next(edges)):
         if limits.iterations is not None and len(done) >= limits.iterations:
             return Outcome(state, done, False)
         seen = Observation(
@@ -73,6 +73,8 @@ def iterate(
         record = one_iteration(kernel, source, bound, state, seen, len(done))
         done.append(record)
         listener(record)
+        if turns is not None:
+            turns.followed += record.edges
         if state.total is not None and bound.program.converged(readable(state.total), vertices):
             return Outcome(state, done, True)
     return Outcome(state, done, True)
@@ -104,7 +106,7 @@ def one_iteration(
 
 
 class Turns:
-    """Whose turn it is among the changed vertices that wait: those of the least priorities, enough of them."""
+    """Whose turn it is among the changed vertices that wait: those of the least priorities."""
 
     def __init__(self, kernel: PageKernel, state: State) -> None:
         self.kernel, self.state = kernel, state
@@ -113,17 +115,28 @@ class Turns:
         lowest, self.highest = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
         state.limits[:] = lowest
         self.step: Any = None
+        self.edges, self.followed = 0, 0
+        self.before: Turn | None = None
 
-    def next(self) -> bool:
-        """Raise the limit until enough vertices are active or nobody waits; whether any is active."""
-        state = self.state
-        least = self.kernel.advance(state) if self.step is None else state.limits[1].item()
-        while least is not None and state.active_edges < ENOUGH:
-            self.step = first_step(least) if self.step is None else self.step
-            state.limits[0] = state.limits[1]
-            state.limits[1] = min(max(least, state.limits[1].item()) + self.step, self.highest)
+    def next(self, edges: int) -> bool:
+        """Raise the limit until somebody is active or nobody waits; whether any is. The graph has so many `edges`."""
+        state, limits = self.state, self.state.limits
+        if self.step is None:
             least = self.kernel.advance(state)
-            self.step = next_step(self.step, state.active_edges)
+            if least is None:
+                return False
+            self.step = first_step(least)
+        else:
+            turn = Turn(self.edges, self.followed)
+            self.step, self.before = next_step(self.step, turn, self.before, edges), turn
+            least = limits[1].item()
+        while True:
+            limits[0] = limits[1]
+            limits[1] = min(max(least, limits[1].item()) + self.step, self.highest)
+            least = self.kernel.advance(state)
+            if least is None or state.active_count:
+                break
+        self.edges, self.followed = state.active_edges, 0
         return state.active_count > 0
 
 

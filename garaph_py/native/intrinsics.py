@@ -59,7 +59,7 @@ def no_unroll() -> None:
 
 
 def prefetch(array: Any, index: int) -> None:
-    """``array[index]`` will be read soon."""
+    """``array[index]`` will be read soon, and then no more. The index may lie outside."""
 
 
 def call(entry: int, result: int, row: int) -> int:

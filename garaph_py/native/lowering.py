@@ -123,7 +123,7 @@ def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [octets, number, number, number])
         fetch = builder.module.declare_intrinsic("llvm.prefetch", tys=[octets], fnty=kind)
         address = element(builder, arguments, context.get_value_type(array.dtype))
-        builder.call(fetch, [builder.bitcast(address, octets), *map(number, (0, 3, 1))])  # to read, into every cache
+        builder.call(fetch, [builder.bitcast(address, octets), *map(number, (0, 0, 1))])  # to read, once, data
         return context.get_dummy_value()
 
     return nb.void(array, nb.int64), emit

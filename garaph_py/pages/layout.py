@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..errors import ParameterError
 
-PAGE_EDGES = 1 << 22
-"""Default bound: about a millisecond of work for a few cores, so that handing out a page costs a few percent of it."""
+PAGE_EDGES = 1 << 26
+"""Default bound: tens of milliseconds of work for a few cores, so that what lies between two pages does not count."""
 
 
 @dataclass(frozen=True)
