@@ -17,7 +17,7 @@ import psutil
 
 from .errors import ParameterError
 from .native import Rows
-from .native.job import ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
+from .native.job import CLOSED, ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
 
 T = TypeVar("T")
 Array = npt.NDArray[np.int64]
@@ -122,7 +122,8 @@ class Team:
     @cached_property
     def _calls(self) -> tuple[Rows, Rows, Rows]:
         """What opens a job, leads it, follows."""
-        spins = SPINS if self.size <= available_cores() else 0  # with fewer cores, waiting takes them from the work
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        spins = SPINS if self.size <= cores else 0  # with fewer cores, waiting takes them from the work
         return PUBLISH.rows(1, self._job), WORK.rows(1, self._job, spins, 1), WORK.rows(1, self._job, spins, 0)
 
     def _wake(self, helpers: int) -> None:
@@ -143,6 +144,7 @@ class Team:
 
     def close(self) -> None:
         if self._pool is not None:
+            self._job[REMAINING] = CLOSED
             self._pool.shutdown()
 
     def __enter__(self) -> Team:

@@ -56,6 +56,7 @@ class CpuKernel:
         self._kernels = kernels(bound)
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
+        self._prepared: set[Kernel] = set()
         self._rows: dict[tuple[str, int], Rows] = {}
         self._cuts: dict[int, tuple[Array, ...]] = {}
 
@@ -65,7 +66,7 @@ class CpuKernel:
 
     def initialize(self, synchronous: bool) -> State:
         init = self._kernels.init
-        prepare([init, PUBLISH, WORK], self._listener)
+        self._prepare(init, PUBLISH, WORK)
         n = self.graph.n
         values = np.empty(n, self.bound.value)
         active = VertexSet.empty(n)
@@ -99,15 +100,15 @@ class CpuKernel:
         state.activated.clear()
         if "prepare" in self.bound.arguments:
             kernel = self._kernels.prepare
-            prepare([kernel], self._listener)
+            self._prepare(kernel)
             arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data)
             first, last = self._vertex_runs()
             self._launch(kernel, len(first), *arrays, state.active.bits, first, last)
         if mode == PULL:
-            prepare([self._puller(state), self._kernels.settle], self._listener)
+            self._prepare(self._puller(state), self._kernels.settle)
             return 0
         known = self._kernels
-        prepare([SELECT, NOTIFY, known.pull_notified, known.settle, known.commit], self._listener)
+        self._prepare(SELECT, NOTIFY, known.pull_notified, known.settle, known.commit)
         if state.active_count == self.graph.n or self.bound.total is not None:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
@@ -134,7 +135,7 @@ class CpuKernel:
 
     def push(self, state: State) -> PageResult:
         out, active, activated = self.graph.out_edges, state.active, state.activated
-        prepare([self._kernels.push, SELECT, self._kernels.commit], self._listener)
+        self._prepare(self._kernels.push, SELECT, self._kernels.commit)
         self._keep_apart(state, state.changeable > 0)
         activated.clear()
         block: Any = 0
@@ -158,7 +159,7 @@ class CpuKernel:
 
     def advance(self, state: State) -> Any:
         out, n = self.graph.out_edges, self.graph.n
-        prepare([self._kernels.advance], self._listener)
+        self._prepare(self._kernels.advance)
         first, last = self._vertex_runs(whole=not state.later.is_wide)
         counts, least = self._parts(len(first)).counts, np.empty(len(first), state.values.dtype)
         waits = self._launch(
@@ -232,7 +233,7 @@ class CpuKernel:
         if "result" not in self.bound.arguments:
             return state.values
         kernel = self._kernels.result
-        prepare([kernel], self._listener)
+        self._prepare(kernel)
         spare = state.pending  # the values themselves where there is but one array
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
@@ -240,6 +241,13 @@ class CpuKernel:
         first, last = self._vertex_runs()
         self._launch(kernel, len(first), *arrays, first, last)
         return reported
+
+    def _prepare(self, *needed: Kernel) -> None:
+        """Compile what is needed and was not before; told to the listener once."""
+        new = [kernel for kernel in needed if kernel not in self._prepared]
+        if new:
+            prepare(new, self._listener)
+            self._prepared.update(new)
 
     def _launch(self, kernel: Kernel, parts: int, *arguments: Any) -> Array:
         """`parts` calls of `kernel`, in rows that are kept for the next time."""

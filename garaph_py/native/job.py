@@ -14,6 +14,8 @@ from .kernel import Array, Kernel
 LINE = 8
 """Words in a cache line: those that threads fight for stand alone."""
 REMAINING, DONE, FAILED = 0, LINE, 2 * LINE
+CLOSED = -(1 << 62)
+"""Calls that remain when there will never be another."""
 ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS = range(3 * LINE, 3 * LINE + 5)
 
 
@@ -33,7 +35,10 @@ def work(job, spins, leads):
     """Take calls until there have been none for `spins` looks; whether the job is done, for the thread that `leads`."""
     idle = 0
     while idle <= spins:
-        if atomic_load(job, REMAINING) > 0:
+        remaining = atomic_load(job, REMAINING)
+        if remaining <= CLOSED:
+            return 0
+        if remaining > 0:
             left = atomic_add(job, REMAINING, -1)
             if left > 0:  # the job's fields hold until this call is counted as done
                 k = job[CALLS] - left
