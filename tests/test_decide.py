@@ -6,9 +6,9 @@ import pytest
 
 from garaph_py.dispatch.decide import (
     AUTO_THRESHOLD,
-    ENOUGH,
     PUSH_THRESHOLD,
     Observation,
+    Turn,
     decide,
     first_step,
     next_step,
@@ -48,12 +48,16 @@ def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     assert decide(seen(few, "garaph", relaxes=True)).mode == NOTIFY_PULL
 
 
-def test_turns_grow_until_they_are_worth_a_superstep() -> None:
-    assert next_step(3, ENOUGH - 1) == 6
-    assert next_step(3, ENOUGH) == 3
-    assert next_step(3, 100 * ENOUGH) == 1
-    assert next_step(1, 100 * ENOUGH) == 1
-    assert next_step(0.5, 100 * ENOUGH) == 0.25
+def test_turns_follow_the_wave() -> None:
+    small, large, restless = Turn(10, 12), Turn(200, 300), Turn(10, 90)
+    assert next_step(3, small, None, 1000) == 6
+    assert next_step(3, small, Turn(5, 5), 1000) == 6
+    assert next_step(3, small, Turn(4, 4), 1000) == 3  # it grows by itself
+    assert next_step(3, Turn(100, 100), None, 1000) == 3
+    assert next_step(3, large, None, 1000) == 1
+    assert next_step(3, restless, None, 1000) == 1
+    assert next_step(1, restless, None, 1000) == 1
+    assert next_step(0.5, restless, None, 1000) == 0.25
     assert first_step(17) == 1
     assert 0 < first_step(0.0) < first_step(1.0) < 1
 

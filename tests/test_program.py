@@ -322,7 +322,6 @@ def parameter(name, hint=float, default=0.5):
 MALFORMED = {
     "no init": ({"init": None}, "Wrong has no init"),
     "no gather": ({"gather": None}, "Wrong has no gather"),
-    "no apply": ({"apply": None}, "Wrong has no apply"),
     "no value": ({"value": None}, "Wrong.value is not set"),
     "no sum": ({"sum": None}, "Wrong.sum must be a unified operation"),
     "sum is a function": ({"sum": lambda a, b: a + b}, "Wrong.sum must be a unified operation"),

@@ -62,12 +62,23 @@ class Exhaustive(gp.apps.BFS):
     done = None
 
 
+class WaitingOnly(gp.apps.BFS):
+    """BFS that looks at every edge of the vertices without a level."""
+
+    def done(self, old):
+        return old != self.identity
+
+
 @pytest.mark.parametrize("threads", [1, 7])
 def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
     edges = twins.skewed(42, 2000, 30000)
     source, graph = int(edges.out_degrees.argmax()), graph_of(edges)
-    early, all_edges = (gp.run(kind(source), graph, mode="pull", threads=threads) for kind in (gp.apps.BFS, Exhaustive))
+    earliest, early, all_edges = (
+        gp.run(kind(source), graph, mode="pull", threads=threads) for kind in (gp.apps.BFS, WaitingOnly, Exhaustive)
+    )
+    assert (earliest.values == all_edges.values).all()
     assert (early.values == all_edges.values).all()
+    assert earliest.stats.edges < early.stats.edges
     level, rounds = early.values["level"], len(early.stats.iterations)
     waiting = [edges.in_degrees[(level > k) | (level < 0)].sum() for k in range(rounds)]
     assert [i.edges for i in early.stats.iterations] == waiting
@@ -235,7 +246,7 @@ class AnyNeighbour(gp.VertexProgram):
 def test_done_by_the_sum_stops_at_the_first(graph_of):
     edges = twins.skewed(46, 300, 3000)
     marked = (np.arange(edges.n) % 3 == 0).astype(int)
-    result = gp.run(AnyNeighbour(marked), graph_of(edges), mode="pull", threads=1, iterations=1)
+    result = gp.run(AnyNeighbour(marked), graph_of(edges), engine="garaph", mode="pull", threads=1, iterations=1)
     visited = 0
     for v in range(edges.n):
         found = marked[np.sort(edges.sources[edges.targets == v])]
