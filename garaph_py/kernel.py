@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 PULL = "pull"
 NOTIFY_PULL = "notify-pull"
 PUSH = "push"
+PULL_TILED = "pull-tiled"
 
 
 @dataclass
@@ -54,6 +55,9 @@ class PageKernel(Protocol):
 
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         """Update the page's vertices, in notify-pull only the notified ones."""
+
+    def pull_tiled(self, state: State) -> PageResult:
+        """A superstep in which everybody pulls, by tiles instead of pages."""
 
     def push(self, state: State) -> PageResult:
         """A superstep in which active vertices update their out-neighbours, for programs that relax."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 import logging
 import time
 
+import psutil
+
 from . import events
 from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .errors import ParameterError
 from .graph import Graph
-from .kernel import NOTIFY_PULL, PULL, PUSH
+from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from .pages.memory import MemorySource
-from .program import VertexId, VertexProgram, bind
+from .program import BoundProgram, VertexId, VertexProgram, bind
 from .result import Result, Stats
 from .threads import Team
 
 log = logging.getLogger("garaph_py")
 
 ENGINES = ("auto", "garaph")
-MODES = ("auto", PULL, NOTIFY_PULL, PUSH)
+TILE_EDGES = 1 << 12
+"""Edges a tile at least, on average: with fewer, its cache is filled for too little."""
+MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
 
 def run(
@@ -46,8 +50,10 @@ def run(
         Stop after so many; by default only convergence ends the run.
     engine : {"auto", "garaph"}
         Whose rules to follow: the paper's to the letter (Garaph section 4.2), or whatever is best.
-    mode : {"auto", "pull", "notify-pull", "push"}
-        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`).
+    mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
+        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`),
+        ``"pull-tiled"`` for synchronous runs of programs without `done`, `prepare` and ``dst``: it needs 4 bytes an
+        edge more, and the edge values once more.
     sync : bool, optional
         Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
         at once, which often converges in fewer iterations; a program's `done` is then not used. By default
@@ -93,12 +99,18 @@ def run(
         )
     if sync is None:
         sync = not (engine == "auto" and iterations is None and bound.order_is_free)
+    if mode == PULL_TILED and not (sync and bound.tiles):
+        raise ParameterError(
+            f"mode='pull-tiled' is for synchronous runs of programs without done, prepare and dst; {bound.name} is not "
+            "one, or the run is asynchronous; choose another mode"
+        )
     with Team(threads) as team:
         kernel = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
         state = kernel.initialize(sync)
         log.info("%s on %r: %d threads", bound.name, graph, team.size)
         started = time.perf_counter()
-        limits = Limits(iterations, engine, None if mode == "auto" else mode)
+        tiles = sync and bound.tiles and worth_tiles(graph, bound)
+        limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
         source = MemorySource(graph, page_edges)
         outcome = iterate(kernel, source, bound, state, limits, graph.n, graph.m, on_event)
         seconds = time.perf_counter() - started
@@ -108,6 +120,15 @@ def run(
     if verify:
         check(program, graph, result)
     return result
+
+
+def worth_tiles(graph: Graph, bound: BoundProgram) -> bool:
+    """Whether values outgrow a core's cache, each tile has edges enough, and memory room enough for tiles."""
+    size = bound.value.itemsize
+    large = graph.n * size >= 1 << 22 and graph.m >= TILE_EDGES * (graph.n >> 16) ** 2
+    edge = 4 + (0 if graph.edge_dtype is None else graph.edge_dtype.itemsize)
+    needed = graph.m * edge + graph.n * bound.accumulator.itemsize
+    return large and psutil.virtual_memory().available > 2 * needed
 
 
 def check(program: VertexProgram, graph: Graph, result: Result) -> None:

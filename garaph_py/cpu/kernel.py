@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .. import events
 from ..graph import Adjacency, Graph
-from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
+from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
 from ..native.job import PUBLISH, WORK
 from ..pages.layout import Page
@@ -56,6 +56,7 @@ class CpuKernel:
         self._kernels = kernels(bound)
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
+        self._sums: Array | None = None
         self._prepared: set[Kernel] = set()
         self._rows: dict[tuple[str, int], Rows] = {}
         self._cuts: dict[int, tuple[Array, ...]] = {}
@@ -172,6 +173,25 @@ class CpuKernel:
         waiting = least[waits.astype(bool)]
         return waiting.min().item() if len(waiting) else None
 
+    def pull_tiled(self, state: State) -> PageResult:
+        self._prepare(self._kernels.pull_tiled)
+        state.activated.clear()
+        bound, activated = self.bound, state.activated
+        tiles = self.graph.tiles(bound.edge is not None and "edge" in bound.arguments["gather"], self.team)
+        own = self._parts(tiles.blocks)
+        if self._sums is None:
+            self._sums = np.empty(self.graph.n, bound.accumulator)
+        self._launch(
+            self._kernels.pull_tiled, tiles.blocks, self.graph.n, *self._offsets, tiles.edges, 0, tiles.values,
+            state.values, state.pending, bound.parameters, bound.vertex_data, state.total, activated.bits,
+            activated.blocks, self._sums, tiles.starts, tiles.blocks, Each(own.counts), Each(own.partials),
+            np.arange(tiles.blocks),
+        )  # fmt: skip
+        own.counts[-1], own.partials[-1] = 0, 0
+        visited, active, active_edges, changeable = map(int, own.counts.sum(axis=0))
+        partials = None if bound.total is None else own.partials.copy()
+        return PageResult(visited, active, active_edges, changeable, partials)
+
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:
             runs = self._page_runs(page)
@@ -221,7 +241,7 @@ class CpuKernel:
     def commit(self, state: State, mode: str) -> None:
         if state.pending is state.values:
             return
-        if mode == PULL and not self._relaxes:
+        if mode in (PULL, PULL_TILED) and not self._relaxes:
             state.values, state.pending = state.pending, state.values
             return
         changed = state.activated if self._relaxes else state.notified

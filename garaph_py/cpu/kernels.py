@@ -11,6 +11,7 @@ from .functions import functions
 from .notify import make_commit
 from .pull import make_pull, make_pull_notified, make_settle
 from .pull_active import make_pull_active
+from .pull_tiled import make_pull_tiled
 from .push import make_advance, make_push
 from .vertices import make_init, make_prepare, make_result
 
@@ -58,6 +59,10 @@ class Kernels:
     @cached_property
     def pull_notified(self) -> Kernel:
         return make_pull_notified(self._functions, self._edges)
+
+    @cached_property
+    def pull_tiled(self) -> Kernel:
+        return make_pull_tiled(self._functions, self._edges)
 
     @cached_property
     def settle(self) -> Kernel:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..kernel import NOTIFY_PULL, PULL, PUSH
+from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
 few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
+TILES_PAY = 10
+"""Iterations after which tiles have paid for themselves (measured: docs/performance.md)."""
 PUSH_THRESHOLD = 1 / 20
 """``auto`` pushes up to this f, where the program relaxes (Ligra, PPoPP 2013, section 4.2)."""
 
@@ -30,6 +32,12 @@ class Observation:
         Every vertex is to be updated, whoever is active: the program aggregates a total that all may depend on.
     relaxes : bool
         The program's active vertices may push (`BoundProgram.relaxes`).
+    tiles : bool
+        The program and the graph suit tiles.
+    number : int
+        Of the iteration, from 0.
+    remaining : int or None
+        Iterations at most to come, this one among them.
     in_turns : bool
         Changed vertices wait for their turn (`VertexProgram.priority`).
     k : float
@@ -44,6 +52,9 @@ class Observation:
     forced_mode: str | None = None
     everybody: bool = False
     relaxes: bool = False
+    tiles: bool = False
+    number: int = 0
+    remaining: int | None = None
     in_turns: bool = False
     k: float = 1.0
 
@@ -104,7 +115,7 @@ def decide(seen: Observation) -> Decision:
     if seen.forced_mode is not None:
         return Decision(seen.forced_mode, "as asked")
     if seen.everybody:
-        return Decision(PULL, "every vertex is to be updated")
+        return dense(seen, "every vertex is to be updated")
     if seen.relaxes and seen.engine == "auto":
         if seen.in_turns:
             return Decision(PUSH, "those whose turn it is push")
@@ -114,4 +125,13 @@ def decide(seen: Observation) -> Decision:
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else AUTO_THRESHOLD / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")
-    return Decision(PULL, f"f = {seen.f:.3g} > {threshold:.3g}")
+    return dense(seen, f"f = {seen.f:.3g} > {threshold:.3g}")
+
+
+def dense(seen: Observation, why: str) -> Decision:
+    """Pull, by tiles if they pay: to make them costs as much as some iterations save. A run without a bound on its
+    iterations is expected to take as many more as it took."""
+    expected = seen.number if seen.remaining is None else seen.remaining
+    if seen.engine == "auto" and seen.tiles and seen.f > 1 / 2 and expected + seen.number >= TILES_PAY:
+        return Decision(PULL_TILED, f"{why}, and tiles pay")
+    return Decision(PULL, why)

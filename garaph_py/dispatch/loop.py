@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..kernel import PUSH, PageKernel, sum_partials
+from ..kernel import PULL_TILED, PUSH, PageKernel, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..state import State
@@ -27,11 +27,14 @@ class Limits:
         At most so many.
     engine, mode : str
         `mode` None leaves it to the engine.
+    tiles : bool
+        The program and the graph suit tiles.
     """
 
     iterations: int | None
     engine: str
     mode: str | None
+    tiles: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,9 @@ def iterate(
             forced_mode=limits.mode,
             everybody=bound.total is not None,
             relaxes=bound.relaxes,
+            tiles=limits.tiles,
+            number=len(done),
+            remaining=None if limits.iterations is None else limits.iterations - len(done),
             in_turns=turns is not None,
         )
         record = one_iteration(kernel, source, bound, state, seen, len(done))
@@ -87,6 +93,8 @@ def one_iteration(
     mode = decide(seen).mode
     if mode == PUSH:
         visited, results = 0, [kernel.push(state)]
+    elif mode == PULL_TILED:
+        visited, results = 0, [kernel.pull_tiled(state)]
     else:
         visited = kernel.begin(state, mode)
         results = [kernel.process(page, source.edges(page), state, mode) for page in source.pages]

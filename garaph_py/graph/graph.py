@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .ids import VertexIds
 
+if TYPE_CHECKING:
+    from ..threads import Team
+    from .tiles import Tiles
+
 Array = npt.NDArray[Any]
+_making = Lock()
 
 EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np.float64)))
 
@@ -102,6 +108,16 @@ class Graph:
 
         with Team() as team:
             return transposed(self.in_edges, team, ignore).values
+
+    def tiles(self, weighted: bool, team: Team) -> Tiles:
+        """The in-edges by tiles, made once: 4 bytes an edge more, and if `weighted` the edge values once more."""
+        from .tiles import make_tiles
+
+        with _making:
+            made: dict[bool, Tiles] = self.__dict__.setdefault("_tiles", {})
+            if weighted not in made:
+                made[weighted] = make_tiles(self, weighted, team)
+        return made[weighted]
 
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.

@@ -88,6 +88,11 @@ class BoundProgram:
         return self.program.sum.idempotent and single and not own and "dst" not in self.arguments["gather"]
 
     @property
+    def tiles(self) -> bool:
+        """Whether contributions may come in any order of destinations: none asks for its own, none ends early."""
+        return not ({"done", "prepare"} & set(self.arguments) or "dst" in self.arguments["gather"])
+
+    @property
     def order_is_free(self) -> bool:
         """Whether every order of updates ends in the same values, and no order is needed to end a gather early."""
         return self.relaxes and self.program.monotone and "done" not in self.arguments
