@@ -98,7 +98,7 @@ def run(
             "apply nor activate of its own; choose another mode"
         )
     if sync is None:
-        sync = not (engine == "auto" and iterations is None and bound.order_is_free)
+        sync = mode == PULL_TILED or not (engine == "auto" and iterations is None and bound.order_is_free)
     if mode == PULL_TILED and not (sync and bound.tiles):
         raise ParameterError(
             f"mode='pull-tiled' is for synchronous runs of programs without done, prepare and dst; {bound.name} is not "

@@ -203,7 +203,7 @@ def test_components_of_a_directed_graph():
         ({"iterations": "3"}, "iterations='3'"),
         ({"engine": "paper"}, "choose from auto, garaph"),
         ({"engine": None}, "choose from auto, garaph"),
-        ({"mode": "drag"}, "choose from auto, pull, notify-pull, push"),
+        ({"mode": "drag"}, "choose from auto, pull, notify-pull, push, pull-tiled"),
         ({"mode": None}, "choose from auto, pull, notify-pull"),
         ({"threads": 0}, "threads=0"),
         ({"threads": -2}, "threads=-2"),

@@ -1,0 +1,106 @@
+"""Pull by tiles: the same answers as by pages, over blocks of 65,536 vertices."""
+
+import numpy as np
+import pytest
+import twins
+from cases import EXACT, FLOAT, assert_close, assert_exact
+
+import garaph_py as gp
+from garaph_py import runtime
+from garaph_py.dispatch.decide import TILES_PAY, Observation, decide
+from garaph_py.errors import ParameterError
+from garaph_py.graph.tiles import make_tiles
+from garaph_py.kernel import NOTIFY_PULL, PULL, PULL_TILED
+from garaph_py.threads import Team
+
+N = 3 * 65536 - 1000  # three blocks, the last one partial, and of its last words none or part
+
+
+def example(graph_of, case, n=N, m=120_000):
+    edges = twins.skewed(61, n, m, case.weights)
+    if getattr(case, "symmetric", False):
+        return edges.both_ways(), graph_of(edges, directed=False)
+    return edges, graph_of(edges)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("size", [1, 3])
+def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
+    edges = twins.skewed(62, N, 50_000, "int32")
+    graph = graph_of(edges, weighted=weighted)
+    with Team(size) as team:
+        tiles = make_tiles(graph, weighted, team)
+    tile = np.repeat(np.arange(9), np.diff(tiles.starts))
+    targets = ((tile // 3) << 16) + (tiles.edges >> 16)
+    sources = ((tile % 3) << 16) + (tiles.edges & 0xFFFF)
+    assert (np.lexsort((targets, sources, tile)) == np.arange(graph.m)).all()
+    columns = [sources, targets, tiles.values] if weighted else [sources, targets]
+    given = [edges.sources, edges.targets, edges.weights][: len(columns)]
+    assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == sorted(
+        zip(*(c.tolist() for c in given), strict=True)
+    )
+
+
+@pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)
+def test_floats_equal_their_twin_and_themselves(graph_of, case):
+    edges, graph = example(graph_of, case)
+    expected = case.twin(edges, 4)
+    runs = [gp.run(case.program(edges), graph, mode="pull-tiled", threads=k, iterations=4) for k in (1, 2, 7)]
+    for run in runs:
+        assert_close(run, expected)
+        assert run.values.tobytes() == runs[0].values.tobytes()
+        assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
+
+
+@pytest.mark.parametrize("case", [case for case in EXACT if case.name != "BFS"], ids=lambda case: case.name)
+def test_exact_answers_are_the_same(graph_of, case):
+    edges, graph = example(graph_of, case, m=400_000)
+    run = gp.run(case.program(edges), graph, mode="pull-tiled", threads=2)
+    assert_exact(run, case.twin(edges))
+
+
+def test_tiled_and_other_iterations_take_turns(graph_of, monkeypatch):
+    """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
+    monkeypatch.setattr(runtime, "worth_tiles", lambda graph, bound: True)
+    edges = twins.skewed(63, 3000, 40_000)
+    graph = graph_of(edges)
+    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60)
+    modes = [i.mode for i in run.stats.iterations]
+    assert modes[0] == PULL_TILED
+    assert NOTIFY_PULL in modes
+    assert_close(run, twins.delta_pagerank(edges, len(modes), tolerance=0.05))
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        (gp.apps.BFS(0), {}),
+        (gp.apps.HeatSimulation(), {}),
+        (gp.apps.PageRank(), {"sync": False}),
+    ],
+    ids=["done", "dst", "asynchronous"],
+)
+def test_who_cannot_use_tiles_is_told(graph_of, program, options):
+    graph = graph_of(twins.skewed(64, 50, 200), directed=False)
+    with pytest.raises(ParameterError, match=r"mode='pull-tiled' is for synchronous runs.*choose another mode"):
+        gp.run(program, graph, mode="pull-tiled", **options)
+
+
+def seen(number, remaining, engine="auto", active_edges=900, tiles=True):
+    return Observation(100, 1000, 50, active_edges, engine, tiles=tiles, number=number, remaining=remaining)
+
+
+def test_tiles_are_made_when_enough_iterations_are_to_come():
+    assert decide(seen(0, TILES_PAY)).mode == PULL_TILED
+    assert decide(seen(TILES_PAY - 1, 1)).mode == PULL_TILED  # what was begun goes on
+    assert decide(seen(0, TILES_PAY - 1)).mode == PULL
+    assert decide(seen(0, None)).mode == PULL
+    assert decide(seen(TILES_PAY // 2, None)).mode == PULL_TILED  # as many more are expected
+    assert decide(seen(0, TILES_PAY, engine="garaph")).mode == PULL
+    assert decide(seen(0, TILES_PAY, active_edges=400)).mode == PULL
+    assert decide(seen(0, TILES_PAY, tiles=False)).mode == PULL
+
+
+def test_small_graphs_have_no_tiles(graph_of):
+    graph = graph_of(twins.skewed(65, 500, 3000))
+    assert {i.mode for i in gp.run(gp.apps.PageRank(stop="never"), graph, iterations=20).stats.iterations} == {PULL}
