@@ -29,7 +29,7 @@ def require_no_negative_edges(program: Any, graph: Graph) -> None:
     values = graph.in_edges.values
     if values is None or not len(values):
         return
-    lowest = values.min()  # NaN if there is one
+    lowest = graph.least_value
     if not lowest >= 0:
         at = int(np.argmin(values))
         target = int(np.searchsorted(graph.in_edges.offsets, at, side="right")) - 1

@@ -57,6 +57,7 @@ class CpuKernel:
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
         self._sums: Array | None = None
+        self._starts: Array | None = None  # of the edges of the active vertices, if the last superstep left them
         self._prepared: set[Kernel] = set()
         self._rows: dict[tuple[str, int], Rows] = {}
         self._cuts: dict[int, tuple[Array, ...]] = {}
@@ -97,6 +98,7 @@ class CpuKernel:
             state.pending = state.values.copy()
 
     def begin(self, state: State, mode: str) -> int:
+        self._starts = None
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
         state.activated.clear()
         if "prepare" in self.bound.arguments:
@@ -144,21 +146,28 @@ class CpuKernel:
         start: Any = 0
         stop: Any = TO_THE_END
         parts = 1
-        if state.active_edges + state.active_count > WORTH_A_THREAD and self.team.size > 1:
-            _, starts = self._selected(active, out, 0, self.graph.n)
+        starts, self._starts = self._starts, None
+        large = state.active_edges + state.active_count > WORTH_A_THREAD
+        if large and self.team.size > 1:
+            if starts is None:
+                _, starts = self._selected(active, out, 0, self.graph.n)
             block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
             parts = len(start)
         counts = self._parts(parts).counts
         self._launch(
             self._kernels.push, parts, self.graph.n, out.offsets, out.neighbours, self._out_values, state.values,
             state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
-            state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), Each(counts), block,
-            position, start, stop,
+            state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), int(not large),
+            Each(counts), block, position, start, stop,
         )  # fmt: skip
         followed, active_count, active_edges, changeable = map(int, counts[:parts].sum(axis=0))
+        if large:  # their edges are counted in a walk in order, which the next push needs anyway
+            _, self._starts = self._selected(activated, out, 0, self.graph.n)
+            active_edges = int(self._starts[-1])
         return PageResult(followed, active_count, active_edges, changeable, None)
 
     def advance(self, state: State) -> Any:
+        self._starts = None
         out, n = self.graph.out_edges, self.graph.n
         self._prepare(self._kernels.advance)
         first, last = self._vertex_runs(whole=not state.later.is_wide)
@@ -175,6 +184,7 @@ class CpuKernel:
 
     def pull_tiled(self, state: State) -> PageResult:
         self._prepare(self._kernels.pull_tiled)
+        self._starts = None
         state.activated.clear()
         bound, activated = self.bound, state.activated
         tiles = self.graph.tiles(bound.edge is not None and "edge" in bound.arguments["gather"], self.team)

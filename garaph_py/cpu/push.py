@@ -45,10 +45,11 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
 
     def push(
         n, out_offsets, targets, edge_values, values, pending, parameters_, active, blocks, activated,
-        activated_blocks, later, later_blocks, limits, in_place, counts, block, position, start, stop,
+        activated_blocks, later, later_blocks, limits, in_place, weighs, counts, block, position, start, stop,
     ):  # fmt: skip
         """Edges [start, stop) of the concatenated out-edges of the active vertices.
 
+        Counts the out-edges of who becomes active if it `weighs`: a cache miss each.
         The first active vertex of `block` has its edges at `position` there.
         """
         self = load_parameters(view_parameters(parameters_), 0)
@@ -92,15 +93,15 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
                             mark(later, later_blocks, target)
                         elif mark(activated, activated_blocks, target):
                             count += 1
-                            count_edges += out_offsets[target + 1] - out_offsets[target]
+                            if weighs:
+                                count_edges += out_offsets[target + 1] - out_offsets[target]
                             changeable += not done(self, identity(self), new)
             w += 1
         counts[0], counts[1], counts[2], counts[3] = followed, count, count_edges, changeable
         return 0
 
-    text = (
-        "i64 i64* u32* {edges} {value} {value} {parameters} u64* u8* u64* u8* u64* u8* {value} i64 i64* i64 i64 i64 i64"
-    )
+    sets = "u64* u8* u64* u8* u64* u8*"
+    text = "i64 i64* u32* {edges} {value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
     return Kernel(signature(f, edges, text), push)
 
 

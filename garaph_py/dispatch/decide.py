@@ -11,8 +11,8 @@ AUTO_THRESHOLD = 1 / 50
 few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
 TILES_PAY = 10
 """Iterations after which tiles have paid for themselves (measured: docs/performance.md)."""
-PUSH_THRESHOLD = 1 / 20
-"""``auto`` pushes up to this f, where the program relaxes (Ligra, PPoPP 2013, section 4.2)."""
+PUSH_THRESHOLD = 1 / 15
+"""``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,12 @@ class Graph:
         return np.diff(self.out_edges.offsets)
 
     @cached_property
+    def least_value(self) -> Any:
+        """The least edge value, NaN if one is; of a graph that has values and edges."""
+        assert self.in_edges.values is not None
+        return self.in_edges.values.min()
+
+    @cached_property
     def out_values(self) -> Array | None:
         """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify."""
         if self.in_edges.values is None or self.out_edges.values is not None:
