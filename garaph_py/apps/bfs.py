@@ -35,7 +35,7 @@ class BFS(VertexProgram):
 
     value = np.int64
     sum = minimum
-    reports = {"level": np.int64, "parent": VertexId}  # noqa: RUF012
+    reports = {"level": np.int32, "parent": VertexId}  # noqa: RUF012
 
     def init(self, id):
         return id if id == self.source else self.identity

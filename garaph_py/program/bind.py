@@ -141,7 +141,8 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     if real is None and edge is not None and edge.kind == "f" and "edge" in arguments["gather"]:
         raise GraphError(f"{kind.__name__} works on integers here, but the graph's edge values are {edge}")
     total = concrete(kind, "total", program.total or float, real) if "aggregate" in arguments else None
-    reports = concrete(kind, "reports", program.reports, real) if program.reports is not None else value
+    vertex: Any = np.int32 if graph.n < 1 << 31 else np.int64  # as narrow as may be: results are fresh memory
+    reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields,
         np.zeros(1), vertex_data(program, vertex_fields, graph, real), arguments,
@@ -184,14 +185,14 @@ def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
     return concrete(kind, name, spec, None)
 
 
-def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None) -> DType:
-    """A dtype specification as a scalar dtype or an aligned structure."""
+def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None, vertex: Any = np.int64) -> DType:
+    """A dtype specification as a scalar dtype or an aligned structure; a `VertexId` is of type `vertex`."""
 
     def scalar(item: Any) -> DType:
         if item is float and real is not None:
             return real
         try:
-            dtype = np.dtype(np.int64 if item == VertexId else item)
+            dtype: DType = np.dtype(vertex if item == VertexId else item)
         except (TypeError, ValueError):
             dtype = np.dtype(object)
         if item is None or dtype not in ALLOWED:

@@ -76,7 +76,8 @@ class VertexProgram:
         (smaller, for ``min``), `gather` returns nothing farther from it. Then any order of updates ends in the same
         values, and a run to the end may choose its own: in place, by `priority`.
     reports : dict of name to dtype, or dtype, optional
-        Type of what `result` returns, if not that of the value; `VertexId` for vertices.
+        Type of what `result` returns, if not that of the value; `VertexId` for vertices, by internal id and -1 for none
+        (int32, or int64 from 2**31 vertices on).
 
     Notes
     -----
