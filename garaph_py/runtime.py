@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
+import numpy as np
 import psutil
 
 from . import events
@@ -109,7 +110,7 @@ def run(
         state = kernel.initialize(sync)
         log.info("%s on %r: %d threads", bound.name, graph, team.size)
         started = time.perf_counter()
-        tiles = sync and bound.tiles and worth_tiles(graph, bound)
+        tiles = sync and bound.tiles and worth_tiles(graph, bound, team.size)
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
         source = MemorySource(graph, page_edges)
         outcome = iterate(kernel, source, bound, state, limits, graph.n, graph.m, on_event)
@@ -122,13 +123,17 @@ def run(
     return result
 
 
-def worth_tiles(graph: Graph, bound: BoundProgram) -> bool:
-    """Whether values outgrow a core's cache, each tile has edges enough, and memory room enough for tiles."""
-    size = bound.value.itemsize
-    large = graph.n * size >= 1 << 22 and graph.m >= TILE_EDGES * (graph.n >> 16) ** 2
+def worth_tiles(graph: Graph, bound: BoundProgram, threads: int) -> bool:
+    """Whether values outgrow a core's cache, tiles have edges enough, none of the blocks of destinations keeps one
+    thread busy long after the others, and memory has room for tiles."""
+    if graph.n * bound.value.itemsize < 1 << 22 or graph.m < TILE_EDGES * (graph.n >> 16) ** 2:
+        return False
+    largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << 16], graph.m)).max())
+    if largest * threads > 1.5 * graph.m:
+        return False
     edge = 4 + (0 if graph.edge_dtype is None else graph.edge_dtype.itemsize)
     needed = graph.m * edge + graph.n * bound.accumulator.itemsize
-    return large and psutil.virtual_memory().available > 2 * needed
+    return bool(psutil.virtual_memory().available > 2 * needed)
 
 
 def check(program: VertexProgram, graph: Graph, result: Result) -> None:

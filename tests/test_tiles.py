@@ -1,5 +1,7 @@
 """Pull by tiles: the same answers as by pages, over blocks of 65,536 vertices."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import twins
@@ -61,7 +63,7 @@ def test_exact_answers_are_the_same(graph_of, case):
 
 def test_tiled_and_other_iterations_take_turns(graph_of, monkeypatch):
     """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
-    monkeypatch.setattr(runtime, "worth_tiles", lambda graph, bound: True)
+    monkeypatch.setattr(runtime, "worth_tiles", lambda graph, bound, threads: True)
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
     run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60)
@@ -99,6 +101,25 @@ def test_tiles_are_made_when_enough_iterations_are_to_come():
     assert decide(seen(0, TILES_PAY, engine="garaph")).mode == PULL
     assert decide(seen(0, TILES_PAY, active_edges=400)).mode == PULL
     assert decide(seen(0, TILES_PAY, tiles=False)).mode == PULL
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "hub_share", "threads", "worth"),
+    [
+        (1 << 20, 32 << 20, 0.1, 2, True),
+        (1 << 19, 32 << 20, 0.1, 2, False),  # values of 2 MiB
+        (1 << 26, 32 << 20, 0.1, 2, False),  # a million tiles, 32 edges each
+        (1 << 20, 32 << 20, 0.8, 2, False),  # one block, one thread
+        (1 << 20, 32 << 20, 0.8, 1, True),
+        (1 << 20, 1 << 50, 0.1, 2, False),  # no room
+    ],
+)
+def test_what_tiles_are_worth_it_for(n, m, hub_share, threads, worth):
+    offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
+    offsets[0] = 0
+    graph = SimpleNamespace(n=n, m=m, edge_dtype=None, in_edges=SimpleNamespace(offsets=offsets))
+    bound = SimpleNamespace(value=np.dtype(np.float32), accumulator=np.dtype(np.float32))
+    assert runtime.worth_tiles(graph, bound, threads) == worth
 
 
 def test_small_graphs_have_no_tiles(graph_of):
