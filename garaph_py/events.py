@@ -35,13 +35,13 @@ class Iteration:
     number : int
         From 0.
     mode : str
-        ``"pull"`` or ``"notify-pull"`` (section 4.2).
+        ``"pull"`` or ``"notify-pull"`` (section 4.2); with ``engine="auto"`` also ``"push"`` or ``"pull-tiled"``.
     f : float
         Estimated share of the vertices to update: out-degrees of the active vertices over all edges.
     active : int
         Vertices active when the iteration began.
     edges : int
-        In-edges gathered plus, in notify-pull, out-edges followed to notify.
+        In-edges gathered plus out-edges followed, to notify or to push.
     pages, pages_skipped : int
         Pages processed, and pages with nobody to update.
     seconds : float

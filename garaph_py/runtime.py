@@ -93,10 +93,13 @@ def run(
     if mode not in MODES:
         raise ParameterError(f"mode={mode!r}: choose from {', '.join(MODES)}")
     bound = bind(program, graph)
+    if engine == "garaph" and mode in (PUSH, PULL_TILED):
+        raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
     if mode == PUSH and not bound.relaxes:
         raise ParameterError(
-            f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, and, or) and neither "
-            "apply nor activate of its own; choose another mode"
+            f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
+            "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
+            "another mode"
         )
     if sync is None:
         sync = mode == PULL_TILED or not (engine == "auto" and iterations is None and bound.order_is_free)
@@ -131,8 +134,10 @@ def worth_tiles(graph: Graph, bound: BoundProgram, threads: int) -> bool:
     largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << 16], graph.m)).max())
     if largest * threads > 1.5 * graph.m:
         return False
-    edge = 4 + (0 if graph.edge_dtype is None else graph.edge_dtype.itemsize)
-    needed = graph.m * edge + graph.n * bound.accumulator.itemsize
+    if graph.has_tiles:
+        return True
+    values = 0 if graph.edge_dtype is None else graph.edge_dtype.itemsize * (2 if graph.directed else 1)
+    needed = graph.m * (4 + values) + graph.n * bound.accumulator.itemsize
     return bool(psutil.virtual_memory().available > 2 * needed)
 
 

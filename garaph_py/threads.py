@@ -6,18 +6,17 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 
 from .errors import ParameterError
 from .native import Rows
-from .native.job import CLOSED, ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
+from .native.job import CLOSED, DONE, ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
 
 T = TypeVar("T")
 Array = npt.NDArray[np.int64]
@@ -28,11 +27,11 @@ SPINS = 1 << 14
 
 def available_cores() -> int:
     """Cores this process may use: its affinity, cut down by the cgroup's CPU quota (containers)."""
-    process = psutil.Process()
-    cores = len(process.cpu_affinity()) if hasattr(process, "cpu_affinity") else psutil.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min(cores, _cgroup_quota())))
 
 
+@cache
 def _cgroup_quota() -> float:
     try:
         group = Path("/proc/self/cgroup").read_text().splitlines()[-1].rpartition(":")[2].strip("/")
@@ -100,7 +99,7 @@ class Team:
         Raises
         ------
         ProgramError
-            If one fails; the others have been made all the same.
+            If one fails.
         """
         if self._pool is None or len(rows) < 2:
             for k in range(len(rows)):
@@ -109,12 +108,21 @@ class Team:
         self._rows = rows
         self._job[ENTRY : RESULTS + 1] = rows.job
         publish, lead, _ = self._calls
+        self._job[REMAINING], self._job[DONE] = 0, len(rows)  # done, until it is published
+        interrupt: KeyboardInterrupt | None = None
         try:
             publish()
             self._wake(min(self.size, len(rows)) - 1)
         finally:  # nobody writes to the caller's arrays after this call
-            while not lead():
-                os.sched_yield()
+            while True:
+                try:
+                    if lead():
+                        break
+                    os.sched_yield()
+                except KeyboardInterrupt as error:
+                    interrupt = error
+        if interrupt is not None:
+            raise interrupt
         if self._job[FAILED]:
             raise rows.failure()
         return rows.results
@@ -122,8 +130,7 @@ class Team:
     @cached_property
     def _calls(self) -> tuple[Rows, Rows, Rows]:
         """What opens a job, leads it, follows."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        spins = SPINS if self.size <= cores else 0  # with fewer cores, waiting takes them from the work
+        spins = SPINS if self.size <= available_cores() else 0  # with fewer cores, waiting takes them from the work
         return PUBLISH.rows(1, self._job), WORK.rows(1, self._job, spins, 1), WORK.rows(1, self._job, spins, 0)
 
     def _wake(self, helpers: int) -> None:

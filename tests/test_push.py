@@ -11,6 +11,7 @@ import garaph_py as gp
 from garaph_py.errors import ParameterError, ProgramError
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.kernel import PULL, PUSH
+from garaph_py.threads import Team
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -100,6 +101,89 @@ def test_programs_that_do_not_relax_cannot_push(program):
         gp.run(program, graph, mode="push")
 
 
+@pytest.mark.parametrize("mode", ["push", "pull-tiled"])
+def test_the_papers_engine_does_not_know_our_modes(mode):
+    with pytest.raises(ParameterError, match=rf"mode='{mode}' is not the paper's"):
+        gp.run(gp.apps.ConnectedComponents(), graph_of(twins.skewed(43, 60, 200), False), engine="garaph", mode=mode)
+
+
+class Hops(gp.VertexProgram):
+    """Hops from vertex 0, in any order."""
+
+    value = np.int64
+    sum = gp.min
+    monotone = True
+
+    def init(self, id):
+        return 0 if id == 0 else self.identity
+
+    def frontier(self, id):
+        return id == 0
+
+    def gather(self, src):
+        return src + 1 if src != self.identity else src
+
+
+def test_what_an_asynchronous_pull_leaves_does_not_mislead_a_push():
+    """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
+    chain = [(0, 5000)] * 20 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
+    edges = twins.Edges(24000, *np.array(chain).T)
+    run = gp.run(Hops(), graph_of(edges))
+    assert PULL in {i.mode for i in run.stats.iterations}
+    assert run.values[[5000, 100, 50]].tolist() == [1, 2, 3]
+
+
+class Number(gp.VertexProgram):
+    """`activate` says yes by any number but 0."""
+
+    value = np.float64
+    sum = gp.add
+
+    def init(self, id):
+        return float(id)
+
+    def gather(self, src):
+        return src
+
+    def apply(self, acc):
+        return acc / float(2)
+
+    def activate(self, new, old):
+        return new - old
+
+
+@pytest.mark.parametrize("mode", ["pull", "notify-pull", "pull-tiled"])
+def test_any_number_but_0_is_yes(mode):
+    graph = graph_of(twins.Edges(6, np.array([0, 1, 2, 3, 4, 5, 5]), np.array([1, 2, 3, 4, 5, 0, 3])))
+    run = gp.run(Number(), graph, mode=mode, iterations=2)
+    expected = sum(new != old for new, old in zip(gp.run(Number(), graph, iterations=1).values, range(6), strict=True))
+    assert run.stats.iterations[1].active == expected
+
+
+class TwoFields(gp.VertexProgram):
+    """A priority where there are no turns to take."""
+
+    value = {"near": np.int64, "far": np.int64}  # noqa: RUF012
+    sum = gp.min
+
+    def init(self, id):
+        return id, id
+
+    def gather(self, src):
+        return src
+
+    def apply(self, old, acc):
+        return min(old.near, acc.near), min(old.far, acc.far)
+
+    def priority(self, value):
+        return value
+
+
+def test_a_priority_is_only_a_hint():
+    graph = graph_of(twins.skewed(48, 100, 500))
+    assert gp.run(TwoFields(), graph, sync=False).stats.converged
+
+
 def test_without_apply_values_and_sums_are_of_one_kind():
     class Mixed(Flood):
         accumulator = np.int64
@@ -168,8 +252,11 @@ def test_distances_and_widths_for_any_weights(n, triples):
 def test_push_finds_the_values_of_a_directed_graphs_out_edges():
     edges = twins.skewed(45, 500, 3000, "int32")
     graph = graph_of(edges)
+    with Team(2) as team:
+        values = graph.out_values(team)
+        assert graph.out_values(team) is values
+        assert graph_of(twins.skewed(45, 50, 300)).out_values(team) is None
     u = np.repeat(np.arange(graph.n), graph.out_degrees)
-    found = sorted(zip(u.tolist(), graph.out_edges.neighbours.tolist(), graph.out_values.tolist(), strict=True))
+    found = sorted(zip(u.tolist(), graph.out_edges.neighbours.tolist(), values.tolist(), strict=True))
     expected = sorted(zip(edges.sources.tolist(), edges.targets.tolist(), edges.weights.tolist(), strict=True))
     assert found == expected
-    assert graph_of(twins.skewed(45, 50, 300)).out_values is None

@@ -135,6 +135,20 @@ def test_teams_of_two_callers_do_not_meet() -> None:
     assert not wrong
 
 
+def test_rows_that_are_filled_again() -> None:
+    first, second = np.zeros((2, 1), np.int64), np.zeros((2, 1), np.int64)
+    rows = SQUARE.rows(2, np.array([1, 2]), Each(first), 1, NO)
+    with Team(1) as team:
+        for out, given in ((first, Each(first)), (second, Each(second)), (second, second), (first, Each(first))):
+            out[:] = 0
+            team.launch(rows.fill(np.array([1, 2]), given, 1, NO))
+            assert out[:, 0].tolist() == ([5, 0] if given is second else [1, 4])
+    rows.fill(1, None, 1, NO)
+    assert not rows.words[:, 1].any()
+    rows.fill(1, Each(first), 1, NO)
+    assert rows.words[:, 1].all()
+
+
 def test_rows_refuse_what_does_not_fit() -> None:
     with pytest.raises(TypeError, match="takes 4 arguments"):
         SQUARE.rows(2, 1, NO)

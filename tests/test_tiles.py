@@ -61,6 +61,18 @@ def test_exact_answers_are_the_same(graph_of, case):
     assert_exact(run, case.twin(edges))
 
 
+def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
+    chain = twins.Edges(65540, np.array([0, 5]), np.array([5, 65537])).both_ways()
+    graph = graph_of(chain, directed=False)
+    for iterations in range(1, 4):
+        tiled, paged = (
+            gp.run(gp.apps.ConnectedComponents(), graph, mode=mode, sync=True, iterations=iterations, threads=2)
+            for mode in ("pull-tiled", "pull")
+        )
+        assert tiled.values.tobytes() == paged.values.tobytes()
+    assert tiled.values[65537] == 0
+
+
 def test_tiled_and_other_iterations_take_turns(graph_of, monkeypatch):
     """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
     monkeypatch.setattr(runtime, "worth_tiles", lambda graph, bound, threads: True)
@@ -117,7 +129,7 @@ def test_tiles_are_made_when_enough_iterations_are_to_come():
 def test_what_tiles_are_worth_it_for(n, m, hub_share, threads, worth):
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0
-    graph = SimpleNamespace(n=n, m=m, edge_dtype=None, in_edges=SimpleNamespace(offsets=offsets))
+    graph = SimpleNamespace(n=n, m=m, edge_dtype=None, has_tiles=False, in_edges=SimpleNamespace(offsets=offsets))
     bound = SimpleNamespace(value=np.dtype(np.float32), accumulator=np.dtype(np.float32))
     assert runtime.worth_tiles(graph, bound, threads) == worth
 

@@ -35,7 +35,7 @@ def run(
     ] = None,
     threads: Threads = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
-    mode: Annotated[str, Option(help="auto, pull or notify-pull.")] = "auto",
+    mode: Annotated[str, Option(help="auto, pull or notify-pull; with engine auto also push or pull-tiled.")] = "auto",
     sync: Annotated[
         bool | None,
         Option("--sync/--async", help="New values count in the next iteration, or at once; by default what suits."),

@@ -127,7 +127,7 @@ def functions(bound: BoundProgram) -> Functions:
         asked = ", ".join(["self", *(f"data.{a}" if a in bound.vertex_fields else a for a in bound.arguments[name])])
         function = with_real(own[name], bound.real)
         if returns is None:
-            return define(f"{head} return function({asked})", function=function)
+            return define(f"{head} return True if function({asked}) else False", function=function)
         return convert(f"{head}\n    r = function({asked})", returns, function=function)
 
     names = bound.accumulator.names

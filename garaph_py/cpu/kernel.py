@@ -64,7 +64,7 @@ class CpuKernel:
 
     @cached_property
     def _out_values(self) -> Array | None:
-        return self.graph.out_values if "edge" in self.bound.arguments["gather"] else None
+        return self.graph.out_values(self.team) if "edge" in self.bound.arguments["gather"] else None
 
     def initialize(self, synchronous: bool) -> State:
         init = self._kernels.init
@@ -108,7 +108,12 @@ class CpuKernel:
             first, last = self._vertex_runs()
             self._launch(kernel, len(first), *arrays, state.active.bits, first, last)
         if mode == PULL:
-            self._prepare(self._puller(state), self._kernels.settle)
+            from_active = self._pulls_from_active(state)
+            self._prepare(self._kernels.pull_active if from_active else self._kernels.pull, self._kernels.settle)
+            if self._relaxes:
+                self._prepare(self._kernels.commit)
+            if from_active and not state.synchronous:
+                state.active.blocks[:] = 1  # vertices that change are added to it as the superstep goes on
             return 0
         known = self._kernels
         self._prepare(SELECT, NOTIFY, known.pull_notified, known.settle, known.commit)
@@ -120,10 +125,9 @@ class CpuKernel:
             state.notified.add(state.active)  # such a vertex is in effect its own in-neighbour
         return self._notify(state)
 
-    def _puller(self, state: State) -> Kernel:
-        """Which pull: to look whether a source is active pays where few are, or where one that is ends the gather."""
-        few = "done" in self.bound.arguments or state.active_edges * 2 < self.graph.m
-        return self._kernels.pull_active if self._relaxes and few else self._kernels.pull
+    def _pulls_from_active(self, state: State) -> bool:
+        """To look whether a source is active pays where few are, or where one that is ends the gather."""
+        return self._relaxes and ("done" in self.bound.arguments or state.active_edges * 2 < self.graph.m)
 
     def _notify(self, state: State) -> int:
         out, active, notified = self.graph.out_edges, state.active, state.notified
@@ -183,7 +187,8 @@ class CpuKernel:
         return waiting.min().item() if len(waiting) else None
 
     def pull_tiled(self, state: State) -> PageResult:
-        self._prepare(self._kernels.pull_tiled)
+        self._prepare(self._kernels.pull_tiled, self._kernels.commit)
+        self._keep_apart(state, True)
         self._starts = None
         state.activated.clear()
         bound, activated = self.bound, state.activated
@@ -205,9 +210,10 @@ class CpuKernel:
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:
             runs = self._page_runs(page)
-            kernel, own = self._puller(state), self._parts(len(runs[0]))
-            also: Any = state.active.bits if kernel is self._kernels.pull_active else Each(own.sums)
-            return self._run(kernel, edges, state, len(runs[0]), (also, *runs))
+            if self._pulls_from_active(state):
+                return self._run(self._kernels.pull_active, edges, state, len(runs[0]), (state.active.bits, *runs))
+            sums = Each(self._parts(len(runs[0])).sums)
+            return self._run(self._kernels.pull, edges, state, len(runs[0]), (sums, *runs))
         notified, span = state.notified, (page.first_vertex, page.last_vertex)
         count, starts = self._selected(notified, self.graph.in_edges, *span)
         if not count:

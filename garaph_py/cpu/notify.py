@@ -72,7 +72,7 @@ NOTIFY = Kernel("u64* u8* i64 i64* u32* u64* u8* i64 i64 i64 i64", notify)
 
 
 def make_commit(width: int) -> Kernel:
-    """Copy the notified vertices' new values, `width` words of 32 bits each, over the old ones."""
+    """Copy the new values of a set's vertices, `width` words of 32 bits each, over the old ones."""
 
     def commit(bits, blocks, first, last, pending, values):
         w = first >> 6

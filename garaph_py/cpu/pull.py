@@ -2,8 +2,8 @@
 
 A partition is a run of the page's edges. It finishes the vertices whose edges it holds whole; of a vertex that the
 partition's bounds cut it leaves a partial sum, a replica: `heads` for one begun earlier, `tails` for one begun here.
-`settle` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are fused, so no
-array of accumulators is ever written.
+`settle` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are fused: no
+accumulators are kept but those of a word's vertices.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ CONTEXT = "i64 i64* i64* u32* i64 {edges} {value} {value} {parameters} {data} {t
 data, total, activated bits, activated blocks."""
 REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
 """Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges,
-active that may change again],
-partial total."""
+active that may change again], partial total."""
 
 
 def signature(f: Functions, edges: str, text: str) -> str:

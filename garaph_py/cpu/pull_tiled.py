@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..graph.tiles import BITS
 from ..native import Kernel, atomic_or, no_unroll, prefetch
 from .functions import Functions
 from .pull import CONTEXT, STREAM, make_update, make_views, signature
+
+MASK = (1 << BITS) - 1
 
 
 def make_pull_tiled(f: Functions, edges: str) -> Kernel:
@@ -24,7 +27,7 @@ def make_pull_tiled(f: Functions, edges: str) -> Kernel:
     ):  # fmt: skip
         """The destinations of one `block`; `sums_` has room for one a vertex, ``base`` is 0."""
         self, total, values, pending, data, sums, _ = views(values_, pending_, parameters_, data_, total_, sums_, sums_)
-        first, last = block << 16, min(n, (block + 1) << 16)
+        first, last = block << BITS, min(n, (block + 1) << BITS)
         for v in range(first, last):
             store_sum(sums, v, identity(self))
         for source_block in range(block_count):
@@ -33,7 +36,7 @@ def make_pull_tiled(f: Functions, edges: str) -> Kernel:
                 no_unroll()
                 prefetch(tiles, e + STREAM)
                 word = np.int64(tiles[e])
-                source, v = (source_block << 16) + (word & 0xFFFF), first + (word >> 16)
+                source, v = (source_block << BITS) + (word & MASK), first + (word >> BITS)
                 value = load(values, source)
                 store_sum(sums, v, add(load_sum(sums, v), gather(self, value, edge(edge_values, e), value, source)))
         active, active_edges, changeable = 0, 0, 0

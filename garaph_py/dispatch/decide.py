@@ -111,7 +111,7 @@ def next_step(step: float, turn: Turn, before: Turn | None, edges: int) -> float
 
 
 def decide(seen: Observation) -> Decision:
-    """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push besides."""
+    """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push and tiles."""
     if seen.forced_mode is not None:
         return Decision(seen.forced_mode, "as asked")
     if seen.everybody:

@@ -58,7 +58,9 @@ def iterate(
 ) -> Outcome:
     """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached."""
     done: list[events.Iteration] = []
-    turns = Turns(kernel, state) if "priority" in bound.arguments and not state.synchronous else None
+    takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous
+    pushes = limits.engine == "auto" and limits.mode in (None, PUSH)
+    turns = Turns(kernel, state) if takes_turns and pushes else None
     while state.active_count or (turns is not None and turns.next(edges)):
         if limits.iterations is not None and len(done) >= limits.iterations:
             return Outcome(state, done, False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from threading import RLock
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .tiles import Tiles
 
 Array = npt.NDArray[Any]
-_making = Lock()
+_making = RLock()
 
 EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np.float64)))
 
@@ -103,17 +103,22 @@ class Graph:
         assert self.in_edges.values is not None
         return self.in_edges.values.min()
 
-    @cached_property
-    def out_values(self) -> Array | None:
-        """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify."""
+    def out_values(self, team: Team) -> Array | None:
+        """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify; made once."""
         if self.in_edges.values is None or self.out_edges.values is not None:
             return self.out_edges.values
         from ..events import ignore
-        from ..threads import Team
         from .build import transposed
 
-        with Team() as team:
-            return transposed(self.in_edges, team, ignore).values
+        with _making:
+            if "_out_values" not in self.__dict__:
+                self.__dict__["_out_values"] = transposed(self.in_edges, team, ignore).values
+        return cast(Array, self.__dict__["_out_values"])
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether `tiles` have been made."""
+        return "_tiles" in self.__dict__
 
     def tiles(self, weighted: bool, team: Team) -> Tiles:
         """The in-edges by tiles, made once: 4 bytes an edge more, and if `weighted` the edge values once more."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 BITS = 16
-"""Of a vertex's place in its block; two of them make an edge's word."""
+"""Of a vertex's place in its block; two such places make an edge's word."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Tiles:
 def count_tiles(targets, start, stop, counts):
     """Edges [start, stop) by block of their target."""
     for e in range(start, stop):
-        counts[targets[e] >> 16] += 1
+        counts[targets[e] >> BITS] += 1
     return 0
 
 
@@ -55,12 +55,12 @@ def make_place_tiles(has_values: bool):
     def place_tiles(offsets, targets, values, first, last, cursor, edges, out_values):
         """The out-edges of the vertices [first, last) to where the tiles' cursors point."""
         for u in range(first, last):
-            low = np.uint32(u & 0xFFFF)
+            low = np.uint32(u & ((1 << BITS) - 1))
             for e in range(offsets[u], offsets[u + 1]):
                 target = targets[e]
-                place = cursor[target >> 16]
-                cursor[target >> 16] = place + 1
-                edges[place] = np.uint32(target << 16) | low
+                place = cursor[target >> BITS]
+                cursor[target >> BITS] = place + 1
+                edges[place] = np.uint32(target << BITS) | low
                 if has_values:
                     out_values[place] = values[e]
         return 0
@@ -89,7 +89,7 @@ def make_tiles(graph: Graph, weighted: bool, team: Team) -> Tiles:
     np.cumsum(counts.T.ravel(), out=starts[1:])
     cursor = starts[:-1].reshape(blocks, blocks).T.copy()
     edges = np.empty(graph.m, np.uint32)
-    values = graph.out_values if weighted else None
+    values = graph.out_values(team) if weighted else None
     width = 0 if values is None else values.dtype.itemsize
     raw = None if values is None else values.view(f"u{width}")
     out_raw = None if raw is None else np.empty_like(raw)

@@ -109,7 +109,7 @@ class Rows:
         self.kernel = kernel
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
-        self._held: dict[int, Any] = {}  # the arrays whose addresses the rows hold
+        self._held: dict[int, tuple[Any, bool]] = {}  # the arrays whose addresses the rows hold, and whether `Each`
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
 
@@ -122,16 +122,18 @@ class Rows:
         if not kind.endswith("*"):
             column = self.words[:, k]
             (column.view(np.float64) if kind == "f64" else column)[:] = value
-        elif value is None:
+            return
+        each = isinstance(value, Each)
+        array = value.array if each else value
+        held = self._held.get(k)
+        if held is not None and held[0] is array and held[1] == each:
+            return
+        if array is None:
             self.words[:, k] = 0
-        elif isinstance(value, Each):
-            if value.array is not self._held.get(k):
-                steps = np.arange(len(self)) * value.array.strides[0]
-                self.words[:, k] = checked_address(kind, value.array) + steps
-                self._held[k] = value.array
-        elif value is not self._held.get(k):
-            self.words[:, k] = checked_address(kind, value)
-            self._held[k] = value
+        else:
+            steps = np.arange(len(self)) * array.strides[0] if each else 0
+            self.words[:, k] = checked_address(kind, array) + steps
+        self._held[k] = array, each
 
     def fill(self, *arguments: Any) -> Rows:
         """These rows with all arguments anew."""

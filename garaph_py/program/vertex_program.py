@@ -54,8 +54,9 @@ class VertexProgram:
     has changed, `apply` must give the value it gave before. What vertices outside the first frontier contribute from
     their first value must change nothing.
 
-    A program whose `sum` is idempotent (min, max, and, or) and whose `apply` and `activate` are left to their defaults
-    `relaxes`: active vertices may also push what they contribute, and only they are gathered from.
+    A program relaxes if its `sum` is idempotent (min, max, bitwise and, or) on one number a vertex, `apply` and
+    `activate` are left to their defaults, there is no `prepare` or `aggregate`, and `gather` does not ask for dst:
+    then active vertices may also push what they contribute, and only they are gathered from.
 
     Attributes
     ----------
