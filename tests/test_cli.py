@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -196,6 +197,10 @@ def test_a_broken_program_file_names_its_line(garaph: Shell, edges: Path, tmp_pa
 
 
 def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
+    garaph = "import sys; from garaph_py.cli import main; main()"
+    small = ["generate", "uniform", str(tmp_path / "small"), "--scale", "4", "-q"]
+    subprocess.run([sys.executable, "-c", garaph, *small], check=True)  # compiles: the interrupt is to meet the work
+    shutil.rmtree(tmp_path / "small")
     command = ["garaph", "generate", "uniform", str(tmp_path / "graph"), "--scale", "24", "--edge-factor", "64", "-q"]
     script = f"import sys; from garaph_py.cli import main; sys.argv = {command}; print('ready', flush=True); main()"
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
