@@ -1,6 +1,6 @@
 """How fast is the CPU kernel? PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
 
-    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,bfs,sssp,cc] [--rounds 5]
+    python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,pr-tiled,bfs,sssp,cc] [--rounds 5]
         [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
 
 Takes graphs in any format `garaph_py.read` knows, or graph directories. A peer's COMMAND is run by the shell with
@@ -30,7 +30,7 @@ from garaph_py.threads import available_cores
 ITERATIONS = 10
 TRIALS = 3
 """Calls a round, of which the best-known are timed one by one."""
-APPS = ("pr", "bfs", "sssp", "cc")
+APPS = ("pr", "pr-tiled", "bfs", "sssp", "cc")
 
 
 def load(path: Path, order: str) -> gp.Graph:
@@ -52,7 +52,8 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
         return gp.run(gp.apps.ConnectedComponents(), undirected["graph"], threads=threads)
 
     return {
-        "pr": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads),
+        "pr": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads, mode="pull"),
+        "pr-tiled": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads, mode="pull-tiled"),
         "bfs": lambda: gp.run(gp.apps.BFS(source), graph, threads=threads),
         "sssp": lambda: gp.run(gp.apps.SSSP(source), graph, threads=threads),
         "cc": components,
@@ -67,7 +68,7 @@ def ours(app: str, run: Callable[[], gp.Result]) -> tuple[float, float]:
         stats = run().stats
         calls.append(time.perf_counter() - started)
         iterations.append(stats.seconds)
-    parts = ITERATIONS if app == "pr" else 1
+    parts = ITERATIONS if app.startswith("pr") else 1
     return statistics.median(calls) / parts, statistics.median(iterations) / parts
 
 
@@ -86,7 +87,7 @@ def compare(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
         for _ in range(options.rounds):
             mine.append(ours(app, runs[app]))
             for peer, command in options.peer:
-                seconds = theirs(command, graph=name, app=app, source=source, threads=options.threads)
+                seconds = theirs(command, graph=name, app=app.split("-")[0], source=source, threads=options.threads)
                 others[peer].append(seconds)
                 ratios[peer].append(mine[-1][0] / seconds)
         call, iterations = (statistics.median(column) * 1e3 for column in zip(*mine, strict=True))

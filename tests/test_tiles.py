@@ -9,7 +9,7 @@ from cases import EXACT, FLOAT, assert_close, assert_exact
 
 import garaph_py as gp
 from garaph_py import runtime
-from garaph_py.dispatch.decide import TILES_PAY, Observation, decide
+from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.errors import ParameterError
 from garaph_py.graph.tiles import make_tiles
 from garaph_py.kernel import NOTIFY_PULL, PULL, PULL_TILED
@@ -73,12 +73,13 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
     assert tiled.values[65537] == 0
 
 
-def test_tiled_and_other_iterations_take_turns(graph_of, monkeypatch):
+def test_tiled_and_other_iterations_take_turns(graph_of):
     """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
-    monkeypatch.setattr(runtime, "worth_tiles", lambda graph, bound, threads: True)
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
-    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60)
+    assert PULL_TILED not in {i.mode for i in gp.run(gp.apps.PageRank(), graph, threads=1).stats.iterations}
+    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)  # makes tiles, which the graph keeps
+    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60, threads=1)
     modes = [i.mode for i in run.stats.iterations]
     assert modes[0] == PULL_TILED
     assert NOTIFY_PULL in modes
@@ -100,40 +101,24 @@ def test_who_cannot_use_tiles_is_told(graph_of, program, options):
         gp.run(program, graph, mode="pull-tiled", **options)
 
 
-def seen(number, remaining, engine="auto", active_edges=900, tiles=True):
-    return Observation(100, 1000, 50, active_edges, engine, tiles=tiles, number=number, remaining=remaining)
+def seen(engine="auto", active_edges=900, tiles=True):
+    return Observation(100, 1000, 50, active_edges, engine, tiles=tiles)
 
 
-def test_tiles_are_made_when_enough_iterations_are_to_come():
-    assert decide(seen(0, TILES_PAY)).mode == PULL_TILED
-    assert decide(seen(TILES_PAY - 1, 1)).mode == PULL_TILED  # what was begun goes on
-    assert decide(seen(0, TILES_PAY - 1)).mode == PULL
-    assert decide(seen(0, None)).mode == PULL
-    assert decide(seen(TILES_PAY // 2, None)).mode == PULL_TILED  # as many more are expected
-    assert decide(seen(0, TILES_PAY, engine="garaph")).mode == PULL
-    assert decide(seen(0, TILES_PAY, active_edges=400)).mode == PULL
-    assert decide(seen(0, TILES_PAY, tiles=False)).mode == PULL
+def test_dense_iterations_use_tiles_where_there_are_some():
+    assert decide(seen()).mode == PULL_TILED
+    assert decide(seen(tiles=False)).mode == PULL
+    assert decide(seen(engine="garaph")).mode == PULL
+    assert decide(seen(active_edges=400)).mode == PULL
 
 
 @pytest.mark.parametrize(
-    ("n", "m", "hub_share", "threads", "worth"),
-    [
-        (1 << 20, 32 << 20, 0.1, 2, True),
-        (1 << 19, 32 << 20, 0.1, 2, False),  # values of 2 MiB
-        (1 << 26, 32 << 20, 0.1, 2, False),  # a million tiles, 32 edges each
-        (1 << 20, 32 << 20, 0.8, 2, False),  # one block, one thread
-        (1 << 20, 32 << 20, 0.8, 1, True),
-        (1 << 20, 1 << 50, 0.1, 2, False),  # no room
-    ],
+    ("has_tiles", "hub_share", "threads", "suits"),
+    [(True, 0.1, 2, True), (False, 0.1, 2, False), (True, 0.8, 2, False), (True, 0.8, 1, True)],
 )
-def test_what_tiles_are_worth_it_for(n, m, hub_share, threads, worth):
+def test_tiles_are_not_used_where_one_thread_would_have_it_all(has_tiles, hub_share, threads, suits):
+    n, m = 1 << 20, 32 << 20
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0
-    graph = SimpleNamespace(n=n, m=m, edge_dtype=None, has_tiles=False, in_edges=SimpleNamespace(offsets=offsets))
-    bound = SimpleNamespace(value=np.dtype(np.float32), accumulator=np.dtype(np.float32))
-    assert runtime.worth_tiles(graph, bound, threads) == worth
-
-
-def test_small_graphs_have_no_tiles(graph_of):
-    graph = graph_of(twins.skewed(65, 500, 3000))
-    assert {i.mode for i in gp.run(gp.apps.PageRank(stop="never"), graph, iterations=20).stats.iterations} == {PULL}
+    graph = SimpleNamespace(n=n, m=m, has_tiles=has_tiles, in_edges=SimpleNamespace(offsets=offsets))
+    assert runtime.suits_tiles(graph, threads) == suits

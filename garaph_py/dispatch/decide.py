@@ -9,8 +9,6 @@ from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
 few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
-TILES_PAY = 10
-"""Iterations after which tiles have paid for themselves (measured: docs/performance.md)."""
 PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
@@ -33,11 +31,7 @@ class Observation:
     relaxes : bool
         The program's active vertices may push (`BoundProgram.relaxes`).
     tiles : bool
-        The program and the graph suit tiles.
-    number : int
-        Of the iteration, from 0.
-    remaining : int or None
-        Iterations at most to come, this one among them.
+        The graph has tiles, and they suit the program.
     in_turns : bool
         Changed vertices wait for their turn (`VertexProgram.priority`).
     k : float
@@ -53,8 +47,6 @@ class Observation:
     everybody: bool = False
     relaxes: bool = False
     tiles: bool = False
-    number: int = 0
-    remaining: int | None = None
     in_turns: bool = False
     k: float = 1.0
 
@@ -129,9 +121,7 @@ def decide(seen: Observation) -> Decision:
 
 
 def dense(seen: Observation, why: str) -> Decision:
-    """Pull, by tiles if they pay: to make them costs as much as some iterations save. A run without a bound on its
-    iterations is expected to take as many more as it took."""
-    expected = seen.number if seen.remaining is None else seen.remaining
-    if seen.engine == "auto" and seen.tiles and seen.f > 1 / 2 and expected + seen.number >= TILES_PAY:
-        return Decision(PULL_TILED, f"{why}, and tiles pay")
+    """Pull, by tiles where there are some."""
+    if seen.engine == "auto" and seen.tiles and seen.f > 1 / 2:
+        return Decision(PULL_TILED, f"{why}, and there are tiles")
     return Decision(PULL, why)

@@ -28,7 +28,7 @@ class Limits:
     engine, mode : str
         `mode` None leaves it to the engine.
     tiles : bool
-        The program and the graph suit tiles.
+        The graph has tiles, and they suit the program.
     """
 
     iterations: int | None
@@ -74,8 +74,6 @@ def iterate(
             everybody=bound.total is not None,
             relaxes=bound.relaxes,
             tiles=limits.tiles,
-            number=len(done),
-            remaining=None if limits.iterations is None else limits.iterations - len(done),
             in_turns=turns is not None,
         )
         record = one_iteration(kernel, source, bound, state, seen, len(done))
