@@ -12,6 +12,7 @@ from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .errors import ParameterError
 from .graph import Graph
+from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from .pages.memory import MemorySource
 from .program import VertexId, VertexProgram, bind
@@ -111,7 +112,7 @@ def run(
         state = kernel.initialize(sync)
         log.info("%s on %r: %d threads", bound.name, graph, team.size)
         started = time.perf_counter()
-        tiles = sync and bound.tiles and suits_tiles(graph, team.size)
+        tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
         source = MemorySource(graph, page_edges)
         outcome = iterate(kernel, source, bound, state, limits, graph.n, graph.m, on_event)
@@ -124,12 +125,12 @@ def run(
     return result
 
 
-def suits_tiles(graph: Graph, threads: int) -> bool:
-    """Whether the graph has tiles, and none of their blocks of destinations keeps one thread busy long after the
+def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:
+    """Whether the graph has such tiles, and none of their blocks of destinations keeps one thread busy long after the
     others."""
-    if not graph.has_tiles:
+    if not graph.has_tiles(weighted):
         return False
-    largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << 16], graph.m)).max())
+    largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << BITS], graph.m)).max())
     return largest * threads <= 1.5 * graph.m
 
 

@@ -55,8 +55,8 @@ class Team:
 
     A team belongs to one caller; two callers use two teams, so runs from several Python threads do not meet.
 
-    `run` takes any function. `launch` takes calls of one kernel, and hands them out within compiled code: about a
-    microsecond where `run` takes fifty. For that its threads stay awake a moment after a job, waiting for the next.
+    `run` takes any function. `launch` takes calls of one kernel, and hands them out within compiled code: a few
+    microseconds where `run` takes fifty. For that its threads stay awake a moment after a job, waiting for the next.
 
     Parameters
     ----------

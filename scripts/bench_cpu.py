@@ -29,7 +29,7 @@ from garaph_py.threads import available_cores
 
 ITERATIONS = 10
 TRIALS = 3
-"""Calls a round, of which the best-known are timed one by one."""
+"""Calls of ours in a round."""
 APPS = ("pr", "pr-tiled", "bfs", "sssp", "cc")
 
 

@@ -112,6 +112,15 @@ def test_dense_iterations_use_tiles_where_there_are_some():
     assert decide(seen(active_edges=400)).mode == PULL
 
 
+def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
+    graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
+    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
+    assert runtime.suits_tiles(graph, False, 1)
+    assert PULL_TILED not in {
+        i.mode for i in gp.run(gp.apps.CircuitSimulation(), graph, iterations=2, threads=1).stats.iterations
+    }
+
+
 @pytest.mark.parametrize(
     ("has_tiles", "hub_share", "threads", "suits"),
     [(True, 0.1, 2, True), (False, 0.1, 2, False), (True, 0.8, 2, False), (True, 0.8, 1, True)],
@@ -120,5 +129,5 @@ def test_tiles_are_not_used_where_one_thread_would_have_it_all(has_tiles, hub_sh
     n, m = 1 << 20, 32 << 20
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0
-    graph = SimpleNamespace(n=n, m=m, has_tiles=has_tiles, in_edges=SimpleNamespace(offsets=offsets))
-    assert runtime.suits_tiles(graph, threads) == suits
+    graph = SimpleNamespace(n=n, m=m, has_tiles=lambda weighted: has_tiles, in_edges=SimpleNamespace(offsets=offsets))
+    assert runtime.suits_tiles(graph, False, threads) == suits

@@ -64,7 +64,7 @@ class CpuKernel:
 
     @cached_property
     def _out_values(self) -> Array | None:
-        return self.graph.out_values(self.team) if "edge" in self.bound.arguments["gather"] else None
+        return self.graph.out_values(self.team) if self.bound.reads_edge_values else None
 
     def initialize(self, synchronous: bool) -> State:
         init = self._kernels.init
@@ -192,7 +192,7 @@ class CpuKernel:
         self._starts = None
         state.activated.clear()
         bound, activated = self.bound, state.activated
-        tiles = self.graph.tiles(bound.edge is not None and "edge" in bound.arguments["gather"], self.team)
+        tiles = self.graph.tiles(bound.reads_edge_values, self.team)
         own = self._parts(tiles.blocks)
         if self._sums is None:
             self._sums = np.empty(self.graph.n, bound.accumulator)
@@ -202,10 +202,8 @@ class CpuKernel:
             activated.blocks, self._sums, tiles.starts, tiles.blocks, Each(own.counts), Each(own.partials),
             np.arange(tiles.blocks),
         )  # fmt: skip
-        own.counts[-1], own.partials[-1] = 0, 0
-        visited, active, active_edges, changeable = map(int, own.counts.sum(axis=0))
-        partials = None if bound.total is None else own.partials.copy()
-        return PageResult(visited, active, active_edges, changeable, partials)
+        own.forget_settled()
+        return own.result(bound)
 
     def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:
@@ -236,7 +234,7 @@ class CpuKernel:
             kernel, parts, *context, early, Each(own.heads), Each(own.tails), Each(own.cuts),
             Each(own.counts), Each(own.partials), *task,
         )  # fmt: skip
-        own.counts[parts], own.partials[parts] = 0, 0
+        own.forget_settled()
         if parts > 1:
             self._launch(
                 self._kernels.settle,
@@ -250,9 +248,7 @@ class CpuKernel:
                 own.last_partial,
                 parts,
             )
-        partials = None if bound.total is None else own.partials.copy()
-        visited, active, active_edges, changeable = map(int, own.counts.sum(axis=0))
-        return PageResult(visited, active, active_edges, changeable, partials)
+        return own.result(bound)
 
     def commit(self, state: State, mode: str) -> None:
         if state.pending is state.values:
@@ -358,3 +354,13 @@ class Partitions:
         self.cuts, self.counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 4), np.int64)
         self.partials = np.zeros(parts + 1, partial_dtype(bound.total))
         self.last_count, self.last_partial = self.counts[parts], self.partials[parts:]
+
+    def forget_settled(self) -> None:
+        """Nothing has been settled, as when there is one run, or no vertex is cut."""
+        self.counts[-1], self.partials[-1] = 0, 0
+
+    def result(self, bound: BoundProgram) -> PageResult:
+        """What all runs did, and settling them."""
+        edges, active, active_edges, changeable = map(int, self.counts.sum(axis=0))
+        partials = None if bound.total is None else self.partials.copy()
+        return PageResult(edges, active, active_edges, changeable, partials)

@@ -115,10 +115,9 @@ class Graph:
                 self.__dict__["_out_values"] = transposed(self.in_edges, team, ignore).values
         return cast(Array, self.__dict__["_out_values"])
 
-    @property
-    def has_tiles(self) -> bool:
-        """Whether `tiles` have been made."""
-        return "_tiles" in self.__dict__
+    def has_tiles(self, weighted: bool) -> bool:
+        """Whether `tiles` have been made, with edge values or without."""
+        return weighted in self.__dict__.get("_tiles", ())
 
     def tiles(self, weighted: bool, team: Team) -> Tiles:
         """The in-edges by tiles, made once: 4 bytes an edge more, and if `weighted` the edge values once more."""

@@ -88,6 +88,11 @@ class BoundProgram:
         return self.program.sum.idempotent and single and not own and "dst" not in self.arguments["gather"]
 
     @property
+    def reads_edge_values(self) -> bool:
+        """Whether `gather` asks for values that the graph has."""
+        return self.edge is not None and "edge" in self.arguments["gather"]
+
+    @property
     def tiles(self) -> bool:
         """Whether contributions may come in any order of destinations: none asks for its own, none ends early."""
         return not ({"done", "prepare"} & set(self.arguments) or "dst" in self.arguments["gather"])
