@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.cpu.functions import functions
 from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.program import bind
 from garaph_py.program.bind import hints
 from garaph_py.program.check import check_types
+from garaph_py.program.functions import functions
 
 RING = gp.from_edges([0, 1, 2], [1, 2, 0])
 WEIGHTED = gp.from_edges([0, 1, 2], [1, 2, 0], np.array([1, 2, 3], np.float32))

@@ -16,9 +16,9 @@ from ..native.job import PUBLISH, WORK
 from ..pages.layout import Page
 from ..pages.source import PageEdges
 from ..program import BoundProgram
+from ..program.functions import partial_dtype
 from ..state import BLOCK, State, VertexSet
 from ..threads import Team, split
-from .functions import partial_dtype
 from .kernels import kernels
 from .notify import NOTIFY, SELECT
 from .push import TO_THE_END

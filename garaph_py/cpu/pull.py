@@ -61,7 +61,7 @@ def make_gather(f: Functions, filtered: bool = False, streams: bool = False):
     If `filtered`, only active sources contribute: what the others have to say was summed before. If it `streams`, edges
     are read from the first to the last and not again, so they are fetched ahead and past the caches.
     """
-    gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge
+    gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge_at
 
     def gather_edges(self, acc, old, begin, end, sources, base, edge_values, values, early, active):
         for e in range(begin, end):

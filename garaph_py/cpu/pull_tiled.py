@@ -17,7 +17,7 @@ MASK = (1 << BITS) - 1
 
 
 def make_pull_tiled(f: Functions, edges: str) -> Kernel:
-    gather, add, identity, edge, load = f.gather, f.sum, f.identity, f.edge, f.value.load
+    gather, add, identity, edge, load = f.gather, f.sum, f.identity, f.edge_at, f.value.load
     load_sum, store_sum, update, views = f.accumulator.load, f.accumulator.store, make_update(f), make_views(f)
     add_total, no_total, view_partial, store_partial = f.add_total, f.no_total, f.partial.view, f.partial.store
 

@@ -39,7 +39,7 @@ def make_relax(f: Functions):
 
 def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
     """`priorities`: whether vertices beyond the limit wait."""
-    relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge
+    relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
     done, identity = f.done, f.identity
     load_parameters, view_parameters = f.parameters.load, f.parameters.view
 

@@ -1,0 +1,160 @@
+"""The one module that knows the CUDA compilers: a bound program in, a linked cubin out. Needs no GPU.
+
+The program's functions go through numba-cuda to LTO-IR, the kernels through NVRTC to LTO-IR, and nvJitLink makes one
+cubin of both, in which the functions are inlined. Importing this module is cheap; the compilers are imported when
+something has to be compiled.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+from functools import cache as remember
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from .. import kernel_files
+from ..errors import ProgramError
+from ..native import cache
+from ..native.kernel import compiling
+from ..native.references import fingerprint, rebuild
+from ..program import BoundProgram
+from ..program.functions import partial_dtype
+from .interface import Interface, Wrapper
+from .task import Layouts
+
+PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "nvidia-nvvm")
+BEFORE_PROGRAM = ("words.cuh", "atomics.cuh")
+AFTER_PROGRAM = (
+    "edges.cuh", "vertices.cuh", "mark_starts.cu", "initialize.cu", "prepare.cu", "gather_segmented.cu", "apply.cu",
+    "finish.cu", "report.cu",
+)  # fmt: skip
+REPLICATED = ("gather_replicated.cu",)
+
+
+def cubin(bound: BoundProgram, architecture: str) -> bytes:
+    """Machine code of all kernels for `bound`, from the cache on disk where it is there.
+
+    Parameters
+    ----------
+    architecture : str
+        ``"sm_90"`` and the like.
+
+    Raises
+    ------
+    ProgramError
+        If a function of the program cannot be compiled for a GPU.
+    """
+    key = fingerprint("cubin", bound.key, architecture, environment())
+    code = cache.load(key)
+    if not code:
+        code = link(bound, architecture, "cubin")
+        cache.store(key, code)
+    return code
+
+
+def is_cached(bound: BoundProgram, architecture: str) -> bool:
+    """Whether `cubin` has nothing to compile."""
+    return cache.load(fingerprint("cubin", bound.key, architecture, environment())) is not None
+
+
+def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
+    """The linked kernels as ``"cubin"``, or as ``"ptx"`` for people and tests to read."""
+    try:
+        from cuda.core import Linker, LinkerOptions, ObjectCode
+    except ImportError as error:
+        raise ProgramError(f"cuda-core cannot be imported ({error}); pip install 'garaph_py[gpu]'") from None
+    interface = Interface(bound)
+    parts = [compile_kernels(source(bound, interface), architecture)]
+    with compiling:
+        parts += [ObjectCode.from_ltoir(compile_function(bound, item, architecture)) for item in interface.wrappers]
+    options = LinkerOptions(arch=architecture, link_time_optimization=True, ptx=output == "ptx")
+    return bytes(Linker(*parts, options=options).link(output).code)
+
+
+def source(bound: BoundProgram, interface: Interface) -> str:
+    """The CUDA C++ of all kernels for one program, in one text."""
+    layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
+    from .interface import can_replicate
+
+    files = AFTER_PROGRAM + (REPLICATED if can_replicate(bound) else ())
+    pieces = [text(name) for name in BEFORE_PROGRAM] + [interface.header, layouts.header()]
+    return "\n".join(pieces + [text(name) for name in files])
+
+
+def text(name: str) -> str:
+    """A file of ``kernels/``, under its own name in messages."""
+    return f'#line 1 "{name}"\n{(kernel_files.folder() / name).read_text()}'
+
+
+@remember
+def environment() -> str:
+    """Everything outside a program that its cubin depends on: kernels, what generates code, versions of compilers."""
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            versions.append(f"no {package}")
+    here = Path(__file__)
+    generators = [
+        here,
+        here.with_name("interface.py"),
+        here.with_name("task.py"),
+        here.parents[1] / "program" / "functions.py",
+    ]
+    kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]
+    return fingerprint(versions, [path.read_bytes() for path in generators], kernels)
+
+
+def compile_kernels(code: str, architecture: str) -> Any:
+    """CUDA C++ as LTO-IR."""
+    from cuda.core import Program, ProgramOptions
+
+    options = ProgramOptions(
+        arch=architecture, std="c++17", relocatable_device_code=True, link_time_optimization=True,
+        no_display_error_number=False,
+    )  # fmt: skip
+    return Program(code, "c++", options).compile("ltoir")
+
+
+def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -> bytes:
+    """A wrapper and the functions it calls, as LTO-IR."""
+    from numba import cuda, from_dtype
+    from numba import types as nb
+    from numba.cuda import dispatcher
+
+    capability = (int(architecture[3:-1]), int(architecture[-1]))
+    arguments = [from_dtype(dtype) for dtype in wrapper.arguments]
+    if isinstance(wrapper.returns, list):
+        arguments += [nb.CPointer(from_dtype(dtype)) for dtype in wrapper.returns]
+        result = nb.void
+    else:
+        result = from_dtype(wrapper.returns)
+    device_function = cuda.jit(device=True, forceinline=True)
+    memo: dict[types.FunctionType, Any] = {}
+    asks_device = dispatcher.get_current_device
+    # it asks the GPU in this machine for its architecture; ours need not have one
+    dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=capability)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function = rebuild(
+                wrapper.function,
+                lambda copy: copy if copy.__code__ is wrapper.function.__code__ else device_function(copy),
+                memo=memo,
+            )
+            code, _ = cuda.compile(
+                function, result(*arguments), device=True, abi="c", abi_info={"abi_name": wrapper.name},
+                output="ltoir", cc=capability, forceinline=True,
+            )  # fmt: skip
+    except ZeroDivisionError as error:  # numba-cuda fails in many ways on what it does not know
+        name = wrapper.name.removeprefix("garaph_")
+        problem = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ProgramError(
+            f"{bound.name}.{name} cannot be compiled for a GPU: {problem}; use functions of math on numbers, or device='cpu'"
+        ) from None
+    finally:
+        dispatcher.get_current_device = asks_device
+    return bytes(code)

@@ -1,0 +1,104 @@
+// Replication-based gather and apply (Garaph sections 3.1 and 3.2), a block a work item: a shard, or a bounded piece of it.
+//
+// Initialization: R copies of an accumulator for each destination, in shared memory. Gather: consecutive threads read
+// consecutive edges; thread tid adds to copy tid % R at (rank - first_rank) * R + tid % R, atomically. Aggregation: a
+// two-way merge with strides R/2, R/4, .. 1. Apply: consecutive threads update consecutive vertices. The pieces of a split
+// shard add up in global memory, and the last to end applies.
+// A warp takes a run's words of `starts` one after the other and counts bits to know its edges' destinations.
+// Launch: blocks of 512. Shared memory: the block's share, ranks * R * sizeof(Accumulator) of it, and 656 bytes.
+
+constexpr int UNROLL = 4;
+
+extern "C" __global__ void initialize_sums(const __grid_constant__ Task t) {
+  const Context& c = t.context;
+  i64 rank = t.page.first_rank + blockIdx.x * (i64)blockDim.x + threadIdx.x;
+  if (rank < t.page.last_rank) c.sums[rank] = identity(c.parameters);
+}
+
+extern "C" __global__ void __launch_bounds__(512) gather_replicated(const __grid_constant__ Task t) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  __shared__ bool applies;
+  Accumulator* local = (Accumulator*)memory;
+  const Context& c = t.context;
+  const Page& p = t.page;
+  const Item item = p.items[blockIdx.x];
+  const int R = item.replication, copies = item.ranks * R;
+  i64 clock = clock64();
+
+  for (int k = threadIdx.x; k < copies; k += blockDim.x) local[k] = identity(c.parameters);
+  if (threadIdx.x == 0) applies = item.pieces == 1;
+  __syncthreads();
+
+  const int lane = lane_id(), copy = threadIdx.x & (R - 1);
+  const i64 last_run = (item.last_edge - 1) / RUN;
+  for (i64 run = item.first_edge / RUN + (threadIdx.x >> 5); run <= last_run; run += blockDim.x >> 5) {
+    const i64 base = run * RUN;
+    u32 begun = c.run_ranks[run] - item.first_rank;  // wraps below zero where the run begins before the shard
+    u32 mine = c.starts[base / 32 + lane];           // the run's bits, a word a lane
+#pragma unroll
+    for (int k = 0; k < RUN / 32; k += UNROLL) {
+      u32 rank[UNROLL];
+      Accumulator x[UNROLL];
+      bool inside[UNROLL];
+#pragma unroll
+      for (int j = 0; j < UNROLL; j++) {
+        u32 word = from_lane(mine, k + j);
+        rank[j] = begun + __popc(word & (lanes_below(lane) | 1u << lane)) - 1;
+        begun += __popc(word);
+        i64 e = base + 32 * (k + j) + lane;
+        inside[j] = e >= item.first_edge && e < item.last_edge;
+        if (inside[j]) x[j] = contribution(c, p, e, __ldcs(p.sources + (e - p.base_edge)), item.first_rank + rank[j]);
+      }
+#pragma unroll
+      for (int j = 0; j < UNROLL; j++)
+        if (inside[j]) atomic_sum(&local[rank[j] * R + copy], x[j]);
+    }
+  }
+  __syncthreads();
+
+  for (int stride = R / 2; stride; stride /= 2) {
+    for (int k = threadIdx.x; k < item.ranks * stride; k += blockDim.x) {
+      int at = k / stride * R + k % stride;
+      local[at] = combine(local[at], local[at + stride]);
+    }
+    __syncthreads();
+  }
+
+  if (item.pieces > 1) {
+    for (int k = threadIdx.x; k < item.ranks; k += blockDim.x) atomic_sum(&c.sums[item.first_rank + k], local[k * R]);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      applies = atomicAdd(&p.tickets[item.ticket], 1) == item.pieces - 1;
+      if (applies) p.tickets[item.ticket] = 0;
+    }
+    __syncthreads();
+    __threadfence();
+    if (applies)
+      for (int k = threadIdx.x; k < item.ranks; k += blockDim.x) local[k * R] = read_fresh(&c.sums[item.first_rank + k]);
+    __syncthreads();
+  }
+
+  u64 active = 0, active_edges = 0;
+  Partial part = no_total();
+  if (applies) {
+    i64 first = item.first_vertex & ~31ll;
+    for (i64 v = first + threadIdx.x; v < (item.last_vertex + 31 & ~31ll); v += blockDim.x) {
+      bool inside = v >= item.first_vertex && v < item.last_vertex;
+      bool has_edges = v < c.n && c.in_offsets[v] < c.in_offsets[v + 1];
+      u32 with_edges = __ballot_sync(EVERYONE, has_edges);
+      Update done{false, 0, no_total()};
+      if (inside) {
+        u32 rank = c.word_ranks[v >> 5] + __popc(with_edges & lanes_below(lane)) - item.first_rank;
+        done = update_vertex(c, v, has_edges ? local[rank * R] : identity(c.parameters));
+      }
+      u32 word = __ballot_sync(EVERYONE, done.active);
+      if (lane == 0 && word) atomicOr(&c.activated[v >> 5], word);  // a neighbouring shard may share the word
+      active += done.active;
+      if (done.active) active_edges += done.out_edges;
+      if constexpr (HAS_TOTAL) part = add_total(part, done.part);
+    }
+  }
+  count(p, active, active_edges, part, blockIdx.x);
+  if (p.clocks && threadIdx.x == 0) p.clocks[blockIdx.x] = clock64() - clock;
+}

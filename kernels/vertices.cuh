@@ -1,0 +1,58 @@
+// Apply and activate, and the count of what they did (Garaph section 3.1, "Apply").
+
+constexpr int WARPS = 8;  // of every block that updates vertices
+
+struct Update {
+  bool active;
+  u64 out_edges;
+  Partial part;
+};
+
+__device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
+  VertexData data{};
+  if constexpr (HAS_DATA) data = c.vertex_data[v];
+  return data;
+}
+
+// The new value of `v`, of which `acc` was gathered.
+__device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc) {
+  i64 in_degree = c.in_offsets[v + 1] - c.in_offsets[v], out_edges = c.out_offsets[v + 1] - c.out_offsets[v];
+  Total total{};
+  if constexpr (HAS_TOTAL) total = *c.total;
+  VertexData data = data_of(c, v);
+  Value old = c.values[v];
+  Value fresh = apply(c.parameters, old, acc, total, v, c.n, in_degree, out_edges, data);
+  c.pending[v] = fresh;
+  Partial part = no_total();
+  if constexpr (HAS_TOTAL) part = aggregate(c.parameters, fresh, old, v, c.n, in_degree, out_edges, data);
+  return {activate(c.parameters, fresh, old), (u64)out_edges, part};
+}
+
+// Add what a block's threads did to the page's tally, in an order that depends on the block's shape alone.
+__device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
+  __shared__ u64 counts[2];
+  __shared__ Partial parts[32];
+  if (threadIdx.x < 2) counts[threadIdx.x] = 0;
+  __syncthreads();
+#pragma unroll
+  for (int s = 16; s; s >>= 1) {
+    active += __shfl_down_sync(EVERYONE, active, s);
+    active_edges += __shfl_down_sync(EVERYONE, active_edges, s);
+    if constexpr (HAS_TOTAL) part = add_total(part, from_lane(part, (lane_id() + s) & 31));
+  }
+  if (lane_id() == 0) {
+    atomicAdd(&counts[0], active);
+    atomicAdd(&counts[1], active_edges);
+    parts[threadIdx.x >> 5] = part;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    if (counts[0]) atomicAdd(&p.tally->active, counts[0]);
+    if (counts[1]) atomicAdd(&p.tally->active_edges, counts[1]);
+    if constexpr (HAS_TOTAL) {
+      Partial sum = parts[0];
+      for (int k = 1; k < blockDim.x >> 5; k++) sum = add_total(sum, parts[k]);
+      p.partials[block] = sum;
+    }
+  }
+}
