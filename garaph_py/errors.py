@@ -50,5 +50,13 @@ class DamagedGraphError(FormatError):
     """A graph directory's contents do not match its checksums, sizes or ranges."""
 
 
+class DeviceError(GaraphError):
+    """A GPU cannot be used, or failed: the message names the cause and, after a semicolon, the fix."""
+
+
+class DeviceMemoryError(DeviceError):
+    """The GPU's memory, or the part of it that may be used, is too small."""
+
+
 class VerificationError(GaraphError):
     """An answer violates a property that defines it (``--verify``)."""

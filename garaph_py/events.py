@@ -46,6 +46,10 @@ class Iteration:
         Pages processed, and pages with nobody to update.
     seconds : float
         Wall time.
+    device : str
+        ``"cpu"`` or ``"gpu"``.
+    to_device, from_device : int
+        Bytes copied to the GPU's memory and back.
     """
 
     number: int
@@ -56,6 +60,9 @@ class Iteration:
     pages: int
     pages_skipped: int
     seconds: float
+    device: str = "cpu"
+    to_device: int = 0
+    from_device: int = 0
 
     @property
     def edges_per_second(self) -> float:

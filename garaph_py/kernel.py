@@ -1,15 +1,16 @@
-"""What a processor promises: it takes pages and updates the state. The CPU implements it now, the GPU will."""
+"""What a processor promises: it takes pages and updates the state. The CPU and the GPU implement it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from .pages.layout import Page
-from .pages.source import PageEdges
+from .pages.source import PageSource
 from .state import State
 
 Array = npt.NDArray[Any]
@@ -34,6 +35,8 @@ class PageResult:
         Partial sums of the program's `aggregate`, in a fixed order.
     skipped : bool
         Nobody in the page was notified.
+    to_device, from_device : int
+        Bytes copied to the GPU's memory and back.
     """
 
     edges: int
@@ -42,10 +45,23 @@ class PageResult:
     changeable: int
     partials: Array | None
     skipped: bool = False
+    to_device: int = 0
+    from_device: int = 0
 
 
 class PageKernel(Protocol):
-    """One processor running one bound program over one graph."""
+    """One processor running one bound program over one graph.
+
+    Attributes
+    ----------
+    name : str
+        ``"cpu"`` or ``"gpu"``.
+    modes : tuple of str
+        Those it knows.
+    """
+
+    name: ClassVar[str]
+    modes: ClassVar[tuple[str, ...]]
 
     def initialize(self, synchronous: bool) -> State:
         """Initial values, first frontier, first total."""
@@ -53,23 +69,24 @@ class PageKernel(Protocol):
     def begin(self, state: State, mode: str) -> int:
         """Before an iteration: `prepare`, and in notify-pull the notification; out-edges followed."""
 
-    def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
-        """Update the page's vertices, in notify-pull only the notified ones."""
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        """Update the vertices of each page, at least the notified ones in notify-pull; takes the next page when free.
 
-    def pull_tiled(self, state: State) -> PageResult:
-        """A superstep in which everybody pulls, by tiles instead of pages."""
-
-    def push(self, state: State) -> PageResult:
-        """A superstep in which active vertices update their out-neighbours, for programs that relax."""
-
-    def advance(self, state: State) -> Any:
-        """Make active those of ``state.later`` between ``state.limits``; the least priority of the others, or None."""
+        Push and pull-tiled are not done by pages: one result for the whole graph.
+        """
 
     def commit(self, state: State, mode: str) -> None:
         """After a synchronous iteration: make the new values the current ones."""
 
     def report(self, state: State) -> Array:
         """The reported values, shape (n,); may overwrite the state's arrays."""
+
+
+class TakesTurns(PageKernel, Protocol):
+    """A processor that can push, and so let changed vertices wait for their turn."""
+
+    def advance(self, state: State) -> Any:
+        """Make active those of ``state.later`` between ``state.limits``; the least priority of the others, or None."""
 
 
 def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:

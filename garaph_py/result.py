@@ -30,12 +30,18 @@ class Stats:
     seconds : float
         Wall time of the iterations.
     threads : int
+    device : str
+        Where the run ended: ``"cpu"``, or the GPU's name.
+    note : str or None
+        Why a GPU that might have been used was not, or not to the end.
     """
 
     iterations: list[Iteration]
     converged: bool
     seconds: float
     threads: int
+    device: str = "cpu"
+    note: str | None = None
 
     @property
     def edges(self) -> int:
@@ -44,7 +50,10 @@ class Stats:
 
     def columns(self) -> dict[str, list[Any]]:
         """The table of iterations, a list a column."""
-        names = ("number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second")
+        names = (
+            "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
+            "device", "to_device", "from_device",
+        )  # fmt: skip
         return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
 
     def to_pandas(self) -> Any:

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
 import numpy as np
 
 from . import events
 from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
-from .errors import ParameterError
+from .errors import DeviceError, ParameterError, ProgramError
+from .gpu.device import find as find_device
+from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
+from .gpu.kernel import STREAMS, GpuKernel, Settings
+from .gpu.replication import FACTORS
 from .graph import Graph
 from .graph.tiles import BITS
-from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.memory import MemorySource
-from .program import VertexId, VertexProgram, bind
+from .program import BoundProgram, VertexId, VertexProgram, bind
 from .result import Result, Stats
+from .sizes import parse_bytes
+from .state import State
 from .threads import Team
 
 log = logging.getLogger("garaph_py")
 
 ENGINES = ("auto", "garaph")
 MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
+DEVICES = ("auto", "cpu", "gpu")
+GATHERS = (AUTO, REPLICATED, SEGMENTED)
+WORTH_A_GPU = 1 << 24
+"""Edges from which on the GPU's start, some tenths of a second, is worth it."""
 
 
 def run(
@@ -35,6 +46,12 @@ def run(
     sync: bool | None = None,
     threads: int | None = None,
     page_edges: int | None = None,
+    device: str = "auto",
+    gpu_memory: int | str | None = None,
+    streams: int = STREAMS,
+    gather: str = "auto",
+    replication: int | str = "custom",
+    deterministic: bool = False,
     verify: bool = False,
     on_event: events.Listener = events.ignore,
 ) -> Result:
@@ -48,12 +65,12 @@ def run(
     iterations : int, optional
         Stop after so many; by default only convergence ends the run.
     engine : {"auto", "garaph"}
-        Whose rules to follow: the paper's to the letter (Garaph section 4.2), or whatever is best.
+        Whose rules to follow: the paper's to the letter (Garaph sections 3.2 and 4.2), or whatever is best.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
         Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`),
         ``"pull-tiled"`` for synchronous runs of programs without `done`, `prepare` and ``dst``: several times faster
         where many iterations update everybody, for 4 bytes an edge more (and the edge values once more, if the
-        program reads them). The graph keeps the tiles; later runs use them of their own accord.
+        program reads them). The graph keeps the tiles; later runs use them of their own accord. Both run on the CPU.
     sync : bool, optional
         Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
         at once, which often converges in fewer iterations; a program's `done` is then not used. By default
@@ -62,6 +79,22 @@ def run(
         By default every core this process may use.
     page_edges : int, optional
         Bound on the in-edges of a page.
+    device : {"auto", "cpu", "gpu"}
+        ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges), else the
+        CPU, and logs in one line why; ``"gpu"`` raises that. A GPU that fails on the way costs no answer: the run ends
+        on the CPU, from the last iteration that was complete.
+    gpu_memory : int or str, optional
+        Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
+        By default nine tenths of what is free.
+    streams : int
+        Pages that may be under way on the GPU (section 5.2).
+    gather : {"auto", "replicated", "segmented"}
+        How the GPU sums: by replicated accumulators in shared memory (section 3.2), by segmented reductions in
+        registers, or by the faster of both as measured.
+    replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
+        For ``"replicated"``: equation 2, measured on the device, or the same factor for every shard.
+    deterministic : bool
+        The same bits of floats in every run on the same device: synchronous, and segmented on a GPU.
     verify : bool
         Check the answer by the properties that define it, where the program has a verifier.
     on_event : callable, optional
@@ -77,6 +110,8 @@ def run(
         If the program is not well formed.
     GraphError, ParameterError
         If graph or arguments do not fit it.
+    DeviceError
+        If ``device="gpu"`` and no GPU can be used.
     VerificationError
         If `verify` finds the answer wrong.
     """
@@ -87,10 +122,14 @@ def run(
         raise ParameterError(f"run takes a Graph, not {type(graph).__name__}; make one with read, open or from_edges")
     if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
         raise ParameterError(f"iterations={iterations!r}: give a whole number, 0 or more")
-    if engine not in ENGINES:
-        raise ParameterError(f"engine={engine!r}: choose from {', '.join(ENGINES)}")
-    if mode not in MODES:
-        raise ParameterError(f"mode={mode!r}: choose from {', '.join(MODES)}")
+    for name, given, choices in (
+        ("engine", engine, ENGINES), ("mode", mode, MODES), ("device", device, DEVICES), ("gather", gather, GATHERS)
+    ):  # fmt: skip
+        if given not in choices:
+            raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
+    settings = gpu_settings(engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
+    if deterministic and sync is False:
+        raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     bound = bind(program, graph)
     if engine == "garaph" and mode in (PUSH, PULL_TILED):
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
@@ -100,29 +139,137 @@ def run(
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
+    if device == "gpu" and mode in (PUSH, PULL_TILED):
+        raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device='gpu' out")
     if sync is None:
-        sync = mode == PULL_TILED or not (engine == "auto" and iterations is None and bound.order_is_free)
+        free = engine == "auto" and iterations is None and bound.order_is_free and not deterministic
+        sync = mode == PULL_TILED or not free
     if mode == PULL_TILED and not (sync and bound.tiles):
         raise ParameterError(
             f"mode='pull-tiled' is for synchronous runs of programs without done, prepare and dst; {bound.name} is not "
             "one, or the run is asynchronous; choose another mode"
         )
     with Team(threads) as team:
-        kernel = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
-        state = kernel.initialize(sync)
-        log.info("%s on %r: %d threads", bound.name, graph, team.size)
-        started = time.perf_counter()
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
-        source = MemorySource(graph, page_edges)
-        outcome = iterate(kernel, source, bound, state, limits, graph.n, graph.m, on_event)
-        seconds = time.perf_counter() - started
-        values = kernel.report(outcome.state)
-        stats = Stats(outcome.iterations, outcome.converged, seconds, team.size)
-    result = Result(values, graph.ids, stats, bound.name, vertex_results(program))
+        cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
+        run = Run(bound, graph, cpu, limits, on_event)
+        on_gpu = device == "gpu" or (device == "auto" and mode not in (PUSH, PULL_TILED) and graph.m >= WORTH_A_GPU)
+        if not (on_gpu and run.on_gpu(settings, sync, required=device == "gpu")):
+            run.on_cpu(sync, page_edges)
+        stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note)
+    result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
     if verify:
         check(program, graph, result)
     return result
+
+
+class Run:
+    """One run, on one processor or, after a failure of the GPU, on one after the other.
+
+    Attributes
+    ----------
+    done : list of Iteration
+    values : ndarray
+        The reported values, when it has ended.
+    device : str
+        ``"cpu"``, or the GPU's name.
+    note : str or None
+        Why the GPU was not used, or not to the end.
+    """
+
+    def __init__(
+        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener
+    ) -> None:
+        self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
+        self.done: list[events.Iteration] = []
+        self.converged, self.seconds, self.device = False, 0.0, "cpu"
+        self.note: str | None = None
+        self.values: Any = None
+        self._left: State | None = None  # by a GPU that failed
+
+    def on_gpu(self, settings: Settings, synchronous: bool, required: bool) -> bool:
+        """Run on the GPU; whether it came to the end there.
+
+        Raises
+        ------
+        DeviceError
+            If no run can begin there and it is `required`.
+        """
+        try:
+            found = find_device()
+            kernel = GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
+        except (DeviceError, ProgramError) as error:
+            if required:
+                raise
+            self._tell(f"no GPU used: {error}")
+            return False
+        with kernel:
+            try:
+                state = kernel.initialize(synchronous)
+            except DeviceError as error:
+                if required:
+                    raise
+                self._tell(f"no GPU used: {error}")
+                return False
+            self.device, self._left = found.name, state
+            try:
+                self._iterate(kernel, MemorySource(self._graph, pages=kernel.residency.pages), state)
+                self.values = kernel.report(state)
+            except DeviceError as error:
+                self._tell(f"{found.name} failed after {len(self.done)} iterations, the CPU goes on: {error}")
+                return False
+        return True
+
+    def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
+        """Run on the CPU, from where the GPU left off if it did."""
+        self.device = "cpu"
+        state = self._left
+        if state is None:
+            state = self._cpu.initialize(synchronous)
+        else:
+            self._cpu.adopt(state)
+        self._iterate(self._cpu, MemorySource(self._graph, page_edges), state)
+        self.values = self._cpu.report(state)
+
+    def _iterate(self, kernel: PageKernel, source: MemorySource, state: State) -> None:
+        started = time.perf_counter()
+        try:
+            outcome = iterate(
+                kernel, source, self._bound, state, self._limits, self._graph.n, self._graph.m, self._on_event,
+                self.done,
+            )  # fmt: skip
+            self.converged = outcome.converged
+        finally:
+            self.seconds += time.perf_counter() - started
+
+    def _tell(self, note: str) -> None:
+        self.note = note
+        log.warning("%s", note)
+
+
+def gpu_settings(
+    engine: str, memory: int | str | None, streams: int, gather: str, replication: int | str, page_edges: int | None,
+    deterministic: bool,
+) -> Settings:  # fmt: skip
+    """How to use a GPU, checked.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 64:
+        raise ParameterError(f"streams={streams!r}: give a whole number from 1 to 64")
+    factor = int(replication) if str(replication).isdigit() else replication
+    if factor not in (CUSTOM, CALIBRATED, *FACTORS):
+        allowed = ", ".join(map(str, (CUSTOM, CALIBRATED, *FACTORS)))
+        raise ParameterError(f"replication={replication!r}: choose from {allowed}")
+    if deterministic and gather == REPLICATED:
+        raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
+    if gather == AUTO:
+        gather = SEGMENTED if deterministic else REPLICATED if engine == "garaph" else AUTO
+    budget = None if memory is None else parse_bytes(memory, "gpu_memory")
+    return Settings(budget, streams, gather, factor, page_edges)
 
 
 def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:

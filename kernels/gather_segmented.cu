@@ -34,15 +34,14 @@ template <bool WHOLE>
 __device__ __forceinline__ void step(const Context& c, const Page& p, Walk& w, i64 base, uint4 ids) {
   int lane = lane_id();
   i64 e = base + 4 * lane;
-  u32 words[4], own = 0;  // bits of `starts`: those of the step, and the lane's word
+  u32 own = c.starts[e >> 5];         // the word with the lane's bits
   u32 before = w.seen, all = w.seen;  // destinations that began before the lane's edges, and in all
+  if constexpr (!WHOLE) own &= bits_between(w.begin - (e & ~31ll), w.end - (e & ~31ll));
 #pragma unroll
   for (int k = 0; k < 4; k++) {
-    words[k] = c.starts[(base >> 5) + k];
-    if constexpr (!WHOLE) words[k] &= bits_between(w.begin - base - 32 * k, w.end - base - 32 * k);
-    all += __popc(words[k]);
-    if (k < lane >> 3) before += __popc(words[k]);
-    if (k == lane >> 3) own = words[k];
+    int begun = __popc(from_lane(own, 8 * k));
+    all += begun;
+    before += k < lane >> 3 ? begun : 0;
   }
   before += __popc(own & lanes_below(4 * lane & 31));
   u32 mine = own >> (4 * lane & 31) & 15;
@@ -92,13 +91,7 @@ extern "C" __global__ void __launch_bounds__(256) gather_segmented(const __grid_
   w.rank = from < p.first_edge ? p.first_rank : c.run_ranks[run];
   const uint4* sources = (const uint4*)(p.sources + (from - p.base_edge)) + lane_id();
   if (w.end - w.begin == RUN) {
-    uint4 ids = __ldcs(sources);
-#pragma unroll 2
-    for (int k = 0; k < RUN / STEP; k++) {
-      uint4 next = k + 1 < RUN / STEP ? __ldcs(sources + 32 * (k + 1)) : ids;
-      step<true>(c, p, w, from + k * STEP, ids);
-      ids = next;
-    }
+    for (int k = 0; k < RUN / STEP; k++) step<true>(c, p, w, from + k * STEP, __ldcs(sources + 32 * k));
   } else {
     for (int k = 0; k < RUN / STEP; k++)
       if (from + (k + 1) * STEP > w.begin && from + k * STEP < w.end)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import events
 from ..graph import Adjacency, Graph
-from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PageResult, sum_partials
+from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
 from ..native.job import PUBLISH, WORK
 from ..pages.layout import Page
-from ..pages.source import PageEdges
+from ..pages.source import PageEdges, PageSource
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from ..state import BLOCK, State, VertexSet
@@ -46,6 +47,9 @@ class CpuKernel:
         Otherwise a page is cut into the same runs whatever the number of threads, who take them as they are free; and
         where the program relaxes, only active vertices contribute.
     """
+
+    name: ClassVar[str] = "cpu"
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
@@ -97,7 +101,16 @@ class CpuKernel:
         if self._relaxes and state.synchronous and apart and state.pending is state.values:
             state.pending = state.values.copy()
 
+    def adopt(self, state: State) -> None:
+        """Take over a state that another processor has left after an iteration it committed."""
+        own_array = state.synchronous and not self._relaxes
+        state.pending = np.empty_like(state.values) if own_array else state.values
+        state.active.blocks[:] = 1
+        state.activated = VertexSet.empty(self.graph.n)
+
     def begin(self, state: State, mode: str) -> int:
+        if mode in (PUSH, PULL_TILED):
+            return 0
         self._starts = None
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
         state.activated.clear()
@@ -116,7 +129,12 @@ class CpuKernel:
                 state.active.blocks[:] = 1  # vertices that change are added to it as the superstep goes on
             return 0
         known = self._kernels
-        self._prepare(SELECT, NOTIFY, known.pull_notified, known.settle, known.commit)
+        self._prepare(known.pull_notified, known.settle, known.commit)
+        return self.notify(state)
+
+    def notify(self, state: State) -> int:
+        """Find the vertices that active ones notify, for whoever updates them; out-edges followed."""
+        self._prepare(SELECT, NOTIFY)
         if state.active_count == self.graph.n or self.bound.total is not None:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
@@ -140,7 +158,7 @@ class CpuKernel:
         )  # fmt: skip
         return edges
 
-    def push(self, state: State) -> PageResult:
+    def _push(self, state: State) -> PageResult:
         out, active, activated = self.graph.out_edges, state.active, state.activated
         self._prepare(self._kernels.push, SELECT, self._kernels.commit)
         self._keep_apart(state, state.changeable > 0)
@@ -186,7 +204,7 @@ class CpuKernel:
         waiting = least[waits.astype(bool)]
         return waiting.min().item() if len(waiting) else None
 
-    def pull_tiled(self, state: State) -> PageResult:
+    def _pull_tiled(self, state: State) -> PageResult:
         self._prepare(self._kernels.pull_tiled, self._kernels.commit)
         self._keep_apart(state, True)
         self._starts = None
@@ -205,7 +223,14 @@ class CpuKernel:
         own.forget_settled()
         return own.result(bound)
 
-    def process(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        if mode == PUSH:
+            return [self._push(state)]
+        if mode == PULL_TILED:
+            return [self._pull_tiled(state)]
+        return [self._page(page, source.edges(page), state, mode) for page in pages]
+
+    def _page(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:
             runs = self._page_runs(page)
             if self._pulls_from_active(state):

@@ -12,6 +12,10 @@ few active ones notify are the high-degree ones, whose in-edges are many (measur
 PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
+GPU_THRESHOLD = 1 / 1000
+"""``auto``'s bound on f where the GPU pulls: notifying, which spares it pages, is the CPU's work, an edge of which
+takes as long as a hundred of the GPU's and more."""
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -24,6 +28,7 @@ class Observation:
     active, active_edges : int
         Vertices active in the last iteration, and the sum of their out-degrees.
     engine : {"auto", "garaph"}
+    device : {"cpu", "gpu"}
     forced_mode : str or None
         The mode the user asked for.
     everybody : bool
@@ -43,6 +48,7 @@ class Observation:
     active: int
     active_edges: int
     engine: str
+    device: str = "cpu"
     forced_mode: str | None = None
     everybody: bool = False
     relaxes: bool = False
@@ -114,7 +120,10 @@ def decide(seen: Observation) -> Decision:
         if seen.f <= PUSH_THRESHOLD:
             return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}")
         return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}")
-    threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else AUTO_THRESHOLD / seen.k
+    if seen.device == "gpu" and seen.engine == "garaph":
+        return Decision(PULL, "the GPU only pulls (section 2.2)")
+    auto = AUTO_THRESHOLD if seen.device == "cpu" else GPU_THRESHOLD
+    threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")
     return dense(seen, f"f = {seen.f:.3g} > {threshold:.3g}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..kernel import PULL_TILED, PUSH, PageKernel, sum_partials
+from ..kernel import PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..state import State
@@ -55,12 +55,16 @@ def iterate(
     vertices: int,
     edges: int,
     listener: events.Listener,
+    done: list[events.Iteration] | None = None,
 ) -> Outcome:
-    """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached."""
-    done: list[events.Iteration] = []
+    """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached.
+
+    `done` are the iterations before; each that is committed is added.
+    """
+    done = [] if done is None else done
     takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous
-    pushes = limits.engine == "auto" and limits.mode in (None, PUSH)
-    turns = Turns(kernel, state) if takes_turns and pushes else None
+    pushes = limits.engine == "auto" and limits.mode in (None, PUSH) and PUSH in kernel.modes
+    turns = Turns(cast(TakesTurns, kernel), state) if takes_turns and pushes else None
     while state.active_count or (turns is not None and turns.next(edges)):
         if limits.iterations is not None and len(done) >= limits.iterations:
             return Outcome(state, done, False)
@@ -70,10 +74,11 @@ def iterate(
             state.active_count,
             state.active_edges,
             limits.engine,
+            device=kernel.name,
             forced_mode=limits.mode,
             everybody=bound.total is not None,
-            relaxes=bound.relaxes,
-            tiles=limits.tiles,
+            relaxes=bound.relaxes and PUSH in kernel.modes,
+            tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
         )
         record = one_iteration(kernel, source, bound, state, seen, len(done))
@@ -91,13 +96,8 @@ def one_iteration(
 ) -> events.Iteration:
     started = time.perf_counter()
     mode = decide(seen).mode
-    if mode == PUSH:
-        visited, results = 0, [kernel.push(state)]
-    elif mode == PULL_TILED:
-        visited, results = 0, [kernel.pull_tiled(state)]
-    else:
-        visited = kernel.begin(state, mode)
-        results = [kernel.process(page, source.edges(page), state, mode) for page in source.pages]
+    visited = kernel.begin(state, mode)
+    results = kernel.process(source.pages, source, state, mode)
     kernel.commit(state, mode)
     state.active, state.activated = state.activated, state.active
     state.active_count = sum(result.active for result in results)
@@ -109,14 +109,15 @@ def one_iteration(
     skipped = sum(result.skipped for result in results)
     return events.Iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
-        len(results) - skipped, skipped, time.perf_counter() - started,
+        len(results) - skipped, skipped, time.perf_counter() - started, kernel.name,
+        sum(result.to_device for result in results), sum(result.from_device for result in results),
     )  # fmt: skip
 
 
 class Turns:
     """Whose turn it is among the changed vertices that wait: those of the least priorities."""
 
-    def __init__(self, kernel: PageKernel, state: State) -> None:
+    def __init__(self, kernel: TakesTurns, state: State) -> None:
         self.kernel, self.state = kernel, state
         kind = state.limits.dtype
         self.highest: float

@@ -149,11 +149,12 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
                 function, result(*arguments), device=True, abi="c", abi_info={"abi_name": wrapper.name},
                 output="ltoir", cc=capability, forceinline=True,
             )  # fmt: skip
-    except ZeroDivisionError as error:  # numba-cuda fails in many ways on what it does not know
+    except Exception as error:  # numba-cuda fails in many ways on what it does not know
         name = wrapper.name.removeprefix("garaph_")
         problem = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ProgramError(
-            f"{bound.name}.{name} cannot be compiled for a GPU: {problem}; use functions of math on numbers, or device='cpu'"
+            f"{bound.name}.{name} cannot be compiled for a GPU: {problem}; use functions of math on numbers, or "
+            "device='cpu'"
         ) from None
     finally:
         dispatcher.get_current_device = asks_device

@@ -103,8 +103,7 @@ class Interface:
                 taken.append((argument, dtype))
                 passed.append(c_field(argument))
                 asked.append(PASSED.get(kind, "{}").format(argument))
-        out = np.dtype(np.int32) if result == "bool" else self._types[result]
-        assert out is not None
+        out: Any = np.dtype(np.int32) if result == "bool" else self._types[result]
         fields = out.names or ()
         outs = [f"out{k}" for k in range(len(fields))]
         call = f"function({', '.join(asked)})"

@@ -32,7 +32,7 @@ class Page:
         return self.last_edge - self.first_edge
 
 
-def layout(offsets: npt.NDArray[Any], page_edges: int | None = None) -> list[Page]:
+def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: int = 1) -> list[Page]:
     """Cut the vertices into pages of at most `page_edges` in-edges; a vertex with more has a page of its own.
 
     Parameters
@@ -41,6 +41,8 @@ def layout(offsets: npt.NDArray[Any], page_edges: int | None = None) -> list[Pag
         CSC offsets.
     page_edges : int, optional
         By default `PAGE_EDGES`.
+    multiple : int
+        Cut before multiples of so many vertices only; so many may then have more edges than `page_edges`.
     """
     limit = PAGE_EDGES if page_edges is None else page_edges
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
@@ -49,8 +51,8 @@ def layout(offsets: npt.NDArray[Any], page_edges: int | None = None) -> list[Pag
     first, n = 0, len(offsets) - 1
     while first < n:
         start = int(offsets[first])
-        last = max(first + 1, int(np.searchsorted(offsets, start + limit, side="right")) - 1)
-        last = min(last, n)
+        last = int(np.searchsorted(offsets, start + limit, side="right")) - 1
+        last = min(max(last // multiple * multiple, first + multiple), n) if last < n else n
         pages.append(Page(len(pages), first, last, start, int(offsets[last])))
         first = last
     return pages

@@ -10,11 +10,11 @@ from .source import PageEdges
 
 
 class MemorySource:
-    """`PageSource` over a `Graph`."""
+    """`PageSource` over a `Graph`, by `pages` where they have been laid out."""
 
-    def __init__(self, graph: Graph, page_edges: int | None = None) -> None:
+    def __init__(self, graph: Graph, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
         self._edges = graph.in_edges
-        self._pages = layout(graph.in_edges.offsets, page_edges)
+        self._pages = layout(graph.in_edges.offsets, page_edges) if pages is None else pages
 
     @property
     def pages(self) -> Sequence[Page]:

@@ -1,0 +1,186 @@
+"""How a page's contributions are summed and applied: replicated in shared memory, or segmented in registers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import DeviceMemoryError
+from ..pages.layout import Page
+from ..program import BoundProgram
+from ..program.functions import partial_dtype
+from .interface import can_replicate
+from .launch import THREADS, Launcher
+from .memory import DeviceMemory
+from .ranks import RUN, Ranks
+from .replication import DEGREE_BOUNDS, FACTORS, Replication, calibrated, custom, fixed
+from .shards import shards, work_items
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
+CUSTOM, CALIBRATED = "custom", "calibrated"
+WORTH_MEASURING = 1 << 20
+"""Edges of a page below which the launches are all that a measurement would see."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A page's work items on the device."""
+
+    address: int
+    count: int
+    tickets: int
+    split: bool
+    edges: Array
+    degrees: Array
+
+
+class Gather:
+    """Launches one page's gather and apply. The device's context must be current.
+
+    Parameters
+    ----------
+    kind : {"auto", "replicated", "segmented"}
+        ``"auto"``: the faster, measured on the first page of some size.
+    replication : {"custom", "calibrated"} or int
+    """
+
+    def __init__(
+        self,
+        bound: BoundProgram,
+        launcher: Launcher,
+        memory: DeviceMemory,
+        ranks: Ranks,
+        pages: list[Page],
+        kind: str,
+        replication: str | int,
+    ) -> None:
+        self.kind = SEGMENTED if kind == AUTO and not can_replicate(bound) else kind
+        self._replication, self._launcher, self._memory, self._ranks = replication, launcher, memory, ranks
+        self._copies = launcher.share // bound.accumulator.itemsize
+        self._items: dict[int, Items] = {}
+        self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
+        size = partial_dtype(bound.total).itemsize
+        blocks = [-(-(page.last_vertex - page.first_vertex) // THREADS) for page in pages]
+        self._partial_starts = np.cumsum([0, *blocks]) * size
+        self._partials = memory.allocate("partials", int(self._partial_starts[-1]))
+
+    def partials(self, page: Page) -> int:
+        """Where blocks that take the page's vertices leave their partial totals."""
+        return self._partials + int(self._partial_starts[page.number])
+
+    def launch(self, page: Page, task: Array, stream: Any) -> None:
+        if self.kind == AUTO and page.edges >= WORTH_MEASURING:
+            self.kind = self._faster(page, task, stream)
+        if self.kind == REPLICATED:
+            self._replicated(page, task, stream, self._items_of(page, task, stream))
+        else:
+            self._segmented(page, task, stream)
+
+    def _segmented(self, page: Page, task: Array, stream: Any) -> None:
+        task["page"]["partials"] = self.partials(page)
+        if page.edges:
+            runs = (page.last_edge - 1) // RUN - page.first_edge // RUN + 1
+            self._launcher.on_runs("gather_segmented", runs, stream, task)
+        self._launcher.on_vertices("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
+
+    def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:
+        told = task["page"]
+        told["items"], told["tickets"], told["clocks"] = items.address, items.tickets, clocks
+        told["blocks"] = items.count
+        if self._has_total:
+            told["partials"] = self._memory.at(f"partials {page.number}")
+        if items.split:
+            ranks = int(told["last_rank"][0] - told["first_rank"][0])
+            self._launcher.on_vertices("initialize_sums", ranks, stream, task)
+        self._launcher.on_items("gather_replicated", items.count, stream, task)
+
+    def _items_of(self, page: Page, task: Array, stream: Any) -> Items:
+        if page.number not in self._items:
+            self._items[page.number] = self._make_items(page, self._rule(page, task, stream))
+        return self._items[page.number]
+
+    def _make_items(self, page: Page, rule: Replication) -> Items:
+        firsts, factors = shards(self._ranks.offsets, page, self._copies, rule)
+        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item)
+        address = self._memory.upload(f"items {page.number}", items)
+        tickets = self._memory.allocate(f"tickets {page.number}", 4 * split)
+        if self._has_total:
+            self._memory.allocate(
+                f"partials {page.number}", len(items) * self._launcher.layouts.tally["partial"].itemsize
+            )
+        edges = (items["last_edge"] - items["first_edge"]).astype(np.float64)
+        shard_edges = np.diff(self._ranks.offsets[firsts])
+        shard = np.searchsorted(firsts, items["first_vertex"], side="right") - 1
+        degrees = shard_edges[shard] / np.maximum(items["ranks"], 1)
+        return Items(address, len(items), tickets, split > 0, edges, degrees)
+
+    def _rule(self, page: Page, task: Array, stream: Any) -> Replication:
+        if self._replication == CUSTOM:
+            return custom()
+        if self._replication != CALIBRATED:
+            return fixed(int(self._replication))
+        return self._calibrate(page, task, stream)
+
+    def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
+        """Measure every factor on the page: cycles an edge by the average degree of a shard."""
+        cycles, edges = np.zeros((2, len(FACTORS), len(DEGREE_BOUNDS) + 1))
+        with self._elsewhere(page, task) as trial:
+            for k, factor in enumerate(FACTORS):
+                items = self._make_items(page, fixed(factor))
+                clocks = self._memory.allocate("clocks", 8 * items.count)
+                for _ in range(2):  # the second is warm
+                    self._replicated(page, trial, stream, items, clocks)
+                took = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
+                classes = np.searchsorted(DEGREE_BOUNDS, items.degrees)
+                cycles[k] = np.bincount(classes, took, len(DEGREE_BOUNDS) + 1)
+                edges[k] = np.bincount(classes, items.edges, len(DEGREE_BOUNDS) + 1)
+        return calibrated(cycles, edges)
+
+    def _faster(self, page: Page, task: Array, stream: Any) -> str:
+        """Time both kinds on the page."""
+        driver, seconds = self._memory.driver, {}
+        try:
+            with self._elsewhere(page, task) as trial:
+                items = self._items_of(page, task, stream)
+                for kind in (SEGMENTED, REPLICATED, SEGMENTED, REPLICATED):  # the second time is warm
+                    began, ended = driver.Event(), driver.Event()
+                    began.record(stream)
+                    if kind == SEGMENTED:
+                        self._segmented(page, trial, stream)
+                    else:
+                        self._replicated(page, trial, stream, items)
+                    ended.record(stream)
+                    ended.synchronize()
+                    seconds[kind] = ended.time_since(began) * 1e-3
+        except DeviceMemoryError:
+            return SEGMENTED  # it needs no memory of its own
+        log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in seconds.items()))
+        return min(seconds, key=lambda kind: seconds[kind])
+
+    @contextmanager
+    def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
+        """A copy of `task` that changes nothing but scratch memory, addressed as if it were the whole arrays."""
+        trial, memory = task.copy(), self._memory
+        vertices = page.last_vertex - page.first_vertex
+        places = (
+            ("pending", vertices * self._value_bytes, page.first_vertex * self._value_bytes),
+            ("activated", vertices // 8 + 8, page.first_vertex // 8),
+        )
+        try:
+            for name, nbytes, before in places:
+                trial["context"][name] = (memory.allocate(f"trial {name}", nbytes) - before) % (1 << 64)
+            trial["page"]["tally"] = memory.allocate("trial tally", self._launcher.layouts.tally.itemsize)
+            yield trial
+        finally:
+            for name in ("trial pending", "trial activated", "trial tally", "clocks"):
+                memory.free(name)

@@ -1,0 +1,381 @@
+"""The GPU's `PageKernel`: GlobalVertices in device memory, pages resident or streamed (Garaph sections 3.1 and 5.2)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..errors import DeviceMemoryError
+from ..graph import Graph
+from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
+from ..pages.layout import Page
+from ..pages.source import PageSource
+from ..program import BoundProgram
+from ..program.functions import partial_dtype
+from ..state import BLOCK, WORD, State, VertexSet
+from .device import Device, failing
+from .gather import SEGMENTED, Gather
+from .interface import can_replicate
+from .launch import THREADS, Launcher
+from .memory import DeviceMemory
+from .pinned import Pinned
+from .ranks import RUN, Ranks
+from .residency import Residency, plan
+from .shards import ITEM_EDGES, MOST_VERTICES
+from .streams import Buffer, Streams
+
+Array = npt.NDArray[Any]
+
+DEFAULT_SHARE = 0.9
+"""Of the memory that is free: the rest is left to others."""
+STREAMS = 4
+REPORT_VERTICES = 1 << 20
+"""Vertices whose results are made at a time."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to use the GPU.
+
+    Attributes
+    ----------
+    memory : int or None
+        Budget in bytes; by default `DEFAULT_SHARE` of what is free.
+    streams : int
+    gather : {"auto", "replicated", "segmented"}
+    replication : {"custom", "calibrated"} or int
+        For ``"replicated"``: equation 2, measured, or a fixed factor.
+    page_edges : int or None
+        Bound on a page's edges.
+    """
+
+    memory: int | None = None
+    streams: int = STREAMS
+    gather: str = "auto"
+    replication: str | int = "custom"
+    page_edges: int | None = None
+
+
+class GpuKernel:
+    """One bound program on a GPU; `close` it, or use it in ``with``.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    graph : Graph
+    device : Device
+    settings : Settings
+    notify : callable
+        ``notify(state)`` finds the vertices that active ones notify, on the CPU: the GPU only pulls (section 2.2).
+    listener : callable
+        Hears of compilation.
+
+    Attributes
+    ----------
+    residency : Residency
+        After `initialize`: pages and where they are.
+    streams : Streams
+    """
+
+    name: ClassVar[str] = "gpu"
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
+    residency: Residency
+    streams: Streams
+
+    def __init__(
+        self,
+        bound: BoundProgram,
+        graph: Graph,
+        device: Device,
+        settings: Settings,
+        notify: Callable[[State], int],
+        listener: events.Listener = events.ignore,
+    ) -> None:
+        self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
+        self._notify = notify
+        self._ranks = Ranks.of(graph.in_edges.offsets)
+        self._edge_bytes = (4, bound.edge.itemsize) if bound.reads_edge_values and bound.edge is not None else (4,)
+        self._processed: list[Page] = []
+        self._pinned = Pinned()
+        with device, failing(device.driver):
+            self._launcher = Launcher(bound, device, listener, can_replicate(bound))
+            self._memory = DeviceMemory(device, 0)
+        layouts = self._launcher.layouts
+        self._task = np.zeros(1, layouts.task)
+        self._context = self._task["context"]
+
+    def initialize(self, synchronous: bool) -> State:
+        try:
+            return self._initialize(synchronous, self.budget())
+        except DeviceMemoryError:
+            if self.settings.memory is not None:
+                raise
+            return self._initialize(synchronous, int(self.budget() * DEFAULT_SHARE))  # somebody took some meanwhile
+
+    def budget(self) -> int:
+        """Bytes of device memory this run may use."""
+        free = self.device.free_memory()
+        return int(free * DEFAULT_SHARE) if self.settings.memory is None else self.settings.memory
+
+    def _initialize(self, synchronous: bool, budget: int) -> State:
+        n, graph, bound = self.graph.n, self.graph, self.bound
+        arrays = self._arrays(synchronous)
+        fixed = sum(arrays.values()) + self._reserve()
+        self.residency = plan(
+            graph.in_edges.offsets, self._edge_bytes, fixed, budget, self.settings.streams, self.settings.page_edges
+        )
+        if fixed > self.device.free_memory():
+            raise DeviceMemoryError("the vertices alone need more than the GPU has free; use the CPU")
+        pages = self.residency.pages
+        with self.device, failing(self.device.driver):
+            self._memory.close()
+            self._memory.budget = budget
+            for name, nbytes in arrays.items():
+                self._context[name] = self._memory.allocate(name, nbytes)
+            self._fill()
+            self.streams = Streams(self.device, self.residency, self._edge_bytes, self._memory)
+            tally, partial = self._launcher.layouts.tally, partial_dtype(bound.total)
+            self._tallies = self._pinned.empty(max(len(pages), 1), tally)
+            self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
+            self.gather = Gather(
+                bound, self._launcher, self._memory, self._ranks, pages, self.settings.gather, self.settings.replication
+            )
+            for array in (graph.in_edges.neighbours, graph.in_edges.values if len(self._edge_bytes) > 1 else None):
+                if array is not None:
+                    self._pinned.pin(array)
+            values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
+            if not synchronous:
+                self._context["pending"] = self._context["values"]
+            state = State(
+                values, pending, synchronous, self._vertex_set(), self._vertex_set(), VertexSet.empty(n),
+                VertexSet.empty(n), 0, 0, 0, None, np.zeros(2, bound.value),
+            )  # fmt: skip
+            results = self._initial_values(state)
+        state.active_count = sum(result.active for result in results)
+        state.active_edges = sum(result.active_edges for result in results)
+        state.changeable = state.active_count
+        if bound.total is not None:
+            partials = [result.partials for result in results if result.partials is not None]
+            state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
+        return state
+
+    def _arrays(self, synchronous: bool) -> dict[str, int]:
+        """Bytes of every array that is not edges."""
+        graph, bound, n = self.graph, self.bound, self.graph.n
+        runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
+        destinations = int(self._ranks.before[-1])
+        arrays = {
+            "in_offsets": 8 * (n + 1),
+            "values": n * bound.value.itemsize,
+            "sums": destinations * bound.accumulator.itemsize,
+            "heads": runs * bound.accumulator.itemsize,
+            "starts": runs * RUN // 8,
+            "run_ranks": 4 * runs,
+            "word_ranks": words // 8,
+            "active": words // 8,
+            "activated": words // 8,
+            "total": 0 if bound.total is None else bound.total.itemsize,
+        }
+        if graph.directed:
+            arrays["out_offsets"] = 8 * (n + 1)
+        if synchronous:
+            arrays["pending"] = n * bound.value.itemsize
+        if "dst" in bound.arguments["gather"]:
+            arrays["destinations"] = 4 * destinations
+        if bound.vertex_data is not None:
+            arrays["vertex_data"] = bound.vertex_data.nbytes
+        return arrays
+
+    def _reserve(self) -> int:
+        """Bytes for what is allocated as pages need it: tallies, partial totals, work items, reported values."""
+        n, tally = self.graph.n, self._launcher.layouts.tally
+        copies = max(self._launcher.share // self.bound.accumulator.itemsize, 1)
+        items = 2 * (32 * int(self._ranks.before[-1]) // copies + self.graph.m // ITEM_EDGES) + n // MOST_VERTICES
+        each = self._launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
+        needed = 0 if self.settings.gather == SEGMENTED else (items + n // WORD // 64 + 64) * each
+        reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
+        return needed + reported + (n // THREADS + 4096) * tally.itemsize
+
+    def _fill(self) -> None:
+        """Copy to the device what stays the same, and make the rest of it there."""
+        graph, ranks, context = self.graph, self._ranks, self._context
+        context["n"], context["parameters"] = graph.n, self.bound.parameters
+        known = {
+            "in_offsets": graph.in_edges.offsets,
+            "run_ranks": ranks.by_run,
+            "word_ranks": ranks.by_word,
+        }
+        if graph.directed:
+            known["out_offsets"] = graph.out_edges.offsets
+        else:
+            context["out_offsets"] = context["in_offsets"]
+        if "dst" in self.bound.arguments["gather"]:
+            known["destinations"] = ranks.destinations
+        if self.bound.vertex_data is not None:
+            known["vertex_data"] = self.bound.vertex_data
+        for name, array in known.items():
+            if array.nbytes:
+                self.device.driver.memcpy_htod(int(context[name][0]), np.ascontiguousarray(array).view(np.uint8))
+        self._launcher.mark_starts(int(context["in_offsets"][0]), graph.n, int(context["starts"][0]), None)
+
+    def _vertex_set(self) -> VertexSet:
+        n = self.graph.n
+        return VertexSet(self._pinned.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
+
+    def _initial_values(self, state: State) -> list[PageResult]:
+        """Run `init`, `frontier` and `aggregate` on the device, and bring what they say to the host."""
+        stream = self.streams.all[0]
+        for page in self.residency.pages:
+            task = self._task_of(page)
+            task["page"]["partials"] = self.gather.partials(page)
+            self._launcher.on_vertices("initialize", page.last_vertex - page.first_vertex, stream, task)
+            self._finish(page, task, stream)
+            self._bring(page, "values", state.values, "active", state.active.bits, stream)
+        stream.synchronize()
+        state.active.blocks[:] = 1
+        return [self._result(page) for page in self.residency.pages]
+
+    def begin(self, state: State, mode: str) -> int:
+        driver, context = self.device.driver, self._context
+        with self.device, failing(driver):
+            if state.total is not None:
+                driver.memcpy_htod(int(context["total"][0]), state.total.view(np.uint8))
+            driver.memset_d8(int(context["activated"][0]), 0, max(len(state.active.bits) * 8, 1))
+            driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
+            if "prepare" in self.bound.arguments:
+                everything = Page(0, 0, self.graph.n, 0, self.graph.m)
+                task = self._task_of(everything)
+                self._launcher.on_vertices("prepare_values", self.graph.n, None, task)
+            driver.Context.synchronize()
+        if mode == PULL:
+            return 0
+        state.active.blocks[:] = blocks_of(state.active.bits)
+        return self._notify(state)
+
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        results: list[PageResult] = []
+        chosen: list[Page] = []
+        for page in pages:
+            if mode == NOTIFY_PULL and not state.notified.bits[words_of(page)].any():
+                state.activated.bits[words_of(page)] = 0
+                results.append(PageResult(0, 0, 0, 0, None, skipped=True))
+            else:
+                chosen.append(page)
+        self._processed = chosen
+        with self.device, failing(self.device.driver):
+            copied = self.streams.process(chosen, source, lambda page, buffer: self._compute(page, buffer, state))
+        for page in chosen:
+            result = self._result(page)
+            result.edges, result.to_device = page.edges, copied.get(page.number, 0)
+            vertices = page.last_vertex - page.first_vertex
+            result.from_device = vertices * self.bound.value.itemsize + -(-vertices // 8) + self._tallies.itemsize
+            results.append(result)
+        return results
+
+    def _compute(self, page: Page, buffer: Buffer, state: State) -> None:
+        """Launch a page's kernels, and the copies of what they change to the host."""
+        task = self._task_of(page)
+        task["page"]["sources"] = buffer.addresses[0]
+        task["page"]["edge_values"] = buffer.addresses[-1]
+        self.gather.launch(page, task, buffer.stream)
+        self._finish(page, task, buffer.stream)
+        self._bring(page, "pending", state.pending, "activated", state.activated.bits, buffer.stream)
+
+    def _task_of(self, page: Page) -> Array:
+        """A kernel's arguments for `page`, but for what depends on its edges."""
+        task = self._task.copy()
+        told = task["page"]
+        told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
+        told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
+        told["base_edge"] = page.first_edge // RUN * RUN
+        told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
+        told["tally"] = self._tally_address + page.number * self._tallies.itemsize
+        told["blocks"] = -(-(page.last_vertex - page.first_vertex) // THREADS)
+        return task
+
+    def _finish(self, page: Page, task: Array, stream: Any) -> None:
+        if self.bound.total is not None:
+            self._launcher.finish(stream, task)
+        one = self._tallies[page.number : page.number + 1].view(np.uint8)
+        self.device.driver.memcpy_dtoh_async(one, int(task["page"]["tally"][0]), stream)
+
+    def _bring(self, page: Page, values: str, host: Array, bits: str, host_bits: Array, stream: Any) -> None:
+        """Copy a page's values and bits from the device to the host arrays."""
+        size, copy = host.itemsize, self.device.driver.memcpy_dtoh_async
+        if page.last_vertex > page.first_vertex:
+            run, words = slice(page.first_vertex, page.last_vertex), words_of(page)
+            copy(host[run].view(np.uint8), int(self._context[values][0]) + page.first_vertex * size, stream)
+            copy(host_bits[words].view(np.uint8), int(self._context[bits][0]) + words.start * 8, stream)
+
+    def _result(self, page: Page) -> PageResult:
+        tally = self._tallies[page.number : page.number + 1]
+        active = int(tally["active"][0])
+        partials = None if self.bound.total is None else tally["partial"].copy()
+        return PageResult(0, active, int(tally["active_edges"][0]), active, partials)
+
+    def commit(self, state: State, mode: str) -> None:
+        context, everything = self._context, len(self._processed) == len(self.residency.pages)
+        if state.synchronous and not everything:  # the device first: if it fails, nothing is committed
+            size = state.values.itemsize
+            with self.device, failing(self.device.driver):
+                for page in self._processed:
+                    at, nbytes = page.first_vertex * size, (page.last_vertex - page.first_vertex) * size
+                    to, source = (int(context[name][0]) + at for name in ("values", "pending"))
+                    self.device.driver.memcpy_dtod(to, source, nbytes)
+        elif state.synchronous:
+            context["values"], context["pending"] = context["pending"].copy(), context["values"].copy()
+        context["active"], context["activated"] = context["activated"].copy(), context["active"].copy()
+        if everything:
+            state.values, state.pending = state.pending, state.values
+        else:
+            for page in self._processed:
+                run = slice(page.first_vertex, page.last_vertex)
+                state.values[run] = state.pending[run]
+
+    def report(self, state: State) -> Array:
+        if "result" not in self.bound.arguments:
+            return state.values.copy()
+        n, out = self.graph.n, np.empty(self.graph.n, self.bound.reports)
+        with self.device, failing(self.device.driver):
+            place = self._memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
+            for first in range(0, n, REPORT_VERTICES):
+                last = min(first + REPORT_VERTICES, n)
+                task = self._task.copy()
+                task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
+                task["page"]["reported"] = place
+                self._launcher.on_vertices("report", last - first, None, task)
+                self.device.driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
+        return out
+
+    def close(self) -> None:
+        """Give the memory back, also after an error of the device."""
+        with contextlib.suppress(Exception), self.device:
+            self.device.driver.Context.synchronize()
+        with contextlib.suppress(Exception), self.device:
+            self._memory.close()
+        with contextlib.suppress(Exception), self.device:
+            self._pinned.close()
+
+    def __enter__(self) -> GpuKernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def words_of(page: Page) -> slice:
+    """The words of a bitmap that are the page's alone."""
+    return slice(page.first_vertex // WORD, -(-page.last_vertex // WORD))
+
+
+def blocks_of(bits: Array) -> Array:
+    """Which blocks of 4096 vertices have bits set: uint8, shape (ceil(words / 64),)."""
+    if not len(bits):
+        return bits.astype(np.uint8)
+    return np.logical_or.reduceat(bits != 0, np.arange(0, len(bits), BLOCK // WORD)).astype(np.uint8)

@@ -1,0 +1,84 @@
+"""The kernels of one program on one device: loaded, and launched on streams."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..program import BoundProgram
+from ..program.functions import partial_dtype
+from . import compiler
+from .device import Device
+from .task import Layouts
+
+Array = npt.NDArray[Any]
+
+THREADS = 256
+REPLICATED_THREADS = 512
+STATIC_BYTES = 1 << 11
+"""More than the shared memory that kernels have of their own, and what the system keeps of every block's."""
+NAMES = ("mark_starts", "initialize", "prepare_values", "gather_segmented", "apply_vertices", "finish", "report")
+REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
+
+
+class Launcher:
+    """Compiles, or finds compiled, and loads the kernels of `bound`. The device's context must be current.
+
+    Attributes
+    ----------
+    layouts : Layouts
+    share : int
+        Bytes of shared memory that a shard's accumulators may use: a block's share, with as many blocks of
+        `REPLICATED_THREADS` as a multiprocessor takes.
+    seconds : float
+        What finding the code and loading it took.
+    """
+
+    def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
+        started = time.perf_counter()
+        if not compiler.is_cached(bound, device.architecture):
+            listener(events.Step("compiling for the GPU", 0, 1, "functions"))
+        code = compiler.cubin(bound, device.architecture)
+        listener(events.Step("compiling for the GPU", 1, 1, "functions"))
+        driver = device.driver
+        self._module = driver.module_from_buffer(code)
+        self._functions = {name: self._module.get_function(name) for name in NAMES + REPLICATED_NAMES * replicated}
+        self.layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
+        blocks = device.multiprocessor_threads // REPLICATED_THREADS
+        self.share = min(device.multiprocessor_memory // blocks, device.shared_memory) - STATIC_BYTES
+        if replicated:
+            attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._functions["gather_replicated"].set_attribute(attribute, self.share)
+        self.seconds = time.perf_counter() - started
+
+    def on_vertices(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a thread for each of `count` vertices, or whatever it takes one for."""
+        if count:
+            self._launch(name, -(-count // THREADS), THREADS, stream, task)
+
+    def on_runs(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a warp a run."""
+        self.on_vertices(name, count * 32, stream, task)
+
+    def on_items(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a block a work item and all of the block's share of shared memory."""
+        if count:
+            self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
+
+    def finish(self, stream: Any, task: Array) -> None:
+        self._launch("finish", 1, 32, stream, task)
+
+    def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
+        if vertices:
+            self._functions["mark_starts"](
+                np.uint64(offsets), np.int64(vertices), np.uint64(starts), block=(THREADS, 1, 1),
+                grid=(-(-vertices // THREADS), 1), stream=stream,
+            )  # fmt: skip
+
+    def _launch(self, name: str, blocks: int, threads: int, stream: Any, task: Array, shared: int = 0) -> None:
+        by_value = task.view(f"V{task.itemsize}")[0]
+        self._functions[name](by_value, block=(threads, 1, 1), grid=(blocks, 1), stream=stream, shared=shared)

@@ -1,0 +1,72 @@
+"""Host memory that a GPU copies from and to by itself: pinned in place, never a second copy.
+
+PyCUDA's own `register_host_memory` fails under NumPy 2, so the driver is called through cuda-bindings.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+WORTH_PINNING = 1 << 20
+READ_ONLY = 8  # CU_MEMHOSTREGISTER_READ_ONLY
+
+_lock = threading.Lock()
+_pinned: dict[tuple[int, int], int] = {}  # address and bytes: by how many runs
+
+
+class Pinned:
+    """Arrays pinned while they are in use; arrays of several runs are pinned once."""
+
+    def __init__(self) -> None:
+        self._keys: list[tuple[int, int]] = []
+
+    def pin(self, array: Array) -> None:
+        """Pin the memory of `array`, if that is worth it; a failure costs speed only.
+
+        The device's context must be current.
+        """
+        if array.nbytes >= WORTH_PINNING:
+            self._register(array)
+
+    def _register(self, array: Array) -> None:
+        from cuda.bindings import driver
+
+        key = int(array.__array_interface__["data"][0]), int(array.nbytes)
+        with _lock:
+            if key not in _pinned:
+                flags = 0 if array.flags.writeable else READ_ONLY
+                (status,) = driver.cuMemHostRegister(key[0], key[1], flags)
+                if status != driver.CUresult.CUDA_SUCCESS:
+                    log.info("%d MiB of host memory stay pageable: %s", array.nbytes >> 20, status.name)
+                    return
+                _pinned[key] = 0
+            _pinned[key] += 1
+        self._keys.append(key)
+
+    def empty(self, shape: int, dtype: np.dtype[Any]) -> Array:
+        """A new array on pages of its own, pinned."""
+        pages = np.frombuffer(mmap.mmap(-1, max(shape * dtype.itemsize, mmap.PAGESIZE)), np.uint8)
+        self._register(pages)
+        return pages[: shape * dtype.itemsize].view(dtype)
+
+    def close(self) -> None:
+        """Unpin everything. The device's context must be current."""
+        from cuda.bindings import driver
+
+        with _lock:
+            for key in self._keys:
+                _pinned[key] -= 1
+                if not _pinned[key]:
+                    del _pinned[key]
+                    driver.cuMemHostUnregister(key[0])
+        self._keys = []

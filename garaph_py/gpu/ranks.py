@@ -1,0 +1,55 @@
+"""Destinations by rank: their numbers among the vertices that have in-edges, and where runs of edges meet them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+RUN = 1024
+"""Edges of a run, the piece a warp takes; `kernels/words.cuh` has the same."""
+WORD = 32
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The destinations of a graph.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        CSC offsets.
+    before : ndarray of uint32, shape (n + 1,)
+        Destinations among the vertices before each.
+    """
+
+    offsets: Array
+    before: Array
+
+    @classmethod
+    def of(cls, offsets: Array) -> Ranks:
+        before = np.zeros(len(offsets), np.uint32)
+        np.cumsum(offsets[1:] != offsets[:-1], dtype=np.uint32, out=before[1:])
+        return cls(offsets, before)
+
+    @cached_property
+    def by_run(self) -> Array:
+        """Destinations that begin before each run of `RUN` edges: uint32, shape (runs,)."""
+        starts = np.arange(0, max(int(self.offsets[-1]), 1), RUN)
+        first: Array = self.before[np.searchsorted(self.offsets[:-1], starts)]
+        return first
+
+    @cached_property
+    def by_word(self) -> Array:
+        """Destinations among the vertices before 32 w: uint32, shape (ceil(n / 32),)."""
+        return np.ascontiguousarray(self.before[:-1:WORD])
+
+    @cached_property
+    def destinations(self) -> Array:
+        """The vertices with in-edges, ascending: uint32, shape (destinations,)."""
+        return np.flatnonzero(self.offsets[1:] != self.offsets[:-1]).astype(np.uint32)

@@ -1,0 +1,38 @@
+"""Sizes in bytes as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from .errors import ParameterError
+
+UNITS = {
+    "": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+}  # fmt: skip
+PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+
+
+def parse_bytes(size: int | str, name: str) -> int:
+    """``"6GiB"``, ``"500MB"``, ``"1.5 GiB"`` or a number of bytes as a number.
+
+    Raises
+    ------
+    ParameterError
+        Naming the parameter `name`.
+    """
+    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
+        return size
+    match = PATTERN.fullmatch(size) if isinstance(size, str) else None
+    number = float(match[1]) * UNITS[(match[2] or "").lower()] if match else 0
+    if number < 1:
+        raise ParameterError(f"{name}={size!r}: give a size such as 6GiB, 500MB or a number of bytes")
+    return int(number)
+
+
+def show_bytes(size: float) -> str:
+    """``"6.0 GiB"`` and the like."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"
