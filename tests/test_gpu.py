@@ -54,8 +54,8 @@ def test_float_programs_are_close(graph_of, edges, case, way):
 
 
 @pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
-def test_asynchronous_float_programs_settle_on_the_same(graph_of, edges, case):
-    given = edges[case.weights]
+def test_asynchronous_float_programs_settle_on_the_same(graph_of, case):
+    given = twins.regular(22, 3000, 6, case.weights)
     cpu, gpu = both(case.settling(given), graph_of(given), sync=False, gpu_memory="2MiB", page_edges=5000)
     np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-7)
 

@@ -92,7 +92,7 @@ class Interface:
             given.append(f"{C_KINDS.get(kind, kind)} {c_field(argument)}")
             dtype = self._types.get(kind, np.dtype(np.int32 if kind == "bool" else np.int64))
             if dtype is None:
-                asked.append("0")
+                asked.append("seen_edge(0)" if kind == "Edge" else "0")
             elif dtype.names:
                 numbers = [f"{argument}_{field}" for field in dtype.names]
                 taken += zip(numbers, (dtype[field] for field in dtype.names), strict=True)

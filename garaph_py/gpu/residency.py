@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 PAGE_EDGES = 1 << 24
 """Largest page: about a millisecond of the interconnect, so that what lies between two pages does not count."""
-LEAST_PAGE_EDGES = 1 << 16
+LEAST_PAGE_EDGES = 1 << 20
 """Below that a page's launches cost more than its edges."""
 PAGES_A_STREAM = 4
 """Every stream has several pages (section 5.2)."""
