@@ -17,7 +17,7 @@ class Step:
     done, total : int
         Progress in `unit`; `total` is 0 while it is not known. The step has ended when ``done == total > 0``.
     unit : str
-        ``"bytes"``, ``"edges"`` or ``"functions"``.
+        ``"bytes"``, ``"edges"``, ``"functions"`` or ``"measurements"``.
     """
 
     name: str

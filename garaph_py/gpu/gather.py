@@ -87,10 +87,18 @@ class Gather:
             self._segmented(page, task, stream)
 
     def _segmented(self, page: Page, task: Array, stream: Any) -> None:
-        task["page"]["partials"] = self.partials(page)
+        self.sum_segments(page, task, stream)
+        self.apply(page, task, stream)
+
+    def sum_segments(self, page: Page, task: Array, stream: Any) -> None:
+        """The first half of the segmented kind."""
         if page.edges:
             runs = (page.last_edge - 1) // RUN - page.first_edge // RUN + 1
             self._launcher.on_runs("gather_segmented", runs, stream, task)
+
+    def apply(self, page: Page, task: Array, stream: Any) -> None:
+        """The second half: every vertex of the page."""
+        task["page"]["partials"] = self.partials(page)
         self._launcher.on_vertices("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
 
     def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:

@@ -81,6 +81,8 @@ class GpuKernel:
     residency : Residency
         After `initialize`: pages and where they are.
     streams : Streams
+    copied : int
+        Bytes of edges that the last iteration copied to the device.
     """
 
     name: ClassVar[str] = "gpu"
@@ -102,6 +104,7 @@ class GpuKernel:
         self._ranks = Ranks.of(graph.in_edges.offsets)
         self._edge_bytes = (4, bound.edge.itemsize) if bound.reads_edge_values and bound.edge is not None else (4,)
         self._processed: list[Page] = []
+        self.copied = 0
         self._pinned = Pinned()
         with device, failing(device.driver):
             self._launcher = Launcher(bound, device, listener, can_replicate(bound))
@@ -230,29 +233,37 @@ class GpuKernel:
 
     def _initial_values(self, state: State) -> list[PageResult]:
         """Run `init`, `frontier` and `aggregate` on the device, and bring what they say to the host."""
-        stream = self.streams.all[0]
+        stream, driver = self.streams.compute, self.device.driver
         for page in self.residency.pages:
-            task = self._task_of(page)
+            task = self.task_of(page)
             task["page"]["partials"] = self.gather.partials(page)
             self._launcher.on_vertices("initialize", page.last_vertex - page.first_vertex, stream, task)
-            self._finish(page, task, stream)
-            self._bring(page, "values", state.values, "active", state.active.bits, stream)
+            if self.bound.total is not None:
+                self._launcher.finish(stream, task)
         stream.synchronize()
+        places = (
+            (state.values, self.address("values")),
+            (state.active.bits, self.address("active")),
+            (self._tallies, self._tally_address),
+        )
+        for array, place in places:
+            if array.nbytes:
+                driver.memcpy_dtoh(array.view(np.uint8), place)
         state.active.blocks[:] = 1
         return [self._result(page) for page in self.residency.pages]
 
     def begin(self, state: State, mode: str) -> int:
-        driver, context = self.device.driver, self._context
+        # all this goes to the default stream, on which the others wait
+        driver = self.device.driver
         with self.device, failing(driver):
             if state.total is not None:
-                driver.memcpy_htod(int(context["total"][0]), state.total.view(np.uint8))
-            driver.memset_d8(int(context["activated"][0]), 0, max(len(state.active.bits) * 8, 1))
+                driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
+            driver.memset_d8(self.address("activated"), 0, max(len(state.active.bits) * 8, 1))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 everything = Page(0, 0, self.graph.n, 0, self.graph.m)
-                task = self._task_of(everything)
+                task = self.task_of(everything)
                 self._launcher.on_vertices("prepare_values", self.graph.n, None, task)
-            driver.Context.synchronize()
         if mode == PULL:
             return 0
         state.active.blocks[:] = blocks_of(state.active.bits)
@@ -269,7 +280,10 @@ class GpuKernel:
                 chosen.append(page)
         self._processed = chosen
         with self.device, failing(self.device.driver):
-            copied = self.streams.process(chosen, source, lambda page, buffer: self._compute(page, buffer, state))
+            copied = self.streams.process(
+                chosen, source, self._compute, lambda page, stream: self._bring(page, state, stream)
+            )
+        self.copied = sum(copied.values())
         for page in chosen:
             result = self._result(page)
             result.edges, result.to_device = page.edges, copied.get(page.number, 0)
@@ -278,19 +292,33 @@ class GpuKernel:
             results.append(result)
         return results
 
-    def _compute(self, page: Page, buffer: Buffer, state: State) -> None:
-        """Launch a page's kernels, and the copies of what they change to the host."""
-        task = self._task_of(page)
-        task["page"]["sources"] = buffer.addresses[0]
-        task["page"]["edge_values"] = buffer.addresses[-1]
+    def _compute(self, page: Page, buffer: Buffer) -> None:
+        """Launch a page's kernels."""
+        task = self.task_of(page, buffer)
         self.gather.launch(page, task, buffer.stream)
-        self._finish(page, task, buffer.stream)
-        self._bring(page, "pending", state.pending, "activated", state.activated.bits, buffer.stream)
+        if self.bound.total is not None:
+            self._launcher.finish(buffer.stream, task)
 
-    def _task_of(self, page: Page) -> Array:
-        """A kernel's arguments for `page`, but for what depends on its edges."""
+    def _bring(self, page: Page, state: State, stream: Any) -> None:
+        """Copy to the host what a page's kernels changed."""
+        copy = self.device.driver.memcpy_dtoh_async
+        if page.last_vertex > page.first_vertex:
+            run, words, size = slice(page.first_vertex, page.last_vertex), words_of(page), state.pending.itemsize
+            copy(state.pending[run].view(np.uint8), self.address("pending") + page.first_vertex * size, stream)
+            copy(state.activated.bits[words].view(np.uint8), self.address("activated") + words.start * 8, stream)
+        tally = self._tallies[page.number : page.number + 1]
+        copy(tally.view(np.uint8), self._tally_address + page.number * tally.itemsize, stream)
+
+    def address(self, name: str) -> int:
+        """Where an array of the run's context is now."""
+        return int(self._context[name][0])
+
+    def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
+        """A kernel's arguments for `page`, whose edges are in `buffer`."""
         task = self._task.copy()
         told = task["page"]
+        if buffer is not None:
+            told["sources"], told["edge_values"] = buffer.addresses[0], buffer.addresses[-1]
         told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
         told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
         told["base_edge"] = page.first_edge // RUN * RUN
@@ -298,20 +326,6 @@ class GpuKernel:
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
         told["blocks"] = -(-(page.last_vertex - page.first_vertex) // THREADS)
         return task
-
-    def _finish(self, page: Page, task: Array, stream: Any) -> None:
-        if self.bound.total is not None:
-            self._launcher.finish(stream, task)
-        one = self._tallies[page.number : page.number + 1].view(np.uint8)
-        self.device.driver.memcpy_dtoh_async(one, int(task["page"]["tally"][0]), stream)
-
-    def _bring(self, page: Page, values: str, host: Array, bits: str, host_bits: Array, stream: Any) -> None:
-        """Copy a page's values and bits from the device to the host arrays."""
-        size, copy = host.itemsize, self.device.driver.memcpy_dtoh_async
-        if page.last_vertex > page.first_vertex:
-            run, words = slice(page.first_vertex, page.last_vertex), words_of(page)
-            copy(host[run].view(np.uint8), int(self._context[values][0]) + page.first_vertex * size, stream)
-            copy(host_bits[words].view(np.uint8), int(self._context[bits][0]) + words.start * 8, stream)
 
     def _result(self, page: Page) -> PageResult:
         tally = self._tallies[page.number : page.number + 1]

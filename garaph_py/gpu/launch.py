@@ -47,7 +47,10 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         self._functions = {name: self._module.get_function(name) for name in NAMES + REPLICATED_NAMES * replicated}
-        self.layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
+        self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
+        for name, function in self._functions.items():
+            if name != "mark_starts":
+                function.prepare([f"{layouts.task.itemsize}s"])
         blocks = device.multiprocessor_threads // REPLICATED_THREADS
         self.share = min(device.multiprocessor_memory // blocks, device.shared_memory) - STATIC_BYTES
         if replicated:
@@ -80,5 +83,5 @@ class Launcher:
             )  # fmt: skip
 
     def _launch(self, name: str, blocks: int, threads: int, stream: Any, task: Array, shared: int = 0) -> None:
-        by_value = task.view(f"V{task.itemsize}")[0]
-        self._functions[name](by_value, block=(threads, 1, 1), grid=(blocks, 1), stream=stream, shared=shared)
+        launch = self._functions[name].prepared_async_call
+        launch((blocks, 1), (threads, 1, 1), stream, task.tobytes(), shared_size=shared)

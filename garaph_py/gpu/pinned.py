@@ -30,6 +30,11 @@ class Pinned:
     def __init__(self) -> None:
         self._keys: list[tuple[int, int]] = []
 
+    @property
+    def count(self) -> int:
+        """Arrays that are pinned."""
+        return len(self._keys)
+
     def pin(self, array: Array) -> None:
         """Pin the memory of `array`, if that is worth it; a failure costs speed only.
 

@@ -22,7 +22,9 @@ PAGE_EDGES = 1 << 24
 LEAST_PAGE_EDGES = 1 << 20
 """Below that a page's launches cost more than its edges."""
 PAGES_A_STREAM = 4
-"""Every stream has several pages (section 5.2)."""
+"""Every stream has several pages (section 5.2) where pages are copied."""
+RESIDENT_PAGES = 8
+"""Where everything stays: enough to copy values back while others are computed."""
 VERTICES = 64
 """Pages begin at multiples of so many vertices, so that no two share a word of a bitmap."""
 
@@ -79,7 +81,7 @@ def plan(
     streams : int
         Pages that may be under way; fewer if memory is short.
     page_edges : int, optional
-        Bound on a page's edges, where the caller wants one.
+        Bound on a page's edges, where the caller wants another than ours.
 
     Raises
     ------
@@ -87,15 +89,15 @@ def plan(
         If even single pages through one buffer do not fit.
     """
     edges = int(offsets[-1])
-    limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams)), LEAST_PAGE_EDGES)
+    pages = layout(offsets, page_edges or max(edges // RESIDENT_PAGES, LEAST_PAGE_EDGES), VERTICES)
+    used = fixed + sum(page_bytes(page, edge_bytes) for page in pages)
+    if used <= budget:
+        return Residency(pages, len(pages), streams, 0, used)
+    limit = page_edges or max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams)), LEAST_PAGE_EDGES)
     limit = min(limit, max(budget // streams // sum(edge_bytes), 1))
-    if page_edges is not None:
-        limit = min(limit, page_edges)
     while True:
         pages = layout(offsets, limit, VERTICES)
         sizes = [page_bytes(page, edge_bytes) for page in pages]
-        if fixed + sum(sizes) <= budget:
-            return Residency(pages, len(pages), streams, 0, fixed + sum(sizes))
         largest = max(sizes, default=0)
         left = budget - fixed - streams * largest
         if left >= 0:

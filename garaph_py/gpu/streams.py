@@ -10,7 +10,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,7 @@ class Buffer:
 
 @dataclass
 class ThreadTime:
-    """Where a thread's seconds went: those neither waited nor used were spent waiting for the GIL or a core."""
+    """Where a thread's seconds went: those neither waited nor used it spent waiting for the GIL, or for a core."""
 
     wall: float = 0.0
     waited: float = 0.0
@@ -58,7 +59,26 @@ class ThreadTime:
 
     @property
     def lost(self) -> float:
-        return max(self.wall - self.waited - self.used, 0.0)
+        return self.wall - self.waited - self.used
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        wall, used = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            self.wall += time.perf_counter() - wall
+            self.used += time.thread_time() - used
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Waiting in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
+        wall, used = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            self.waited += time.perf_counter() - wall
+            self.used -= time.thread_time() - used
 
 
 class Streams:
@@ -68,117 +88,125 @@ class Streams:
     ----------
     edge_bytes : tuple of int
         Bytes an edge of each array a page has.
+
+    Attributes
+    ----------
+    compute, back : pycuda.driver.Stream
+        For the kernels of all pages that stay, one after the other, and for all copies to the host. (With a stream
+        each, the gathers of all pages would run before the first one's values could leave.)
+    transmission, computation : ThreadTime
     """
 
     def __init__(self, device: Device, residency: Residency, edge_bytes: tuple[int, ...], memory: DeviceMemory) -> None:
         self._device, self._edge_bytes = device, edge_bytes
-        self._resident = residency.resident
-        streams = [device.driver.Stream() for _ in range(residency.streams)]
-        here = [device.driver.Stream() for _ in range(residency.streams)] if residency.resident else []
-        self._buffers = [
-            self._buffer(memory, f"page {page.number}", page_bytes(page, edge_bytes), here[k % len(here)])
-            for k, page in enumerate(residency.pages[: residency.resident])
+        driver = device.driver
+        self.compute, self.back = driver.Stream(), driver.Stream()
+        streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
+        self._resident = [
+            self._buffer(memory, f"page {page.number}", page_bytes(page, edge_bytes), self.compute)
+            for page in residency.pages[: residency.resident]
         ]
-        self._passing = (
-            [self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream) for k, stream in enumerate(streams)]
-            if residency.buffer_bytes
-            else []
-        )
-        self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page has been launched
-        for buffer in self._passing:
-            self._free.put(buffer)
-        self.all = streams + here
+        self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched
+        for k, stream in enumerate(streams):
+            self._free.put(self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream))
         self.transmission, self.computation = ThreadTime(), ThreadTime()
 
     def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
         address, edges = memory.allocate(name, nbytes), nbytes // sum(self._edge_bytes)
-        widths = [0, *self._edge_bytes[:-1]]
-        return Buffer(
-            [address + edges * sum(widths[: k + 1]) for k in range(len(widths))], stream, self._device.driver.Event()
-        )
+        starts = np.cumsum([0, *self._edge_bytes[:-1]]) * edges
+        flags = self._device.driver.event_flags
+        idle = self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING)
+        return Buffer([address + int(start) for start in starts], stream, idle)
+
+    def resident(self, page: Page) -> Buffer:
+        """The buffer of a page that stays."""
+        return self._resident[page.number]
 
     def process(
-        self, pages: Iterable[Page], source: PageSource, compute: Callable[[Page, Buffer], None]
+        self,
+        pages: Iterable[Page],
+        source: PageSource,
+        compute: Callable[[Page, Buffer], None],
+        bring: Callable[[Page, Any], None],
     ) -> dict[int, int]:
-        """Call ``compute(page, buffer)``, which launches a page's kernels, for every page; return when all have ended.
+        """For every page, ``compute(page, buffer)`` launches its kernels and ``bring(page, stream)`` copies to the host
+        what they change; return when all have ended.
 
         Returns
         -------
         dict of int to int
             Bytes copied for each page that had to be.
         """
-        began, cpu = time.perf_counter(), time.thread_time()
+        copied: dict[int, int] = {}
         here: list[Page] = []
         coming: list[Page] = []
         for page in pages:
-            is_here = page.number < self._resident and self._buffers[page.number].page == page.number
-            (here if is_here else coming).append(page)
-        copied: dict[int, int] = {}
+            (here if self._is_here(page) else coming).append(page)
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if coming:
             task = (coming, source, arrived)
             thread = threading.Thread(target=self._transmit, args=task, name="garaph-transmission", daemon=True)
             thread.start()
-        waited = 0.0
+
+        def launch(page: Page, buffer: Buffer) -> None:
+            compute(page, buffer)
+            buffer.idle.record(buffer.stream)
+            self.back.wait_for_event(buffer.idle)
+            bring(page, self.back)
+            if page.number >= len(self._resident):
+                self._free.put(buffer)
+
+        account = self.computation
         try:
-            while here or thread is not None:
-                if thread is None or (here and arrived.empty()):
-                    page = here.pop(0)
-                    self._compute(page, self._buffers[page.number], compute)
-                    continue
-                started = time.perf_counter()
-                item = arrived.get()
-                waited += time.perf_counter() - started
-                if isinstance(item, BaseException):
-                    raise item
-                if item is None:
-                    thread.join()
-                    thread = None
-                    continue
-                page, buffer, nbytes = item
-                copied[page.number] = nbytes
-                self._compute(page, buffer, compute)
-            started = time.perf_counter()
-            for stream in self.all:
-                stream.synchronize()
-            waited += time.perf_counter() - started
+            with account.running():
+                while here or thread is not None:
+                    if thread is None or (here and arrived.empty()):
+                        page = here.pop(0)
+                        launch(page, self._resident[page.number])
+                        continue
+                    with account.waiting():
+                        item = arrived.get()
+                    if isinstance(item, BaseException):
+                        raise item
+                    if item is None:
+                        thread.join()
+                        thread = None
+                        continue
+                    copied[item[0].number] = item[2]
+                    launch(item[0], item[1])
+                with account.waiting():
+                    self.back.synchronize()
         finally:
             if thread is not None:
                 self._free.put(None)  # an error here ends the other thread too
                 thread.join()
-        self._add(self.computation, began, cpu, waited)
         return copied
 
-    def _compute(self, page: Page, buffer: Buffer, compute: Callable[[Page, Buffer], None]) -> None:
-        compute(page, buffer)
-        buffer.idle.record(buffer.stream)
-        if page.number >= self._resident:
-            self._free.put(buffer)
+    def _is_here(self, page: Page) -> bool:
+        return page.number < len(self._resident) and self._resident[page.number].page == page.number
 
     def _transmit(self, coming: list[Page], source: PageSource, arrived: Any) -> None:
         """The transmission thread."""
-        began, cpu, waited = time.perf_counter(), time.thread_time(), 0.0
+        account = self.transmission
         try:
-            with self._device, failing(self._device.driver):
+            with self._device, failing(self._device.driver), account.running():
                 for page in coming:
-                    if page.number < self._resident:
-                        buffer = self._buffers[page.number]
+                    buffer: Buffer | None
+                    if page.number < len(self._resident):
+                        buffer = self._resident[page.number]
                     else:
-                        started = time.perf_counter()
-                        free = self._free.get()
-                        if free is None:
-                            return
-                        buffer = free
-                        buffer.idle.synchronize()
-                        waited += time.perf_counter() - started
+                        with account.waiting():
+                            buffer = self._free.get()
+                            if buffer is None:
+                                return
+                            buffer.idle.synchronize()
                     copied = self._copy(page, source, buffer)
                     buffer.page = page.number
                     arrived.put((page, buffer, copied))
             arrived.put(None)
         except BaseException as error:
             arrived.put(error)
-        self._add(self.transmission, began, cpu, waited)
 
     def _copy(self, page: Page, source: PageSource, buffer: Buffer) -> int:
         """Start to copy a page's edges to where they stand in whole runs; how many bytes."""
@@ -190,8 +218,3 @@ class Streams:
                 self._device.driver.memcpy_htod_async(place, array.view(np.uint8), buffer.stream)
                 copied += array.nbytes
         return copied
-
-    def _add(self, account: ThreadTime, began: float, cpu: float, waited: float) -> None:
-        account.wall += time.perf_counter() - began
-        account.waited += waited
-        account.used += time.thread_time() - cpu

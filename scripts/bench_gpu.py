@@ -1,0 +1,280 @@
+"""How fast is the GPU kernel? Against the limit of the same run, and whole iterations, resident and streamed.
+
+    python scripts/bench_gpu.py gather rmat:22:16 rmat:24:16 rmat:25:32 [--order given degree]
+    python scripts/bench_gpu.py replication rmat:22:16 [linux.npz ...]
+    python scripts/bench_gpu.py iteration rmat:24:16:symmetric
+    python scripts/bench_gpu.py apps rmat:22:16:symmetric
+    python scripts/bench_gpu.py whole GRAPH_DIRECTORY
+
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that `garaph_py` reads. ``gather``: the limit
+streams source ids, gathers a float32 a source and reduces nothing; it is measured beside every kernel.
+``replication``: each fixed factor, equation 2, and measured factors. ``iteration``: PageRank, float32, everything
+resident, nothing, a half, beside the bandwidth of pinned copies. ``apps``: an iteration of each program over PageRank's.
+``whole``: the parts of a run from a graph directory to the answer. Tables are Markdown; times are medians, warm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.apps.checks import targets
+from garaph_py.gpu import device as devices
+from garaph_py.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
+from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.measure import host_to_device_bandwidth
+from garaph_py.gpu.replication import FACTORS
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.graph.order import vertex_order
+from garaph_py.kernel import PULL
+from garaph_py.pages.memory import MemorySource
+from garaph_py.program import VertexProgram, bind
+
+LIMIT = r"""
+extern "C" __global__ void limit(const uint4* sources, const float* values, float* out, long long quads) {
+  float sum = 0;
+  long long stride = gridDim.x * (long long)blockDim.x;
+  for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < quads; i += 2 * stride) {
+    uint4 a = __ldcs(sources + i), b = i + stride < quads ? __ldcs(sources + i + stride) : a;
+    sum += values[a.x] + values[a.y] + values[a.z] + values[a.w];
+    sum += values[b.x] + values[b.y] + values[b.z] + values[b.w];
+  }
+  if (sum == 12345.f) *out = sum;
+}
+"""
+GRIDS = (8, 16, 64)
+REPEATS = 9
+
+
+def load(name: str) -> gp.Graph:
+    kind, *rest = name.split(":")
+    if kind == "rmat":
+        return gp.rmat(int(rest[0]), int(rest[1]), directed="symmetric" not in rest)
+    return gp.open(name) if Path(name).is_dir() else gp.read(name)
+
+
+def by_degree(graph: gp.Graph) -> gp.Graph:
+    """The graph with its vertices by descending out-degree."""
+    new = np.empty(graph.n, np.uint32)
+    new[vertex_order("degree", graph.out_degrees, graph.in_degrees)] = np.arange(graph.n, dtype=np.uint32)
+    sources, ends = new[graph.in_edges.neighbours], new[targets(graph)]
+    return from_numbered_edges(sources, ends, graph.n, graph.in_edges.values, directed=True)
+
+
+class Timed:
+    """One program's kernel on the GPU, everything initialized; `seconds` of what is launched on its first stream."""
+
+    def __init__(self, graph: gp.Graph, settings: Settings, program: VertexProgram | None = None) -> None:
+        program = program or gp.apps.PageRank(dtype=np.float32, stop="never")
+        self.device = devices.find()
+        self.bound = bind(program, graph)
+        self.kernel = GpuKernel(self.bound, graph, self.device, settings, lambda state: 0)
+        self.state = self.kernel.initialize(True)
+        self.pages = self.kernel.residency.pages
+        self.source = MemorySource(graph, pages=self.pages)
+
+    def __enter__(self) -> Timed:
+        self.iterate()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kernel.close()
+
+    def iterate(self) -> float:
+        """Seconds of one iteration."""
+        started = time.perf_counter()
+        self.kernel.begin(self.state, PULL)
+        self.kernel.process(self.pages, self.source, self.state, PULL)
+        self.kernel.commit(self.state, PULL)
+        return time.perf_counter() - started
+
+    def seconds(self, launch: Callable[[Any], None], repeats: int = REPEATS) -> float:
+        driver, stream, times = self.device.driver, self.kernel.streams.compute, []
+        with self.device:
+            for _ in range(repeats + 1):
+                began, ended = driver.Event(), driver.Event()
+                began.record(stream)
+                launch(stream)
+                ended.record(stream)
+                ended.synchronize()
+                times.append(ended.time_since(began) * 1e-3)
+        return statistics.median(times[1:])
+
+    def tasks(self) -> list[tuple[Any, Any]]:
+        """Pages that stay, and what their kernels are told."""
+        return [(page, self.kernel.task_of(page, self.kernel.streams.resident(page))) for page in self.pages]
+
+
+def limit_seconds(timed: Timed) -> float:
+    """The fastest that a page of ids can be streamed and gathered from, whatever the launch."""
+    from cuda.core import Program, ProgramOptions
+
+    code = Program(LIMIT, "c++", ProgramOptions(arch=timed.device.architecture)).compile("cubin").code
+    kernel, page = timed.kernel, timed.pages[0]
+    buffer = kernel.streams.resident(page)
+    values = kernel.address("values")
+    with timed.device:
+        function = timed.device.driver.module_from_buffer(bytes(code)).get_function("limit")
+
+    def launch(stream: Any, blocks: int) -> None:
+        out = np.uint64(kernel.address("heads"))
+        function(
+            np.uint64(buffer.addresses[0]), np.uint64(values), out, np.int64(page.edges // 4), block=(256, 1, 1),
+            grid=(timed.device.multiprocessors * blocks, 1), stream=stream,
+        )  # fmt: skip
+
+    return min(timed.seconds(lambda stream, grid=grid: launch(stream, grid)) for grid in GRIDS)
+
+
+def gather(options: argparse.Namespace) -> None:
+    print("| graph | order | M edges | limit GE/s | segmented GE/s | of the limit | apply ms |")
+    print("|---|---|---|---|---|---|---|")
+    for name in options.graphs:
+        given = load(name)
+        for order in options.order:
+            graph = by_degree(given) if order == "degree" else given
+            with Timed(graph, Settings(gather=SEGMENTED, page_edges=graph.m)) as timed:
+                ((page, task),), kind = timed.tasks(), timed.kernel.gather
+                limit = limit_seconds(timed)
+                took = timed.seconds(partial(kind.sum_segments, page, task))
+                apply = timed.seconds(partial(kind.apply, page, task))
+            rate, best = graph.m / took / 1e9, graph.m / limit / 1e9
+            cells = f"{graph.m / 1e6:.0f} | {best:.1f} | {rate:.1f} | {rate / best:.3f} | {apply * 1e3:.3f}"
+            print(f"| {name} | {order} | {cells} |", flush=True)
+            del graph
+
+
+def replication(options: argparse.Namespace) -> None:
+    kinds: list[str | int] = [*FACTORS, CUSTOM, CALIBRATED]
+    print(
+        "| graph | order | mean in-degree | " + " | ".join(f"R = {k}" if isinstance(k, int) else k for k in kinds),
+        end="",
+    )
+    print(" | segmented and apply |\n" + "|---" * (len(kinds) + 4) + "|")
+    for name in options.graphs:
+        given = load(name)
+        for order in options.order:
+            graph = by_degree(given) if order == "degree" else given
+            rates = []
+            for kind in [*kinds, None]:
+                how = Settings(gather=SEGMENTED) if kind is None else Settings(gather=REPLICATED, replication=kind)
+                with Timed(graph, replace(how, page_edges=-(-graph.m // 8))) as timed:
+                    launch = timed.kernel.gather.launch
+                    seconds = [timed.seconds(partial(launch, page, task)) for page, task in timed.tasks()]
+                rates.append(f"{graph.m / sum(seconds) / 1e9:.1f}")
+            degree = graph.m / max(int((graph.in_degrees > 0).sum()), 1)
+            print(f"| {name} | {order} | {degree:.1f} | {' | '.join(rates)} |", flush=True)
+
+
+def iteration(options: argparse.Namespace) -> None:
+    print("| graph | order | edges that stay | ms | GE/s | bytes an edge copied | of memcpy | lost by threads, ms |")
+    print("|---|---|---|---|---|---|---|---|")
+    bandwidth = host_to_device_bandwidth(devices.find())
+    for name in options.graphs:
+        given = load(name)
+        for order in options.order:
+            graph = by_degree(given) if order == "degree" else given
+            with Timed(graph, Settings()) as timed:
+                everything, edges = timed.kernel.residency.used, 4 * graph.m
+                row(name, order, "all", graph, timed, bandwidth)
+            for share in (0, 0.5):
+                least = everything - edges + 4 * (4 * (1 << 24) + (1 << 20))  # vertices and four buffers
+                with Timed(graph, Settings(memory=int(least + share * edges), page_edges=options.page_edges)) as timed:
+                    here = timed.pages[: timed.kernel.residency.resident]
+                    row(name, order, f"{sum(page.edges for page in here) / graph.m:.0%}", graph, timed, bandwidth)
+
+
+def row(name: str, order: str, share: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
+    streams = timed.kernel.streams
+    for account in (streams.transmission, streams.computation):
+        account.wall = account.waited = account.used = 0.0
+    seconds, moved = [], 0
+    for _ in range(REPEATS):
+        seconds.append(timed.iterate())
+        moved = timed.kernel.copied
+    middle = statistics.median(seconds)
+    lost = (streams.transmission.lost + streams.computation.lost) / REPEATS
+    of = f"{moved / middle / bandwidth:.3f} of {bandwidth / 1e9:.1f} GB/s" if moved else ""
+    cells = f"{middle * 1e3:.2f} | {graph.m / middle / 1e9:.1f} | {moved / graph.m:.2f} | {of} | {lost * 1e3:.2f}"
+    print(f"| {name} | {order} | {share} | {cells} |", flush=True)
+
+
+def apps(options: argparse.Namespace) -> None:
+    single = np.float32
+    programs = {
+        "PageRank": gp.apps.PageRank(dtype=single, stop="never"),
+        "NeuralNetwork": gp.apps.NeuralNetwork(0.5, dtype=single),
+        "HeatSimulation": gp.apps.HeatSimulation(0.5, dtype=single),
+        "CircuitSimulation": gp.apps.CircuitSimulation(dtype=single),
+    }
+    print("| graph | program | ms an iteration | of PageRank's |\n|---|---|---|---|")
+    for name in options.graphs:
+        graph = load(name)
+        values = np.random.default_rng(1).random(graph.m, single)
+        weighted = gp.Graph(replace(graph.in_edges, values=values), graph.out_edges, graph.directed, graph.ids)
+        if not graph.directed:
+            weighted = gp.Graph(weighted.in_edges, weighted.in_edges, False, graph.ids)
+        first = 0.0
+        for program, vertex_program in programs.items():
+            with Timed(weighted, Settings(), vertex_program) as timed:
+                middle = statistics.median(timed.iterate() for _ in range(REPEATS))
+            first = first or middle
+            print(f"| {name} | {program} | {middle * 1e3:.2f} | {middle / first:.2f} |", flush=True)
+
+
+def whole(options: argparse.Namespace) -> None:
+    print("| graph | part | ms |\n|---|---|---|")
+    for name in options.graphs:
+        times = [("start", time.perf_counter())]
+
+        def done(part: str, times: list[tuple[str, float]] = times) -> None:
+            times.append((part, time.perf_counter()))
+
+        found = devices.find()
+        done("find the GPU, make its context")
+        graph = load(name)
+        done("read")
+        bound = bind(gp.apps.PageRank(dtype=np.float32, stop="never"), graph)
+        kernel = GpuKernel(bound, graph, found, Settings(), lambda state: 0)
+        done("compile, or load what was compiled")
+        with kernel:
+            state = kernel.initialize(True)
+            done("lay out, pin, copy what is not edges, initialize")
+            source = MemorySource(graph, pages=kernel.residency.pages)
+            for number in range(10):
+                kernel.begin(state, PULL)
+                kernel.process(source.pages, source, state, PULL)
+                kernel.commit(state, PULL)
+                if number == 0:
+                    done("first iteration, which copies the edges")
+            done("nine more iterations")
+            kernel.report(state)
+            done("report")
+        done("give back")
+        for (_, before), (part, after) in pairwise(times):
+            print(f"| {name} | {part} | {(after - before) * 1e3:.1f} |")
+        print(f"| {name} | all | {(times[-1][1] - times[0][1]) * 1e3:.1f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=["gather", "replication", "iteration", "apps", "whole"])
+    parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
+    parser.add_argument("--page-edges", type=int, help="of streamed pages; by default the runtime's choice")
+    options = parser.parse_args()
+    globals()[options.table](options)
+
+
+if __name__ == "__main__":
+    main()
