@@ -1,15 +1,13 @@
 // new_v = apply(old_v, acc_v), after gather_segmented: acc_v is what the run in which v's edges begin left in `sums`, and
 // what the runs that v's edges go on through left in `heads`, added in their order.
-// Launch: a thread a vertex of the page, blocks of 256; the page's first vertex is a multiple of 64. Shared: 272 bytes.
+// Launch: a thread for every eighth vertex of the page, blocks of 256; the page's first vertex is a multiple of 64.
+// Shared memory: 528 bytes at most.
 
 constexpr i64 MANY = 32;  // runs that a warp sums together
 
-extern "C" __global__ void __launch_bounds__(256) apply_vertices(const __grid_constant__ Task t) {
-  const Context& c = t.context;
-  const Page& p = t.page;
-  i64 v = p.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
+// The sum of vertex `v`'s contributions; all lanes of a warp take part, `inside` those with a vertex.
+__device__ __forceinline__ Accumulator gathered(const Context& c, i64 v, bool inside) {
   int lane = lane_id();
-  bool inside = v < p.last_vertex;
   i64 begin = inside ? c.in_offsets[v] : 0, end = inside ? c.in_offsets[v + 1] : 0;
   u32 with_edges = __ballot_sync(EVERYONE, begin < end);
   Accumulator acc = identity(c.parameters);
@@ -30,9 +28,26 @@ extern "C" __global__ void __launch_bounds__(256) apply_vertices(const __grid_co
     sum = from_lane(sum, 0);
     if (lane == hub) acc = combine(acc, sum);
   }
-  Update done{false, 0, no_total()};
-  if (inside) done = update_vertex(c, v, acc);
-  u32 word = __ballot_sync(EVERYONE, done.active);
-  if (lane == 0 && inside) c.activated[v >> 5] = word;
-  count(p, done.active, done.active ? done.out_edges : 0, done.part, blockIdx.x);
+  return acc;
+}
+
+extern "C" __global__ void __launch_bounds__(256) apply_vertices(const __grid_constant__ Task t) {
+  const Context& c = t.context;
+  const Page& p = t.page;
+  i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * EACH + threadIdx.x;
+  u64 active = 0, active_edges = 0;
+  Partial part = no_total();
+  for (int k = 0; k < EACH; k++) {
+    i64 v = first + k * blockDim.x;
+    bool inside = v < p.last_vertex;
+    Accumulator acc = gathered(c, v, inside);
+    Update done{false, 0, no_total()};
+    if (inside) done = update_vertex(c, v, acc);
+    u32 word = __ballot_sync(EVERYONE, done.active);
+    if (lane_id() == 0 && inside) c.activated[v >> 5] = word;
+    active += done.active;
+    if (done.active) active_edges += done.out_edges;
+    if constexpr (HAS_TOTAL) part = add_total(part, done.part);
+  }
+  count(p, active, active_edges, part, blockIdx.x);
 }

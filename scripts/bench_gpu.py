@@ -99,7 +99,7 @@ class Timed:
         return time.perf_counter() - started
 
     def seconds(self, launch: Callable[[Any], None], repeats: int = REPEATS) -> float:
-        driver, stream, times = self.device.driver, self.kernel.streams.compute, []
+        driver, stream, times = self.device.driver, self.kernel.streams.compute[0], []
         with self.device:
             for _ in range(repeats + 1):
                 began, ended = driver.Event(), driver.Event()
@@ -168,7 +168,7 @@ def replication(options: argparse.Namespace) -> None:
             rates = []
             for kind in [*kinds, None]:
                 how = Settings(gather=SEGMENTED) if kind is None else Settings(gather=REPLICATED, replication=kind)
-                with Timed(graph, replace(how, page_edges=-(-graph.m // 8))) as timed:
+                with Timed(graph, replace(how, page_edges=graph.m)) as timed:
                     launch = timed.kernel.gather.launch
                     seconds = [timed.seconds(partial(launch, page, task)) for page, task in timed.tasks()]
                 rates.append(f"{graph.m / sum(seconds) / 1e9:.1f}")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import convert, graphs, run
+from . import convert, devices, graphs, run
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
@@ -31,6 +31,7 @@ def settings(
 
 app.command("run")(run.run)
 app.command("apps")(run.apps)
+app.command("devices")(devices.devices)
 app.command("import")(graphs.import_)
 app.command("convert")(convert.convert)
 app.command("formats")(convert.formats)

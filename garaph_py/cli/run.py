@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import inspect
 import json
-import math
 import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from ..errors import ParameterError
 from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..report import Progress
-from . import programs
+from . import programs, show
 from .graphs import Directed, Format, Quiet, Symmetrize, Threads, load
 
 Option = typer.Option
-SHOWN_ROWS = 24
 
 
 def run(
@@ -40,6 +37,20 @@ def run(
         bool | None,
         Option("--sync/--async", help="New values count in the next iteration, or at once; by default what suits."),
     ] = None,
+    device: Annotated[str, Option(help="auto, cpu or gpu; auto takes the GPU for large graphs.")] = "auto",
+    gpu_memory: Annotated[
+        str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")
+    ] = None,
+    streams: Annotated[int, Option(help="Pages that may be under way on the GPU.")] = 4,
+    gather: Annotated[
+        str, Option(help="How the GPU sums: replicated, segmented, or auto, the faster as measured.")
+    ] = "auto",
+    replication: Annotated[
+        str, Option(help="Copies of a sum in a GPU's shared memory: custom, calibrated, 1, 2, 4, 8, 16 or 32.")
+    ] = "custom",
+    deterministic: Annotated[
+        bool, Option("--deterministic", help="The same bits in every run on the same device.")
+    ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
@@ -58,14 +69,19 @@ def run(
       garaph run SSSP graph/ --source 6 --verify --output distances.parquet
 
       garaph run my_program.py:MyProgram edges.csv -p rate=0.5 --iterations 20
+
+      garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
     from .. import runtime
+    from ..gpu.device import find as find_device
 
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
     write = writer(output)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
+    if device == "gpu":
+        find_device()  # without one, fail before the graph is read rather than after
     started = time.perf_counter()
     with Progress(quiet) as progress:
         loaded = load(
@@ -73,26 +89,22 @@ def run(
         )
         read_seconds = time.perf_counter() - started
         result = runtime.run(
-            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, verify=verify,
-            on_event=compiling_told(progress, quiet),
+            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
+            gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication,
+            deterministic=deterministic, verify=verify, on_event=compiling_told(progress, quiet),
         )  # fmt: skip
     if write is not None and output is not None:
         write(result, output)
     if as_json:
-        print(json.dumps(document(result, loaded, top, read_seconds), allow_nan=False))
+        print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
         return
     print(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
     if not quiet:
-        print_iterations(result.stats)
-    ending = "converged" if result.stats.converged else "stopped"
-    count = len(result.stats.iterations)
-    print(
-        f"{ending} after {count} iteration{'s' * (count != 1)} in {result.stats.seconds:.3f} s "
-        f"on {result.stats.threads} threads; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all"
-    )
+        show.iterations(result.stats)
+    print(f"{show.ending(result.stats)}; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all")
     if verify:
         print("verified: the answer has the properties that define it")
-    print_top(result, top)
+    show.top(result, top)
     if output is not None:
         print(f"wrote {len(result.values):,} values to {output}")
 
@@ -172,47 +184,3 @@ def compiling_told(progress: Progress, quiet: bool) -> Any:
         progress(event)
 
     return listen
-
-
-def print_iterations(stats: Any) -> None:
-    rows = stats.iterations
-    print("iteration  mode               f       active          edges  pages skipped        ms  M edges/s")
-    for row in rows if len(rows) <= SHOWN_ROWS else (*rows[: SHOWN_ROWS - 4], None, *rows[-4:]):
-        if row is None:
-            print(f"{'...':>9}  ({len(rows) - SHOWN_ROWS} more)")
-            continue
-        print(
-            f"{row.number:>9}  {row.mode:<11} {row.f:>8.2g} {row.active:>12,} {row.edges:>14,} {row.pages:>6} "
-            f"{row.pages_skipped:>7} {row.seconds * 1e3:>9.3f} {row.edges_per_second / 1e6:>10,.1f}"
-        )
-
-
-def print_top(result: Any, top: int) -> None:
-    best = result.top(top)
-    column = result.column()
-    if column.dtype.kind == "f" and (strange := int((~np.isfinite(column)).sum())):
-        print(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
-    if not best:
-        return
-    width = max(len(str(vertex)) for vertex, _ in best)
-    print(f"top {len(best)} by {result.names[0]}:" if result.names[0] != "value" else f"top {len(best)}:")
-    for vertex, value in best:
-        print(f"  {vertex!s:<{width}}  {value:.6g}" if isinstance(value, float) else f"  {vertex!s:<{width}}  {value}")
-
-
-def document(result: Any, graph: Any, top: int, read_seconds: float) -> dict[str, Any]:
-    """What ``--json`` prints. Numbers that JSON lacks (infinity, NaN) become null."""
-
-    def number(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    columns = result.stats.columns()
-    return {
-        "program": result.program,
-        "graph": {"vertices": graph.n, "edges": graph.m, "directed": graph.directed},
-        "converged": result.stats.converged,
-        "threads": result.stats.threads,
-        "seconds": {"read": read_seconds, "run": result.stats.seconds},
-        "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        "top": [[vertex, number(value)] for vertex, value in result.top(top)],
-    }

@@ -23,6 +23,7 @@ from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from .interface import Interface, Wrapper
 from .task import Layouts
+from .ufuncs import teach
 
 PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "nvidia-nvvm")
 BEFORE_PROGRAM = ("words.cuh", "atomics.cuh")
@@ -102,6 +103,7 @@ def environment() -> str:
         here,
         here.with_name("interface.py"),
         here.with_name("task.py"),
+        here.with_name("ufuncs.py"),
         here.parents[1] / "program" / "functions.py",
     ]
     kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]
@@ -125,6 +127,7 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
     from numba import types as nb
     from numba.cuda import dispatcher
 
+    teach()
     capability = (int(architecture[3:-1]), int(architecture[-1]))
     arguments = [from_dtype(dtype) for dtype in wrapper.arguments]
     if isinstance(wrapper.returns, list):

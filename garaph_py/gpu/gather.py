@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +16,11 @@ from ..pages.layout import Page
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from .interface import can_replicate
-from .launch import THREADS, Launcher
+from .launch import BLOCK_VERTICES, Launcher
 from .memory import DeviceMemory
 from .ranks import RUN, Ranks
-from .replication import DEGREE_BOUNDS, FACTORS, Replication, calibrated, custom, fixed
-from .shards import shards, work_items
+from .replication import FACTORS, CostModel, Replication, custom, fixed
+from .shards import ITEM_EDGES, shards, work_items
 
 Array = npt.NDArray[Any]
 
@@ -34,14 +34,13 @@ WORTH_MEASURING = 1 << 20
 
 @dataclass(frozen=True)
 class Items:
-    """A page's work items on the device."""
+    """A page's work items on the device; `shapes`: their destinations, edges, shards' average degrees, and factors."""
 
     address: int
     count: int
     tickets: int
     split: bool
-    edges: Array
-    degrees: Array
+    shapes: tuple[Array, ...]
 
 
 class Gather:
@@ -70,7 +69,7 @@ class Gather:
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
         size = partial_dtype(bound.total).itemsize
-        blocks = [-(-(page.last_vertex - page.first_vertex) // THREADS) for page in pages]
+        blocks = [-(-(page.last_vertex - page.first_vertex) // BLOCK_VERTICES) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
         self._partials = memory.allocate("partials", int(self._partial_starts[-1]))
 
@@ -99,7 +98,7 @@ class Gather:
     def apply(self, page: Page, task: Array, stream: Any) -> None:
         """The second half: every vertex of the page."""
         task["page"]["partials"] = self.partials(page)
-        self._launcher.on_vertices("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
+        self._launcher.on_blocks("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
 
     def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:
         told = task["page"]
@@ -109,7 +108,7 @@ class Gather:
             told["partials"] = self._memory.at(f"partials {page.number}")
         if items.split:
             ranks = int(told["last_rank"][0] - told["first_rank"][0])
-            self._launcher.on_vertices("initialize_sums", ranks, stream, task)
+            self._launcher.on_threads("initialize_sums", ranks, stream, task)
         self._launcher.on_items("gather_replicated", items.count, stream, task)
 
     def _items_of(self, page: Page, task: Array, stream: Any) -> Items:
@@ -126,50 +125,61 @@ class Gather:
             self._memory.allocate(
                 f"partials {page.number}", len(items) * self._launcher.layouts.tally["partial"].itemsize
             )
-        edges = (items["last_edge"] - items["first_edge"]).astype(np.float64)
-        shard_edges = np.diff(self._ranks.offsets[firsts])
         shard = np.searchsorted(firsts, items["first_vertex"], side="right") - 1
-        degrees = shard_edges[shard] / np.maximum(items["ranks"], 1)
-        return Items(address, len(items), tickets, split > 0, edges, degrees)
+        ranks, edges = items["ranks"].astype(np.float64), items["last_edge"] - items["first_edge"]
+        degrees = np.diff(self._ranks.offsets[firsts])[shard] / np.maximum(ranks, 1)
+        shapes = ranks, edges.astype(np.float64), degrees, items["replication"].astype(np.float64)
+        return Items(address, len(items), tickets, split > 0, shapes)
 
     def _rule(self, page: Page, task: Array, stream: Any) -> Replication:
         if self._replication == CUSTOM:
             return custom()
         if self._replication != CALIBRATED:
             return fixed(int(self._replication))
-        return self._calibrate(page, task, stream)
+        try:
+            return self._calibrate(page, task, stream)
+        except DeviceMemoryError:
+            return custom()
 
     def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
-        """Measure every factor on the page: cycles an edge by the average degree of a shard."""
-        cycles, edges = np.zeros((2, len(FACTORS), len(DEGREE_BOUNDS) + 1))
+        """Fit `CostModel` to the page's work items with every factor; its rule, or whichever was faster on the page."""
+        taken: list[Array] = []
+        seconds: dict[float, Replication] = {}
         with self._elsewhere(page, task) as trial:
-            for k, factor in enumerate(FACTORS):
-                items = self._make_items(page, fixed(factor))
+            for rule in (*map(fixed, FACTORS), custom()):
+                items = self._make_items(page, rule)
                 clocks = self._memory.allocate("clocks", 8 * items.count)
-                for _ in range(2):  # the second is warm
-                    self._replicated(page, trial, stream, items, clocks)
-                took = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
-                classes = np.searchsorted(DEGREE_BOUNDS, items.degrees)
-                cycles[k] = np.bincount(classes, took, len(DEGREE_BOUNDS) + 1)
-                edges[k] = np.bincount(classes, items.edges, len(DEGREE_BOUNDS) + 1)
-        return calibrated(cycles, edges)
+                seconds[
+                    self._time(lambda items=items: self._replicated(page, trial, stream, items, clocks), stream)
+                ] = rule
+                cycles = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
+                taken.append(np.stack([*items.shapes, cycles.astype(np.float64)]))
+            model = CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, ITEM_EDGES)
+            items = self._make_items(page, model)
+            seconds[self._time(lambda: self._replicated(page, trial, stream, items), stream)] = model
+        return seconds[min(seconds)]
+
+    def _time(self, launch: Callable[[], None], stream: Any) -> float:
+        """Seconds of what `launch` launches on `stream`: the least of three, the first of which is cold."""
+        driver, times = self._memory.driver, []
+        for _ in range(3):
+            began, ended = driver.Event(), driver.Event()
+            began.record(stream)
+            launch()
+            ended.record(stream)
+            ended.synchronize()
+            times.append(ended.time_since(began) * 1e-3)
+        return min(times)
 
     def _faster(self, page: Page, task: Array, stream: Any) -> str:
         """Time both kinds on the page."""
-        driver, seconds = self._memory.driver, {}
         try:
             with self._elsewhere(page, task) as trial:
                 items = self._items_of(page, task, stream)
-                for kind in (SEGMENTED, REPLICATED, SEGMENTED, REPLICATED):  # the second time is warm
-                    began, ended = driver.Event(), driver.Event()
-                    began.record(stream)
-                    if kind == SEGMENTED:
-                        self._segmented(page, trial, stream)
-                    else:
-                        self._replicated(page, trial, stream, items)
-                    ended.record(stream)
-                    ended.synchronize()
-                    seconds[kind] = ended.time_since(began) * 1e-3
+                seconds = {
+                    SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
+                    REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),
+                }
         except DeviceMemoryError:
             return SEGMENTED  # it needs no memory of its own
         log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in seconds.items()))

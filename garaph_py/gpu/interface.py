@@ -22,10 +22,11 @@ C_NAMES = {
 }  # fmt: skip
 VALUES = ("src", "dst", "old", "new", "value")
 RETURNS = {
-    "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool", "frontier": "bool",
-    "prepare": "Value", "aggregate": "Partial", "result": "Report", "sum": "Accumulator", "identity": "Accumulator",
+    "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
+    "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
     "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
+"""In this order they are compiled: `sum` before `apply`, which by default is a call of it."""
 ATOMICS = {
     "add": "atomic_add", "min": "atomic_min", "max": "atomic_max", "bitwise_and": "atomic_and",
     "bitwise_or": "atomic_or", "bitwise_xor": "atomic_xor",

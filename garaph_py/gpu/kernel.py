@@ -22,7 +22,7 @@ from ..state import BLOCK, WORD, State, VertexSet
 from .device import Device, failing
 from .gather import SEGMENTED, Gather
 from .interface import can_replicate
-from .launch import THREADS, Launcher
+from .launch import BLOCK_VERTICES, Launcher
 from .memory import DeviceMemory
 from .pinned import Pinned
 from .ranks import RUN, Ranks
@@ -203,7 +203,7 @@ class GpuKernel:
         each = self._launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
         needed = 0 if self.settings.gather == SEGMENTED else (items + n // WORD // 64 + 64) * each
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
-        return needed + reported + (n // THREADS + 4096) * tally.itemsize
+        return needed + reported + (n // BLOCK_VERTICES + 4096) * tally.itemsize
 
     def _fill(self) -> None:
         """Copy to the device what stays the same, and make the rest of it there."""
@@ -233,11 +233,11 @@ class GpuKernel:
 
     def _initial_values(self, state: State) -> list[PageResult]:
         """Run `init`, `frontier` and `aggregate` on the device, and bring what they say to the host."""
-        stream, driver = self.streams.compute, self.device.driver
+        stream, driver = self.streams.compute[0], self.device.driver
         for page in self.residency.pages:
             task = self.task_of(page)
             task["page"]["partials"] = self.gather.partials(page)
-            self._launcher.on_vertices("initialize", page.last_vertex - page.first_vertex, stream, task)
+            self._launcher.on_blocks("initialize", page.last_vertex - page.first_vertex, stream, task)
             if self.bound.total is not None:
                 self._launcher.finish(stream, task)
         stream.synchronize()
@@ -263,7 +263,7 @@ class GpuKernel:
             if "prepare" in self.bound.arguments:
                 everything = Page(0, 0, self.graph.n, 0, self.graph.m)
                 task = self.task_of(everything)
-                self._launcher.on_vertices("prepare_values", self.graph.n, None, task)
+                self._launcher.on_threads("prepare_values", self.graph.n, None, task)
         if mode == PULL:
             return 0
         state.active.blocks[:] = blocks_of(state.active.bits)
@@ -324,7 +324,7 @@ class GpuKernel:
         told["base_edge"] = page.first_edge // RUN * RUN
         told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
-        told["blocks"] = -(-(page.last_vertex - page.first_vertex) // THREADS)
+        told["blocks"] = -(-(page.last_vertex - page.first_vertex) // BLOCK_VERTICES)
         return task
 
     def _result(self, page: Page) -> PageResult:
@@ -363,7 +363,7 @@ class GpuKernel:
                 task = self._task.copy()
                 task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
                 task["page"]["reported"] = place
-                self._launcher.on_vertices("report", last - first, None, task)
+                self._launcher.on_threads("report", last - first, None, task)
                 self.device.driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
         return out
 

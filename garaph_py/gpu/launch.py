@@ -18,6 +18,9 @@ from .task import Layouts
 Array = npt.NDArray[Any]
 
 THREADS = 256
+BLOCK_VERTICES = 8 * THREADS
+"""Vertices of a block that updates them: `EACH` of ``kernels/vertices.cuh`` a thread, so that few blocks add up what they
+did."""
 REPLICATED_THREADS = 512
 STATIC_BYTES = 1 << 11
 """More than the shared memory that kernels have of their own, and what the system keeps of every block's."""
@@ -58,14 +61,19 @@ class Launcher:
             self._functions["gather_replicated"].set_attribute(attribute, self.share)
         self.seconds = time.perf_counter() - started
 
-    def on_vertices(self, name: str, count: int, stream: Any, task: Array) -> None:
+    def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a block for every `BLOCK_VERTICES` vertices."""
+        if vertices:
+            self._launch(name, -(-vertices // BLOCK_VERTICES), THREADS, stream, task)
+
+    def on_threads(self, name: str, count: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a thread for each of `count` vertices, or whatever it takes one for."""
         if count:
             self._launch(name, -(-count // THREADS), THREADS, stream, task)
 
     def on_runs(self, name: str, count: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a warp a run."""
-        self.on_vertices(name, count * 32, stream, task)
+        self.on_threads(name, count * 32, stream, task)
 
     def on_items(self, name: str, count: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a block a work item and all of the block's share of shared memory."""

@@ -65,22 +65,50 @@ def gather_time(vertices: float, edges: float, factor: int, load: float, atomic:
     return factor * vertices * load + edges * load + conflicts * atomic + vertices * atomic * math.log2(factor)
 
 
-DEGREE_BOUNDS = np.array([2 ** (k - 0.5) for k in range(0, 14)])
-"""Classes of average degree whose factors are measured apart."""
+DEGREE_BOUNDS = np.array([2 ** (k / 2) for k in range(28)])
+"""Classes of average degree that `CostModel` tells apart."""
+WARP = 32
+"""Threads that add at a time: more than so many edges of a destination do not meet."""
 
 
-def calibrated(seconds: Array, edges: Array) -> Replication:
-    """The factor that was fastest in each class of degrees.
+@dataclass(frozen=True)
+class CostModel:
+    """Equation 1 with a coefficient of its own for every term, fitted to what work items took on a device.
 
-    Parameters
+    A work item with V destinations, E edges of average degree d, and factor R takes ``k0 + k1 R V + k2 E +
+    k3 E min(d, 32) / R + k4 V log2 R + k5 V`` cycles.
+
+    Attributes
     ----------
-    seconds, edges : ndarray of float64, shape (len(FACTORS), len(DEGREE_BOUNDS) + 1)
-        What shards of each class took with each factor, and how many edges they had; 0 where there was none.
+    coefficients : ndarray of float64, shape (6,)
     """
-    known = edges > 0
-    cost = np.where(known, seconds / np.where(known, edges, 1), np.inf)
-    overall = int(
-        np.argmin(np.where(edges.sum(axis=1) > 0, seconds.sum(axis=1) / np.maximum(edges.sum(axis=1), 1), np.inf))
-    )
-    best = np.where(known.any(axis=0), np.argmin(cost, axis=0), overall)
-    return Replication(DEGREE_BOUNDS, np.array(FACTORS)[best])
+
+    coefficients: Array
+
+    @classmethod
+    def fit(cls, vertices: Array, edges: Array, degrees: Array, factors: Array, cycles: Array) -> CostModel:
+        """The model nearest to measured `cycles`, relative to them, with no negative coefficient."""
+        from scipy.optimize import nnls
+
+        weights = 1 / np.maximum(cycles, 1)
+        terms = cls.terms(vertices, edges, degrees, factors) * weights[:, None]
+        scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)
+        return cls(nnls(terms / scale, cycles * weights)[0] / scale)
+
+    @staticmethod
+    def terms(vertices: Any, edges: Any, degrees: Any, factors: Any) -> Array:
+        conflicts = edges * np.minimum(degrees, WARP) / factors
+        columns = np.broadcast_arrays(
+            1.0, factors * vertices, edges, conflicts, vertices * np.log2(factors), vertices
+        )  # fmt: skip
+        return np.stack(columns, axis=-1)
+
+    def replication(self, copies: int, item_edges: int) -> Replication:
+        """For every class of degrees the factor with the least cycles an edge, for shards as large as `copies` allows."""
+        middle = np.sqrt(np.append(DEGREE_BOUNDS, 2 * DEGREE_BOUNDS[-1]) * np.append(1, DEGREE_BOUNDS))[:, None]
+        factors = np.array(FACTORS)
+        vertices = np.maximum(copies // factors, 1)
+        edges = vertices * middle
+        pieces = np.maximum(np.ceil(edges / item_edges), 1)
+        cycles = self.terms(vertices, edges / pieces, middle, factors) @ self.coefficients * pieces
+        return Replication(DEGREE_BOUNDS, factors[np.argmin(cycles / edges, axis=1)])

@@ -18,12 +18,13 @@ from .ranks import RUN
 Array = npt.NDArray[Any]
 
 PAGE_EDGES = 1 << 24
-"""Largest page: about a millisecond of the interconnect, so that what lies between two pages does not count."""
+"""Largest page that is copied: about a millisecond of the interconnect, so that what lies between two pages does not
+count. Smallest of those that stay, where the GPU has hundreds of microseconds of work."""
 LEAST_PAGE_EDGES = 1 << 20
 """Below that a page's launches cost more than its edges."""
 PAGES_A_STREAM = 4
 """Every stream has several pages (section 5.2) where pages are copied."""
-RESIDENT_PAGES = 8
+RESIDENT_PAGES = 16
 """Where everything stays: enough to copy values back while others are computed."""
 VERTICES = 64
 """Pages begin at multiples of so many vertices, so that no two share a word of a bitmap."""
@@ -89,7 +90,7 @@ def plan(
         If even single pages through one buffer do not fit.
     """
     edges = int(offsets[-1])
-    pages = layout(offsets, page_edges or max(edges // RESIDENT_PAGES, LEAST_PAGE_EDGES), VERTICES)
+    pages = layout(offsets, page_edges or max(edges // RESIDENT_PAGES, PAGE_EDGES), VERTICES)
     used = fixed + sum(page_bytes(page, edge_bytes) for page in pages)
     if used <= budget:
         return Residency(pages, len(pages), streams, 0, used)

@@ -27,6 +27,10 @@ from .residency import Residency, page_bytes
 
 Array = npt.NDArray[Any]
 
+COMPUTE_STREAMS = 3
+"""For pages that stay: where one's kernel ends, the next one's fills the multiprocessors. With a stream a page, the
+gathers of all would run before the first one's values could leave."""
+
 
 @dataclass
 class Buffer:
@@ -91,19 +95,22 @@ class Streams:
 
     Attributes
     ----------
-    compute, back : pycuda.driver.Stream
-        For the kernels of all pages that stay, one after the other, and for all copies to the host. (With a stream
-        each, the gathers of all pages would run before the first one's values could leave.)
+    compute : list of pycuda.driver.Stream
+        For the kernels of pages that stay, in turns.
+    back : pycuda.driver.Stream
+        For all copies to the host.
     transmission, computation : ThreadTime
     """
 
     def __init__(self, device: Device, residency: Residency, edge_bytes: tuple[int, ...], memory: DeviceMemory) -> None:
         self._device, self._edge_bytes = device, edge_bytes
         driver = device.driver
-        self.compute, self.back = driver.Stream(), driver.Stream()
+        self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [
-            self._buffer(memory, f"page {page.number}", page_bytes(page, edge_bytes), self.compute)
+            self._buffer(
+                memory, f"page {page.number}", page_bytes(page, edge_bytes), self.compute[page.number % COMPUTE_STREAMS]
+            )
             for page in residency.pages[: residency.resident]
         ]
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched

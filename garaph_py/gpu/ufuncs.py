@@ -1,0 +1,42 @@
+"""NumPy's functions on numbers that numba-cuda leaves out, such as `numpy.sqrt`: those of `math`, or numba-cuda's own
+for other targets where they are made of plain instructions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+UNARY = {
+    np.sqrt: math.sqrt, np.exp: math.exp, np.expm1: math.expm1, np.log1p: math.log1p, np.floor: math.floor,
+    np.ceil: math.ceil, np.trunc: math.trunc, np.fabs: math.fabs,
+}  # fmt: skip
+BINARY = {np.copysign: math.copysign, np.fmod: math.fmod, np.power: math.pow}
+PLAIN = (
+    np.absolute, np.negative, np.positive, np.sign, np.square, np.reciprocal, np.add, np.subtract, np.multiply,
+    np.isfinite, np.isinf, np.signbit,
+)  # fmt: skip
+
+
+@cache
+def teach() -> None:
+    """Make them known to numba-cuda, for this process; what it knows stays as it is."""
+    from numba.cuda import mathimpl
+    from numba.cuda.np import ufunc_db
+    from numba.cuda.ufuncs import ufunc_db as known
+
+    def through(find: Callable[..., Any], function: Any) -> Callable[..., Any]:
+        return lambda context, builder, sig, args: find(function, sig.args[0])(context, builder, sig, args)
+
+    table = known()
+    for ufunc, function in UNARY.items():
+        code = through(mathimpl.get_unary_impl_for_fn_and_ty, function)
+        table.setdefault(ufunc, {"f->f": code, "d->d": code})
+    for ufunc, function in BINARY.items():
+        code = through(mathimpl.get_binary_impl_for_fn_and_ty, function)
+        table.setdefault(ufunc, {"ff->f": code, "dd->d": code})
+    for ufunc in PLAIN:
+        table.setdefault(ufunc, ufunc_db.get_ufunc_info(ufunc))
