@@ -9,8 +9,8 @@
 A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that `garaph_py` reads. ``gather``: the limit
 streams source ids, gathers a float32 a source and reduces nothing; it is measured beside every kernel.
 ``replication``: each fixed factor, equation 2, and measured factors. ``iteration``: PageRank, float32, everything
-resident, nothing, a half, beside the bandwidth of pinned copies. ``apps``: an iteration of each program over PageRank's.
-``whole``: the parts of a run from a graph directory to the answer. Tables are Markdown; times are medians, warm.
+resident, nothing, a half, beside the bandwidth of pinned copies. ``apps``: an iteration of each program over that of
+PageRank. ``whole``: the parts of a run from a graph directory to the answer. Tables are Markdown; times are medians.
 """
 
 from __future__ import annotations

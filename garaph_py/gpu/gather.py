@@ -131,6 +131,12 @@ class Gather:
         shapes = ranks, edges.astype(np.float64), degrees, items["replication"].astype(np.float64)
         return Items(address, len(items), tickets, split > 0, shapes)
 
+    def mean_factor(self) -> float:
+        """The mean replication factor of all destinations whose pages have been processed."""
+        shapes = [items.shapes for items in self._items.values()]
+        destinations = sum(float(ranks.sum()) for ranks, *_ in shapes)
+        return sum(float((ranks * factors).sum()) for ranks, _, _, factors in shapes) / max(destinations, 1.0)
+
     def _rule(self, page: Page, task: Array, stream: Any) -> Replication:
         if self._replication == CUSTOM:
             return custom()
@@ -144,24 +150,26 @@ class Gather:
     def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
         """Fit `CostModel` to the page's work items with every factor; its rule, or whichever was faster on the page."""
         taken: list[Array] = []
-        seconds: dict[float, Replication] = {}
+        timed: list[tuple[float, Replication]] = []
+
+        def measure(rule: Replication, trial: Array) -> None:
+            items = self._make_items(page, rule)
+            clocks = self._memory.allocate("clocks", 8 * items.count)
+            timed.append((self._time(lambda: self._replicated(page, trial, stream, items, clocks), stream), rule))
+            cycles = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
+            taken.append(np.stack([*items.shapes, cycles.astype(np.float64)]))
+
         with self._elsewhere(page, task) as trial:
             for rule in (*map(fixed, FACTORS), custom()):
-                items = self._make_items(page, rule)
-                clocks = self._memory.allocate("clocks", 8 * items.count)
-                seconds[
-                    self._time(lambda items=items: self._replicated(page, trial, stream, items, clocks), stream)
-                ] = rule
-                cycles = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
-                taken.append(np.stack([*items.shapes, cycles.astype(np.float64)]))
-            model = CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, ITEM_EDGES)
-            items = self._make_items(page, model)
-            seconds[self._time(lambda: self._replicated(page, trial, stream, items), stream)] = model
-        return seconds[min(seconds)]
+                measure(rule, trial)
+            measure(CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, ITEM_EDGES), trial)
+        log.info("replication of page %d: %s", page.number, [f"{page.edges / s / 1e9:.1f} GE/s" for s, _ in timed])
+        return min(timed, key=lambda pair: pair[0])[1]
 
     def _time(self, launch: Callable[[], None], stream: Any) -> float:
         """Seconds of what `launch` launches on `stream`: the least of three, the first of which is cold."""
-        driver, times = self._memory.driver, []
+        driver = self._memory.driver
+        times: list[float] = []
         for _ in range(3):
             began, ended = driver.Event(), driver.Event()
             began.record(stream)

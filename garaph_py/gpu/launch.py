@@ -19,8 +19,8 @@ Array = npt.NDArray[Any]
 
 THREADS = 256
 BLOCK_VERTICES = 8 * THREADS
-"""Vertices of a block that updates them: `EACH` of ``kernels/vertices.cuh`` a thread, so that few blocks add up what they
-did."""
+"""Vertices of a block that updates them: `EACH` of ``kernels/vertices.cuh`` a thread, so that few blocks add up what
+they did."""
 REPLICATED_THREADS = 512
 STATIC_BYTES = 1 << 11
 """More than the shared memory that kernels have of their own, and what the system keeps of every block's."""
