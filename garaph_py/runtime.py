@@ -32,8 +32,9 @@ ENGINES = ("auto", "garaph")
 MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 DEVICES = ("auto", "cpu", "gpu")
 GATHERS = (AUTO, REPLICATED, SEGMENTED)
-WORTH_A_GPU = 1 << 24
-"""Edges from which on the GPU's start, some tenths of a second, is worth it."""
+WORTH_A_GPU = 12_500_000
+"""Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
+a quarter of a billion edges a second and thread."""
 
 
 def run(
@@ -80,8 +81,8 @@ def run(
     page_edges : int, optional
         Bound on the in-edges of a page.
     device : {"auto", "cpu", "gpu"}
-        ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges), else the
-        CPU, and logs in one line why; ``"gpu"`` raises that. A GPU that fails on the way costs no answer: the run ends
+        ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges a thread),
+        else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. A GPU that fails on the way costs no answer: the run ends
         on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
@@ -154,7 +155,9 @@ def run(
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
         run = Run(bound, graph, cpu, limits, on_event)
-        on_gpu = device == "gpu" or (device == "auto" and mode not in (PUSH, PULL_TILED) and graph.m >= WORTH_A_GPU)
+        on_gpu = device == "gpu" or (
+            device == "auto" and mode not in (PUSH, PULL_TILED) and graph.m >= WORTH_A_GPU * team.size
+        )
         if not (on_gpu and run.on_gpu(settings, sync, required=device == "gpu")):
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note)
@@ -187,6 +190,7 @@ class Run:
         self.note: str | None = None
         self.values: Any = None
         self._left: State | None = None  # by a GPU that failed
+        self._ended = False  # no more iterations are wanted
 
     def on_gpu(self, settings: Settings, synchronous: bool, required: bool) -> bool:
         """Run on the GPU; whether it came to the end there.
@@ -229,7 +233,8 @@ class Run:
             state = self._cpu.initialize(synchronous)
         else:
             self._cpu.adopt(state)
-        self._iterate(self._cpu, MemorySource(self._graph, page_edges), state)
+        if not self._ended:
+            self._iterate(self._cpu, MemorySource(self._graph, page_edges), state)
         self.values = self._cpu.report(state)
 
     def _iterate(self, kernel: PageKernel, source: MemorySource, state: State) -> None:
@@ -239,7 +244,7 @@ class Run:
                 kernel, source, self._bound, state, self._limits, self._graph.n, self._graph.m, self._on_event,
                 self.done,
             )  # fmt: skip
-            self.converged = outcome.converged
+            self.converged, self._ended = outcome.converged, True
         finally:
             self.seconds += time.perf_counter() - started
 

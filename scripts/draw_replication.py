@@ -3,9 +3,9 @@
     python scripts/draw_replication.py GRAPH OUTPUT_DIRECTORY [--order given|degree]
 
 GRAPH as for bench_gpu.py. Figure 8: the graph in 33 pages, PageRank's kernel time of each (computation only) without
-replication and with equation 2's, beside the largest in-degree of the page, and the correlation of the two. Figure 9: the
-whole graph with each fixed factor and with equation 2's, at the mean of its factors. Writes figure8.csv, figure9.csv and
-replication.png there, and prints what the paper states of its figures. Needs matplotlib.
+replication and with equation 2's, beside the largest in-degree of the page, and the correlation of the two. Figure 9:
+the whole graph with each fixed factor and with equation 2's, at the mean of its factors. Writes figure8.csv,
+figure9.csv and replication.png there, and prints what the paper states of its figures. Needs matplotlib.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import kernel_files
-from ..errors import ProgramError
+from ..errors import DeviceError, ProgramError
 from ..native import cache
 from ..native.kernel import compiling
 from ..native.references import fingerprint, rebuild
@@ -46,6 +46,8 @@ def cubin(bound: BoundProgram, architecture: str) -> bytes:
     ------
     ProgramError
         If a function of the program cannot be compiled for a GPU.
+    DeviceError
+        If the compilers do not know the architecture.
     """
     key = fingerprint("cubin", bound.key, architecture, environment())
     code = cache.load(key)
@@ -67,11 +69,20 @@ def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
     except ImportError as error:
         raise ProgramError(f"cuda-core cannot be imported ({error}); pip install 'garaph_py[gpu]'") from None
     interface = Interface(bound)
-    parts = [compile_kernels(source(bound, interface), architecture)]
-    with compiling:
-        parts += [ObjectCode.from_ltoir(compile_function(bound, item, architecture)) for item in interface.wrappers]
-    options = LinkerOptions(arch=architecture, link_time_optimization=True, ptx=output == "ptx")
-    return bytes(Linker(*parts, options=options).link(output).code)
+    try:
+        parts = [compile_kernels(source(bound, interface), architecture)]
+        with compiling:
+            parts += [ObjectCode.from_ltoir(compile_function(bound, item, architecture)) for item in interface.wrappers]
+        options = LinkerOptions(arch=architecture, link_time_optimization=True, ptx=output == "ptx")
+        return bytes(Linker(*parts, options=options).link(output).code)
+    except ProgramError:
+        raise
+    except Exception as error:  # NVRTC's and nvJitLink's are of many kinds
+        problem = " ".join(str(error).replace("\0", "").split()) or type(error).__name__
+        raise DeviceError(
+            f"no code can be made for {architecture} ({problem[:200]}); update the compilers with pip "
+            "install -U 'garaph_py[gpu]', or use device='cpu' (--device cpu)"
+        ) from None
 
 
 def source(bound: BoundProgram, interface: Interface) -> str:

@@ -272,8 +272,9 @@ class GpuKernel:
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         results: list[PageResult] = []
         chosen: list[Page] = []
+        skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments  # which rewrote values of every page
         for page in pages:
-            if mode == NOTIFY_PULL and not state.notified.bits[words_of(page)].any():
+            if skips and not state.notified.bits[words_of(page)].any():
                 state.activated.bits[words_of(page)] = 0
                 results.append(PageResult(0, 0, 0, 0, None, skipped=True))
             else:
@@ -368,13 +369,20 @@ class GpuKernel:
         return out
 
     def close(self) -> None:
-        """Give the memory back, also after an error of the device."""
+        """Give the memory back, also after an error of the device.
+
+        PyCUDA destroys a stream, an event or a module in the thread that found the device, or where its context is
+        current: so all of them go here.
+        """
         with contextlib.suppress(Exception), self.device:
-            self.device.driver.Context.synchronize()
-        with contextlib.suppress(Exception), self.device:
-            self._memory.close()
-        with contextlib.suppress(Exception), self.device:
-            self._pinned.close()
+            with contextlib.suppress(Exception):
+                self.device.driver.Context.synchronize()
+            with contextlib.suppress(Exception):
+                self._memory.close()
+            with contextlib.suppress(Exception):
+                self._pinned.close()
+            for name in ("streams", "gather", "_launcher", "_memory"):
+                self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuKernel:
         return self

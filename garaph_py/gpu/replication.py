@@ -104,7 +104,7 @@ class CostModel:
         return np.stack(columns, axis=-1)
 
     def replication(self, copies: int, item_edges: int) -> Replication:
-        """For every class of degrees the factor with the least cycles an edge, in shards as large as `copies` allows."""
+        """The factor with the least cycles an edge, for every class of degrees, in shards of so many `copies`."""
         middle = np.sqrt(np.append(DEGREE_BOUNDS, 2 * DEGREE_BOUNDS[-1]) * np.append(1, DEGREE_BOUNDS))[:, None]
         factors = np.array(FACTORS)
         vertices = np.maximum(copies // factors, 1)

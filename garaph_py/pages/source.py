@@ -12,6 +12,8 @@ from .layout import Page
 
 Array = npt.NDArray[Any]
 
+RAW = "raw"
+
 
 @dataclass(frozen=True)
 class PageEdges:
@@ -24,11 +26,14 @@ class PageEdges:
     sources : ndarray of uint32
     values : ndarray, optional
         Edge values beside the sources.
+    encoding : str
+        How they are stored: ``"raw"`` is the arrays as they are.
     """
 
     first_edge: int
     sources: Array
     values: Array | None
+    encoding: str = RAW
 
 
 class PageSource(Protocol):
