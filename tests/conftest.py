@@ -7,10 +7,24 @@ import pytest
 from hypothesis import settings
 
 from garaph_py.cpu import kernel
+from garaph_py.errors import DeviceError
+from garaph_py.gpu import device
 from garaph_py.graph.build import from_numbered_edges
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Leave out what needs a GPU where there is none, and say why."""
+    marked = [item for item in items if item.get_closest_marker("gpu")]
+    if marked:
+        try:
+            device.find()
+        except DeviceError as error:
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=str(error)))
 
 
 @pytest.fixture(scope="session", autouse=True)

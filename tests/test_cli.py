@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import shutil
 import signal
@@ -14,7 +15,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+import garaph_py as gp
 from garaph_py import cli
+from garaph_py.cli import run, show
+from garaph_py.events import Iteration
+from garaph_py.gpu import device
+from garaph_py.result import Stats
 
 EDGES = "# who pays whom\na\tb\nb\tc\nc\ta\nd\ta\n"
 PROGRAM = '''
@@ -71,8 +77,6 @@ def test_run_prints_names_modes_and_time(garaph: Shell, edges: Path) -> None:
 
 
 def test_json_is_whole_and_equal_to_the_api(garaph: Shell, edges: Path) -> None:
-    import garaph_py as gp
-
     status, out, _ = garaph("run", "PageRank", edges, "--json", "-p", "damping=0.5", "--iterations", 3)
     answer = json.loads(out)
     result = gp.run(gp.apps.PageRank(damping=0.5), gp.read(edges), iterations=3)
@@ -149,7 +153,7 @@ def test_apps_lists_every_program(garaph: Shell) -> None:
     assert "damping=0.85" in out
 
 
-@pytest.mark.parametrize("command", ["run", "apps", "import", "generate", "info", "verify"])
+@pytest.mark.parametrize("command", ["run", "apps", "devices", "import", "generate", "info", "verify"])
 def test_help_shows_an_example(garaph: Shell, command: str) -> None:
     status, out, _ = garaph(command, "--help")
     assert status == 0
@@ -170,6 +174,14 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
         (["run", "PageRank", "EDGES", "--mode", "push"], "mode='push'"),
         (["run", "PageRank", "EDGES", "--engine", "warp"], "engine='warp'"),
         (["run", "PageRank", "EDGES", "--threads", "0"], "threads=0"),
+        (["run", "PageRank", "EDGES", "--device", "tpu"], "device='tpu'"),
+        (["run", "PageRank", "EDGES", "--gpu-memory", "much"], "gpu_memory='much'"),
+        (["run", "PageRank", "EDGES", "--gpu-memory", "0"], "gpu_memory='0'"),
+        (["run", "PageRank", "EDGES", "--streams", "0"], "streams=0"),
+        (["run", "PageRank", "EDGES", "--gather", "scattered"], "gather='scattered'"),
+        (["run", "PageRank", "EDGES", "--replication", "3"], "replication='3'"),
+        (["run", "PageRank", "EDGES", "--deterministic", "--gather", "replicated"], "gather='segmented'"),
+        (["run", "PageRank", "EDGES", "--deterministic", "--async"], "deterministic=True"),
         (["run", "PageRank", "EDGES", "--output", "x.txt"], "must end in .parquet"),
         (["run", "PageRank", "EDGES", "--output", "no/such/x.csv"], "there is no directory"),
         (["run", "NeuralNetwork", "EDGES", "--iterations", "1", "--verify"], "has no verifier"),
@@ -187,6 +199,70 @@ def test_mistakes_end_in_one_line(garaph: Shell, edges: Path, arguments: list[st
     assert lines[0].startswith("error: ")
     assert problem in lines[0]
     assert out == ""
+
+
+def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
+    chosen = ["--device", "cpu", "--gpu-memory", "6GiB", "--streams", 2, "--gather", "segmented", "--replication", 8]
+    status, out, err = garaph("run", "PageRank", edges, *chosen, "--deterministic")
+    assert status == 0
+    assert "s on cpu, " in out
+    assert "bytes/edge" not in out
+    assert "GPU" not in err
+    answer = json.loads(garaph("run", "PageRank", edges, *chosen, "--json")[1])
+    assert (answer["device"], answer["note"]) == ("cpu", None)
+    assert {(row["device"], row["to_device"], row["from_device"]) for row in answer["iterations"]} == {("cpu", 0, 0)}
+
+
+def test_a_missing_gpu_is_said_before_anything_is_read(garaph: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "_found", None)
+    monkeypatch.setitem(sys.modules, "pycuda.driver", None)
+    status, out, err = garaph("run", "PageRank", "missing.tsv", "--device", "gpu")
+    assert (status, out) == (1, "")
+    assert err.startswith("error: a package is missing")
+    assert "pip install 'garaph_py[gpu]'" in err
+    assert err.count("\n") == 1
+
+
+def test_why_no_gpu_was_used_is_said_once(edges: Path) -> None:
+    script = """
+import sys
+sys.modules["pycuda.driver"] = None
+from garaph_py import runtime
+from garaph_py.cli import main
+runtime.WORTH_A_GPU = 1
+main()
+"""
+    command = [sys.executable, "-c", script, "run", "PageRank", str(edges)]
+    subprocess.run(command, check=True, capture_output=True)  # compiles
+    text = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert text.stderr.startswith("garaph_py: no GPU used: a package is missing")
+    assert text.stderr.count("\n") == 1
+    assert "no GPU used" not in text.stdout
+    quoted = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True)
+    assert json.loads(quoted.stdout)["note"].startswith("no GPU used: ")
+
+
+def test_a_run_on_a_gpu_shows_what_went_over_its_link(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        Iteration(0, "pull", 1.0, 9, 1000, 1, 0, 0.1, "gpu", 4000, 500),
+        Iteration(1, "notify-pull", 0.1, 9, 0, 0, 1, 0.1, "gpu", 0, 0),
+        Iteration(2, "pull", 1.0, 9, 1000, 1, 0, 0.1, "cpu"),
+    ]
+    stats = Stats(rows, True, 0.3, 2, "cpu", "NVIDIA X failed")
+    show.iterations(stats)
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.endswith("  device  bytes/edge")
+    assert [line.split()[-2:] for line in lines] == [["gpu", "4.50"], ["gpu", "-"], ["cpu", "0.00"]]
+    assert {len(line) for line in lines} == {len(heading)}
+    ending = "converged after 3 iterations in 0.300 s on cpu, 2 threads; 3.9 KiB to the GPU and 500 B back, 4.50 bytes "
+    assert show.ending(stats) == ending + "an edge"
+
+
+def test_defaults_are_those_of_the_api() -> None:
+    ours = inspect.signature(run.run).parameters
+    theirs = inspect.signature(gp.run).parameters
+    names = ("engine", "mode", "sync", "device", "gpu_memory", "streams", "gather", "replication", "deterministic")
+    assert {name: ours[name].default for name in names} == {name: theirs[name].default for name in names}
 
 
 def test_a_broken_program_file_names_its_line(garaph: Shell, edges: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from garaph_py.graph.generate import rmat
 pytestmark = pytest.mark.gpu
 
 WAYS = {
+    "auto, calibrated": {"replication": "calibrated"},
     "segmented": {"gather": "segmented"},
     "custom": {"gather": "replicated"},
     "calibrated": {"gather": "replicated", "replication": "calibrated"},

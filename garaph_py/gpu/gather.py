@@ -182,8 +182,8 @@ class Gather:
     def _faster(self, page: Page, task: Array, stream: Any) -> str:
         """Time both kinds on the page."""
         try:
+            items = self._items_of(page, task, stream)  # may need the scratch memory itself
             with self._elsewhere(page, task) as trial:
-                items = self._items_of(page, task, stream)
                 seconds = {
                     SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
                     REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-UNARY = {
+UNARY: dict[Any, Any] = {
     np.sqrt: math.sqrt, np.exp: math.exp, np.expm1: math.expm1, np.log1p: math.log1p, np.floor: math.floor,
     np.ceil: math.ceil, np.trunc: math.trunc, np.fabs: math.fabs,
 }  # fmt: skip
-BINARY = {np.copysign: math.copysign, np.fmod: math.fmod, np.power: math.pow}
-PLAIN = (
+BINARY: dict[Any, Any] = {np.copysign: math.copysign, np.fmod: math.fmod, np.power: math.pow}
+PLAIN: tuple[Any, ...] = (
     np.absolute, np.negative, np.positive, np.sign, np.square, np.reciprocal, np.add, np.subtract, np.multiply,
     np.isfinite, np.isinf, np.signbit,
 )  # fmt: skip
