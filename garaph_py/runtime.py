@@ -82,8 +82,8 @@ def run(
         Bound on the in-edges of a page.
     device : {"auto", "cpu", "gpu"}
         ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges a thread),
-        else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. A GPU that fails on the way costs no answer: the run ends
-        on the CPU, from the last iteration that was complete.
+        else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. A GPU that fails on the
+        way costs no answer: the run ends on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
         By default nine tenths of what is free.
@@ -266,7 +266,7 @@ def gpu_settings(
     if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 64:
         raise ParameterError(f"streams={streams!r}: give a whole number from 1 to 64")
     factor = int(replication) if str(replication).isdigit() else replication
-    if factor not in (CUSTOM, CALIBRATED, *FACTORS):
+    if isinstance(factor, bool) or factor not in (CUSTOM, CALIBRATED, *FACTORS):
         allowed = ", ".join(map(str, (CUSTOM, CALIBRATED, *FACTORS)))
         raise ParameterError(f"replication={replication!r}: choose from {allowed}")
     if deterministic and gather == REPLICATED:

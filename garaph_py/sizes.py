@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
 from .errors import ParameterError
 
 UNITS = {
@@ -20,8 +22,8 @@ def parse_bytes(size: int | str, name: str) -> int:
     ParameterError
         Naming the parameter `name`.
     """
-    if isinstance(size, int) and not isinstance(size, bool) and size > 0:
-        return size
+    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0:
+        return int(size)
     match = PATTERN.fullmatch(size) if isinstance(size, str) else None
     number = float(match[1]) * UNITS[(match[2] or "").lower()] if match else 0
     if number < 1:

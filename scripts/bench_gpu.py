@@ -54,6 +54,8 @@ extern "C" __global__ void limit(const uint4* sources, const float* values, floa
 """
 GRIDS = (8, 16, 64)
 REPEATS = 9
+STREAMED = 1 << 24
+"""Edges of a streamed page."""
 
 
 def load(name: str) -> gp.Graph:
@@ -187,9 +189,10 @@ def iteration(options: argparse.Namespace) -> None:
             with Timed(graph, Settings()) as timed:
                 everything, edges = timed.kernel.residency.used, 4 * graph.m
                 row(name, order, "all", graph, timed, bandwidth)
+            least = everything - edges + 4 * 4 * (STREAMED + (1 << 16))  # the vertices and four buffers
             for share in (0, 0.5):
-                least = everything - edges + 4 * (4 * (1 << 24) + (1 << 20))  # vertices and four buffers
-                with Timed(graph, Settings(memory=int(least + share * edges), page_edges=options.page_edges)) as timed:
+                how = Settings(memory=int(least + share * edges), page_edges=STREAMED)
+                with Timed(graph, how) as timed:
                     here = timed.pages[: timed.kernel.residency.resident]
                     row(name, order, f"{sum(page.edges for page in here) / graph.m:.0%}", graph, timed, bandwidth)
 
@@ -271,7 +274,6 @@ def main() -> None:
     parser.add_argument("table", choices=["gather", "replication", "iteration", "apps", "whole"])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
-    parser.add_argument("--page-edges", type=int, help="of streamed pages; by default the runtime's choice")
     options = parser.parse_args()
     globals()[options.table](options)
 

@@ -28,7 +28,9 @@ PAGES = 33
 
 def seconds(graph: gp.Graph, replication: str | int, pages: int) -> tuple[list[float], list[int], float]:
     """Seconds of each page, its largest in-degree, and the mean factor over destinations."""
-    how = Settings(gather=REPLICATED, replication=replication, page_edges=graph.m // pages + graph.m // 500 * (pages > 1))
+    how = Settings(
+        gather=REPLICATED, replication=replication, page_edges=graph.m // pages + graph.m // 500 * (pages > 1)
+    )
     with Timed(graph, how) as timed:
         launch = timed.kernel.gather.launch
         took = [timed.seconds(partial(launch, page, task)) for page, task in timed.tasks()]

@@ -110,13 +110,8 @@ def environment() -> str:
         except PackageNotFoundError:
             versions.append(f"no {package}")
     here = Path(__file__)
-    generators = [
-        here,
-        here.with_name("interface.py"),
-        here.with_name("task.py"),
-        here.with_name("ufuncs.py"),
-        here.parents[1] / "program" / "functions.py",
-    ]
+    program = sorted((here.parents[1] / "program").glob("*.py"))
+    generators = [*program, here, *(here.with_name(name) for name in ("interface.py", "task.py", "ufuncs.py"))]
     kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]
     return fingerprint(versions, [path.read_bytes() for path in generators], kernels)
 

@@ -36,7 +36,7 @@ class Launcher:
     layouts : Layouts
     share : int
         Bytes of shared memory that a shard's accumulators may use: a block's share, with as many blocks of
-        `REPLICATED_THREADS` as a multiprocessor takes.
+        `REPLICATED_THREADS` as a multiprocessor's threads and registers allow; 0 if the program cannot replicate.
     seconds : float
         What finding the code and loading it took.
     """
@@ -54,11 +54,13 @@ class Launcher:
         for name, function in self._functions.items():
             if name != "mark_starts":
                 function.prepare([f"{layouts.task.itemsize}s"])
-        blocks = device.multiprocessor_threads // REPLICATED_THREADS
-        self.share = min(device.multiprocessor_memory // blocks, device.shared_memory) - STATIC_BYTES
+        self.share = 0
         if replicated:
-            attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._functions["gather_replicated"].set_attribute(attribute, self.share)
+            gather = self._functions["gather_replicated"]
+            threads = min(device.multiprocessor_threads, device.multiprocessor_registers // gather.num_regs)
+            blocks = max(threads // REPLICATED_THREADS, 1)
+            self.share = min(device.multiprocessor_memory // blocks, device.shared_memory) - STATIC_BYTES
+            gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
         self.seconds = time.perf_counter() - started
 
     def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:

@@ -20,8 +20,12 @@ Array = npt.NDArray[Any]
 PAGE_EDGES = 1 << 24
 """Largest page that is copied: about a millisecond of the interconnect, so that what lies between two pages does not
 count. Smallest of those that stay, where the GPU has hundreds of microseconds of work."""
-LEAST_PAGE_EDGES = 1 << 20
-"""Below that a page's launches cost more than its edges."""
+SMALL_PAGE_EDGES = 1 << 22
+"""Smaller ones are copied only if memory is short: what their launches cost begins to show."""
+LEAST_PAGE_EDGES = 1 << 16
+"""Rather fewer streams than pages smaller than that."""
+BUFFERS_SHARE = 4
+"""The buffers take a quarter of the memory for edges at most, while pages are not small: what they take cannot stay."""
 PAGES_A_STREAM = 4
 """Every stream has several pages (section 5.2) where pages are copied."""
 RESIDENT_PAGES = 16
@@ -89,32 +93,38 @@ def plan(
     DeviceMemoryError
         If even single pages through one buffer do not fit.
     """
-    edges = int(offsets[-1])
+    edges, left, width = int(offsets[-1]), budget - fixed, sum(edge_bytes)
+    if left < 0:
+        raise too_little(fixed, 0, budget)
     pages = layout(offsets, page_edges or max(edges // RESIDENT_PAGES, PAGE_EDGES), VERTICES)
-    used = fixed + sum(page_bytes(page, edge_bytes) for page in pages)
-    if used <= budget:
-        return Residency(pages, len(pages), streams, 0, used)
-    limit = page_edges or max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams)), LEAST_PAGE_EDGES)
-    limit = min(limit, max(budget // streams // sum(edge_bytes), 1))
+    used = sum(page_bytes(page, edge_bytes) for page in pages)
+    if used <= left:
+        return Residency(pages, len(pages), streams, 0, fixed + used)
+    limit = min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), left // BUFFERS_SHARE // streams // width)
+    limit = page_edges or max(limit, SMALL_PAGE_EDGES)
     while True:
         pages = layout(offsets, limit, VERTICES)
         sizes = [page_bytes(page, edge_bytes) for page in pages]
         largest = max(sizes, default=0)
-        left = budget - fixed - streams * largest
-        if left >= 0:
+        if streams * largest <= left:
             break
-        if limit > LEAST_PAGE_EDGES and largest > page_bytes(Page(0, 0, 0, 0, LEAST_PAGE_EDGES), edge_bytes):
+        if limit > LEAST_PAGE_EDGES and largest > LEAST_PAGE_EDGES * width:
             limit //= 2
         elif streams > 1:
             streams -= 1
         else:
-            raise DeviceMemoryError(
-                f"the run needs {fixed / 2**20:,.1f} MiB of GPU memory for the vertices and {largest / 2**20:,.1f} MiB "
-                f"for a page, and may use {budget / 2**20:,.1f} MiB; allow more with gpu_memory, or use the CPU"
-            )
-    resident, used = 0, fixed + streams * largest
+            raise too_little(fixed, largest, budget)
+    resident, used = 0, streams * largest
     for size in sizes:
-        if used + size > budget:
+        if used + size > left:
             break
         resident, used = resident + 1, used + size
-    return Residency(pages, resident, streams, largest, used)
+    return Residency(pages, resident, streams, largest, fixed + used)
+
+
+def too_little(fixed: int, page: int, budget: int) -> DeviceMemoryError:
+    more = f" and {page / 2**20:,.1f} MiB for a page" if page else " alone"
+    return DeviceMemoryError(
+        f"the run needs {fixed / 2**20:,.1f} MiB of GPU memory for the vertices{more}, and may use "
+        f"{budget / 2**20:,.1f} MiB; allow more with gpu_memory, or use the CPU"
+    )
