@@ -70,7 +70,7 @@ class PageKernel(Protocol):
         """Before an iteration: `prepare`, and in notify-pull the notification; out-edges followed."""
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        """Update the vertices of each page, at least the notified ones in notify-pull; takes the next page when free.
+        """Update the vertices of each page, at least the notified ones in notify-pull; results in the pages' order.
 
         Push and pull-tiled are not done by pages: one result for the whole graph.
         """

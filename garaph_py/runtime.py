@@ -14,11 +14,13 @@ from .dispatch.loop import Limits, iterate
 from .errors import DeviceError, ParameterError, ProgramError
 from .gpu.device import find as find_device
 from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
+from .gpu.interface import can_replicate
 from .gpu.kernel import STREAMS, GpuKernel, Settings
 from .gpu.replication import FACTORS
 from .graph import Graph
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
+from .pages.layout import check_page_edges
 from .pages.memory import MemorySource
 from .program import BoundProgram, VertexId, VertexProgram, bind
 from .result import Result, Stats
@@ -95,7 +97,8 @@ def run(
     replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
         For ``"replicated"``: equation 2, measured on the device, or the same factor for every shard.
     deterministic : bool
-        The same bits of floats in every run on the same device: synchronous, and segmented on a GPU.
+        The same bits of floats in every run with the same arguments on the same device: synchronous, and segmented on
+        a GPU.
     verify : bool
         Check the answer by the properties that define it, where the program has a verifier.
     on_event : callable, optional
@@ -128,10 +131,12 @@ def run(
     ):  # fmt: skip
         if given not in choices:
             raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
-    settings = gpu_settings(engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
+    if page_edges is not None:
+        check_page_edges(page_edges)
     if deterministic and sync is False:
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     bound = bind(program, graph)
+    settings = gpu_settings(bound, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
     if engine == "garaph" and mode in (PUSH, PULL_TILED):
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
     if mode == PUSH and not bound.relaxes:
@@ -254,8 +259,8 @@ class Run:
 
 
 def gpu_settings(
-    engine: str, memory: int | str | None, streams: int, gather: str, replication: int | str, page_edges: int | None,
-    deterministic: bool,
+    bound: BoundProgram, engine: str, memory: int | str | None, streams: int, gather: str, replication: int | str,
+    page_edges: int | None, deterministic: bool,
 ) -> Settings:  # fmt: skip
     """How to use a GPU, checked.
 
@@ -271,10 +276,16 @@ def gpu_settings(
         raise ParameterError(f"replication={replication!r}: choose from {allowed}")
     if deterministic and gather == REPLICATED:
         raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
+    if gather == REPLICATED and not can_replicate(bound):
+        raise ParameterError(
+            f"gather='replicated': no atomic takes the sums of {bound.name}, whose own monoid combines "
+            f"{bound.accumulator.itemsize} bytes together; choose gather='segmented'"
+        )
     if gather == AUTO:
-        gather = SEGMENTED if deterministic else REPLICATED if engine == "garaph" else AUTO
+        alone = deterministic or not can_replicate(bound)
+        gather = SEGMENTED if alone else REPLICATED if engine == "garaph" else AUTO
     budget = None if memory is None else parse_bytes(memory, "gpu_memory")
-    return Settings(budget, streams, gather, factor, page_edges)
+    return Settings(budget, streams, gather, factor, page_edges, deterministic)
 
 
 def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:

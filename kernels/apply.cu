@@ -1,7 +1,7 @@
 // new_v = apply(old_v, acc_v), after gather_segmented: acc_v is what the run in which v's edges begin left in `sums`, and
 // what the runs that v's edges go on through left in `heads`, added in their order.
 // Launch: a thread for every eighth vertex of the page, blocks of 256; the page's first vertex is a multiple of 64.
-// Shared memory: 528 bytes at most.
+// Shared memory: what `count` needs.
 
 constexpr i64 MANY = 32;  // runs that a warp sums together
 

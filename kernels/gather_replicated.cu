@@ -5,7 +5,7 @@
 // two-way merge with strides R/2, R/4, .. 1. Apply: consecutive threads update consecutive vertices. The pieces of a split
 // shard add up in global memory, and the last to end applies.
 // A warp takes a run's words of `starts` one after the other and counts bits to know its edges' destinations.
-// Launch: blocks of 512. Shared memory: the block's share, ranks * R * sizeof(Accumulator) of it, and 656 bytes.
+// Launch: blocks of 512. Shared memory: the block's share, ranks * R * sizeof(Accumulator) of it, and what `count` needs.
 
 constexpr int UNROLL = 4;
 

@@ -51,7 +51,8 @@ __device__ __forceinline__ void step(const Context& c, const Page& p, Walk& w, i
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     if constexpr (READS_DST) rank += mine >> j & 1;
-    x[j] = WHOLE || (e + j >= w.begin && e + j < w.end) ? contribution(c, p, e + j, sources[j], rank) : identity(c.parameters);
+    x[j] = identity(c.parameters);  // summed first, as on the CPU: a NaN is then dropped by min, 5 is 1 for logical_or
+    if (WHOLE || (e + j >= w.begin && e + j < w.end)) x[j] = combine(x[j], contribution(c, p, e + j, sources[j], rank));
   }
   Accumulator open = x[0], first = x[0];  // the sum since the last start, and that before the lane's first
   u32 closed = before + (mine & 1);

@@ -1,6 +1,6 @@
 // Initial values, first frontier, first total: value_v = init(v); active_v = frontier(value_v).
 // Launch: a thread for every eighth vertex of the page, blocks of 256; the page's first vertex is a multiple of 64.
-// Shared memory: 528 bytes at most.
+// Shared memory: what `count` needs.
 
 extern "C" __global__ void __launch_bounds__(256) initialize(const __grid_constant__ Task t) {
   const Context& c = t.context;

@@ -29,6 +29,7 @@ __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumul
 }
 
 // Add what a block's threads did to the page's tally, in an order that depends on the block's shape alone.
+// Shared memory: 16 bytes and 32 partial totals.
 __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
   __shared__ u64 counts[2];
   __shared__ Partial parts[32];

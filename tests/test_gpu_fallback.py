@@ -61,7 +61,15 @@ class FakeDriver(types.ModuleType):
             if not starts:
                 raise DriverLogicError("cuInit failed: system not yet initialized")
 
-        self.Device, self.init = Device, init
+        class Context:
+            lost = False
+
+            @classmethod
+            def synchronize(cls):
+                if cls.lost:
+                    raise DriverLogicError("cuCtxSynchronize failed: the error before")
+
+        self.Device, self.init, self.Context = Device, init, Context
         names = ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MULTIPROCESSOR_COUNT", "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR")
         attributes = dict.fromkeys((*names, "MAX_THREADS_PER_MULTIPROCESSOR", "MAX_REGISTERS_PER_MULTIPROCESSOR"), 1024)
         self.device_attribute = SimpleNamespace(**attributes)
@@ -158,6 +166,7 @@ def test_a_gpu_is_found_once(install):
 def test_errors_of_the_driver_are_ours(install, error, kind, ends):
     """One after which a context cannot be used any more ends the GPU for this process."""
     driver = FakeDriver()
+    driver.Context.lost = ends
     install(driver)
     with pytest.raises(kind) as caught, device.failing(driver):
         raise error

@@ -14,14 +14,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from .. import kernel_files
+from .. import events, kernel_files
 from ..errors import DeviceError, ProgramError
 from ..native import cache
 from ..native.kernel import compiling
 from ..native.references import fingerprint, rebuild
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
-from .interface import Interface, Wrapper
+from .interface import Interface, Wrapper, can_replicate
 from .task import Layouts
 from .ufuncs import teach
 
@@ -34,32 +34,29 @@ AFTER_PROGRAM = (
 REPLICATED = ("gather_replicated.cu",)
 
 
-def cubin(bound: BoundProgram, architecture: str) -> bytes:
+def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = events.ignore) -> bytes:
     """Machine code of all kernels for `bound`, from the cache on disk where it is there.
 
     Parameters
     ----------
     architecture : str
         ``"sm_90"`` and the like.
+    listener : callable
+        Hears of compilation, if there is any.
 
     Raises
     ------
     ProgramError
         If a function of the program cannot be compiled for a GPU.
-    DeviceError
-        If the compilers do not know the architecture.
     """
     key = fingerprint("cubin", bound.key, architecture, environment())
     code = cache.load(key)
     if not code:
+        listener(events.Step("compiling for the GPU", 0, 1, "functions"))
         code = link(bound, architecture, "cubin")
         cache.store(key, code)
+        listener(events.Step("compiling for the GPU", 1, 1, "functions"))
     return code
-
-
-def is_cached(bound: BoundProgram, architecture: str) -> bool:
-    """Whether `cubin` has nothing to compile."""
-    return cache.load(fingerprint("cubin", bound.key, architecture, environment())) is not None
 
 
 def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
@@ -88,8 +85,6 @@ def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
 def source(bound: BoundProgram, interface: Interface) -> str:
     """The CUDA C++ of all kernels for one program, in one text."""
     layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
-    from .interface import can_replicate
-
     files = AFTER_PROGRAM + (REPLICATED if can_replicate(bound) else ())
     pieces = [text(name) for name in BEFORE_PROGRAM] + [interface.header, layouts.header()]
     return "\n".join(pieces + [text(name) for name in files])
@@ -109,9 +104,9 @@ def environment() -> str:
             versions.append(f"{package} {version(package)}")
         except PackageNotFoundError:
             versions.append(f"no {package}")
-    here = Path(__file__)
-    program = sorted((here.parents[1] / "program").glob("*.py"))
-    generators = [*program, here, *(here.with_name(name) for name in ("interface.py", "task.py", "ufuncs.py"))]
+    here, folder = Path(__file__), Path(__file__).parents[1]
+    generators = [here, *(here.with_name(name) for name in ("interface.py", "task.py", "ufuncs.py"))]
+    generators += [folder / "native" / "references.py", *sorted((folder / "program").glob("*.py"))]
     kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]
     return fingerprint(versions, [path.read_bytes() for path in generators], kernels)
 

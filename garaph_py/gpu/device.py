@@ -49,7 +49,8 @@ class Device:
     context: Any
 
     def __enter__(self) -> Device:
-        self.context.push()
+        with failing(self.driver):  # another library may have reset the device; a forked process has no context
+            self.context.push()
         return self
 
     def __exit__(
@@ -143,6 +144,8 @@ def failing(driver: Any) -> Iterator[None]:
             f"the GPU has not enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
         ) from None
     except driver.Error as error:
-        if not isinstance(error, driver.LogicError) or "illegal" in str(error) or "launch fail" in str(error):
+        try:
+            driver.Context.synchronize()
+        except driver.Error:  # it has come to stay: the context is lost
             _broken = str(error)
         raise DeviceError(f"the GPU failed ({error}); look at nvidia-smi and the kernel log, {FALLBACK}") from None

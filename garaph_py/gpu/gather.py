@@ -15,7 +15,6 @@ from ..errors import DeviceMemoryError
 from ..pages.layout import Page
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
-from .interface import can_replicate
 from .launch import BLOCK_VERTICES, Launcher
 from .memory import DeviceMemory
 from .ranks import RUN, Ranks
@@ -63,8 +62,8 @@ class Gather:
         kind: str,
         replication: str | int,
     ) -> None:
-        self.kind = SEGMENTED if kind == AUTO and not can_replicate(bound) else kind
-        self._replication, self._launcher, self._memory, self._ranks = replication, launcher, memory, ranks
+        self.kind, self._replication = kind, replication
+        self._launcher, self._memory, self._ranks = launcher, memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
@@ -157,6 +156,7 @@ class Gather:
             clocks = self._memory.allocate("clocks", 8 * items.count)
             timed.append((self._time(lambda: self._replicated(page, trial, stream, items, clocks), stream), rule))
             cycles = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
+            self._memory.free("clocks")
             taken.append(np.stack([*items.shapes, cycles.astype(np.float64)]))
 
         with self._elsewhere(page, task) as trial:
@@ -208,5 +208,5 @@ class Gather:
             trial["page"]["tally"] = memory.allocate("trial tally", self._launcher.layouts.tally.itemsize)
             yield trial
         finally:
-            for name in ("trial pending", "trial activated", "trial tally", "clocks"):
+            for name in ("trial pending", "trial activated", "trial tally"):
                 memory.free(name)

@@ -98,8 +98,8 @@ class Interface:
                 numbers = [f"{argument}_{field}" for field in dtype.names]
                 taken += zip(numbers, (dtype[field] for field in dtype.names), strict=True)
                 passed += [f"{c_field(argument)}.{c_field(field)}" for field in dtype.names]
-                records[f"{argument}_record"] = record_class(dtype.names)
-                asked.append(f"{argument}_record({', '.join(numbers)})")
+                records[f"Record_{argument}"] = record_class(dtype.names)  # a name that no number has
+                asked.append(f"Record_{argument}({', '.join(numbers)})")
             else:
                 taken.append((argument, dtype))
                 passed.append(c_field(argument))
@@ -178,7 +178,6 @@ def flags(bound: BoundProgram) -> list[str]:
         "READS_DST": "dst" in bound.arguments["gather"],
         "HAS_TOTAL": bound.total is not None,
         "HAS_DATA": bound.vertex_data is not None,
-        "CAN_REPLICATE": can_replicate(bound),
     }
     return [f"constexpr bool {name} = {'true' if value else 'false'};" for name, value in known.items()]
 

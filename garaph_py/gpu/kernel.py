@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -26,11 +27,13 @@ from .launch import BLOCK_VERTICES, Launcher
 from .memory import DeviceMemory
 from .pinned import Pinned
 from .ranks import RUN, Ranks
-from .residency import Residency, plan
+from .residency import VERTICES, Residency, plan
 from .shards import ITEM_EDGES, MOST_VERTICES
 from .streams import Buffer, Streams
 
 Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
 
 DEFAULT_SHARE = 0.9
 """Of the memory that is free: the rest is left to others."""
@@ -53,6 +56,8 @@ class Settings:
         For ``"replicated"``: equation 2, measured, or a fixed factor.
     page_edges : int or None
         Bound on a page's edges.
+    deterministic : bool
+        The budget does not depend on what is free, and so not the pages.
     """
 
     memory: int | None = None
@@ -60,6 +65,7 @@ class Settings:
     gather: str = "auto"
     replication: str | int = "custom"
     page_edges: int | None = None
+    deterministic: bool = False
 
 
 class GpuKernel:
@@ -81,8 +87,6 @@ class GpuKernel:
     residency : Residency
         After `initialize`: pages and where they are.
     streams : Streams
-    copied : int
-        Bytes of edges that the last iteration copied to the device.
     """
 
     name: ClassVar[str] = "gpu"
@@ -104,7 +108,6 @@ class GpuKernel:
         self._ranks = Ranks.of(graph.in_edges.offsets)
         self._edge_bytes = (4, bound.edge.itemsize) if bound.reads_edge_values and bound.edge is not None else (4,)
         self._processed: list[Page] = []
-        self.copied = 0
         self._pinned = Pinned()
         with device, failing(device.driver):
             self._launcher = Launcher(bound, device, listener, can_replicate(bound))
@@ -114,17 +117,27 @@ class GpuKernel:
         self._context = self._task["context"]
 
     def initialize(self, synchronous: bool) -> State:
+        budget = self.budget()
         try:
-            return self._initialize(synchronous, self.budget())
+            return self._initialize(synchronous, budget)
         except DeviceMemoryError:
-            if self.settings.memory is not None:
+            self._release()
+            if self.budget() >= budget:
                 raise
-            return self._initialize(synchronous, int(self.budget() * DEFAULT_SHARE))  # somebody took some meanwhile
+            log.info("somebody took GPU memory meanwhile; trying with what is left")
+            return self._initialize(synchronous, self.budget())
 
     def budget(self) -> int:
         """Bytes of device memory this run may use."""
-        free = self.device.free_memory()
-        return int(free * DEFAULT_SHARE) if self.settings.memory is None else self.settings.memory
+        free, wanted = self.device.free_memory(), self.settings.memory
+        if wanted is None:
+            wanted = int(DEFAULT_SHARE * (self.device.memory if self.settings.deterministic else free))
+        return min(wanted, free)
+
+    def _release(self) -> None:
+        with self.device:
+            self._memory.close()
+            self._pinned.close()
 
     def _initialize(self, synchronous: bool, budget: int) -> State:
         n, graph, bound = self.graph.n, self.graph, self.bound
@@ -133,11 +146,8 @@ class GpuKernel:
         self.residency = plan(
             graph.in_edges.offsets, self._edge_bytes, fixed, budget, self.settings.streams, self.settings.page_edges
         )
-        if fixed > self.device.free_memory():
-            raise DeviceMemoryError("the vertices alone need more than the GPU has free; use the CPU")
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
-            self._memory.close()
             self._memory.budget = budget
             for name, nbytes in arrays.items():
                 self._context[name] = self._memory.allocate(name, nbytes)
@@ -203,7 +213,7 @@ class GpuKernel:
         each = self._launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
         needed = 0 if self.settings.gather == SEGMENTED else (items + n // WORD // 64 + 64) * each
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
-        return needed + reported + (n // BLOCK_VERTICES + 4096) * tally.itemsize
+        return needed + reported + (n // VERTICES + 1) * tally.itemsize
 
     def _fill(self) -> None:
         """Copy to the device what stays the same, and make the rest of it there."""
@@ -270,27 +280,23 @@ class GpuKernel:
         return self._notify(state)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        results: list[PageResult] = []
-        chosen: list[Page] = []
-        skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments  # which rewrote values of every page
-        for page in pages:
-            if skips and not state.notified.bits[words_of(page)].any():
-                state.activated.bits[words_of(page)] = 0
-                results.append(PageResult(0, 0, 0, 0, None, skipped=True))
-            else:
-                chosen.append(page)
+        every = list(pages)
+        # `prepare` has rewritten values of every page
+        skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
+        chosen = [page for page in every if not skips or state.notified.bits[words_of(page)].any()]
         self._processed = chosen
         with self.device, failing(self.device.driver):
             copied = self.streams.process(
                 chosen, source, self._compute, lambda page, stream: self._bring(page, state, stream)
             )
-        self.copied = sum(copied.values())
-        for page in chosen:
-            result = self._result(page)
-            result.edges, result.to_device = page.edges, copied.get(page.number, 0)
-            vertices = page.last_vertex - page.first_vertex
-            result.from_device = vertices * self.bound.value.itemsize + -(-vertices // 8) + self._tallies.itemsize
-            results.append(result)
+        numbers = {page.number for page in chosen}
+        results = []
+        for page in every:
+            if page.number in numbers:
+                results.append(self._result(page, copied.get(page.number, 0)))
+            else:
+                state.activated.bits[words_of(page)] = 0
+                results.append(PageResult(0, 0, 0, 0, None, skipped=True))
         return results
 
     def _compute(self, page: Page, buffer: Buffer) -> None:
@@ -328,11 +334,15 @@ class GpuKernel:
         told["blocks"] = -(-(page.last_vertex - page.first_vertex) // BLOCK_VERTICES)
         return task
 
-    def _result(self, page: Page) -> PageResult:
-        tally = self._tallies[page.number : page.number + 1]
+    def _result(self, page: Page, copied: int = 0) -> PageResult:
+        """What a page did, after `copied` bytes of its edges came to the device."""
+        tally, vertices = self._tallies[page.number : page.number + 1], page.last_vertex - page.first_vertex
         active = int(tally["active"][0])
         partials = None if self.bound.total is None else tally["partial"].copy()
-        return PageResult(0, active, int(tally["active_edges"][0]), active, partials)
+        back = vertices * self.bound.value.itemsize + -(-vertices // 8) + tally.itemsize
+        return PageResult(
+            page.edges, active, int(tally["active_edges"][0]), active, partials, to_device=copied, from_device=back
+        )
 
     def commit(self, state: State, mode: str) -> None:
         context, everything = self._context, len(self._processed) == len(self.residency.pages)

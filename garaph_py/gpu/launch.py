@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,8 @@ BLOCK_VERTICES = 8 * THREADS
 """Vertices of a block that updates them: `EACH` of ``kernels/vertices.cuh`` a thread, so that few blocks add up what
 they did."""
 REPLICATED_THREADS = 512
-STATIC_BYTES = 1 << 11
-"""More than the shared memory that kernels have of their own, and what the system keeps of every block's."""
+RESERVED_BYTES = 1 << 10
+"""Shared memory that the system keeps of every block's."""
 NAMES = ("mark_starts", "initialize", "prepare_values", "gather_segmented", "apply_vertices", "finish", "report")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
@@ -37,16 +36,10 @@ class Launcher:
     share : int
         Bytes of shared memory that a shard's accumulators may use: a block's share, with as many blocks of
         `REPLICATED_THREADS` as a multiprocessor's threads and registers allow; 0 if the program cannot replicate.
-    seconds : float
-        What finding the code and loading it took.
     """
 
     def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
-        started = time.perf_counter()
-        if not compiler.is_cached(bound, device.architecture):
-            listener(events.Step("compiling for the GPU", 0, 1, "functions"))
-        code = compiler.cubin(bound, device.architecture)
-        listener(events.Step("compiling for the GPU", 1, 1, "functions"))
+        code = compiler.cubin(bound, device.architecture, listener)
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         self._functions = {name: self._module.get_function(name) for name in NAMES + REPLICATED_NAMES * replicated}
@@ -59,9 +52,9 @@ class Launcher:
             gather = self._functions["gather_replicated"]
             threads = min(device.multiprocessor_threads, device.multiprocessor_registers // gather.num_regs)
             blocks = max(threads // REPLICATED_THREADS, 1)
-            self.share = min(device.multiprocessor_memory // blocks, device.shared_memory) - STATIC_BYTES
+            most = min(device.multiprocessor_memory // blocks - RESERVED_BYTES, device.shared_memory)
+            self.share = (most - gather.shared_size_bytes) // 16 * 16
             gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
-        self.seconds = time.perf_counter() - started
 
     def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a block for every `BLOCK_VERTICES` vertices."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DeviceMemoryError
-from .device import Device
+from .device import Device, failing
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +41,8 @@ class DeviceMemory:
                 f"{name} needs {nbytes:,} bytes of GPU memory, of which {max(self.budget - self.used, 0):,} of "
                 f"{self.budget:,} are left; allow more with gpu_memory, or use the CPU"
             )
-        allocation = self.driver.mem_alloc(nbytes)
+        with failing(self.driver):
+            allocation = self.driver.mem_alloc(nbytes)
         self._allocations[name], self.used = (allocation, nbytes), self.used + nbytes
         self.driver.memset_d8(allocation, 0, nbytes)
         return int(allocation)

@@ -52,7 +52,10 @@ class Pinned:
                 flags = 0 if array.flags.writeable else READ_ONLY
                 (status,) = driver.cuMemHostRegister(key[0], key[1], flags)
                 if status != driver.CUresult.CUDA_SUCCESS:
-                    log.info("%d MiB of host memory stay pageable: %s", array.nbytes >> 20, status.name)
+                    log.warning(
+                        "%d MiB of host memory cannot be pinned (%s): copies to the GPU are slower",
+                        array.nbytes >> 20, status.name,
+                    )  # fmt: skip
                     return
                 _pinned[key] = 0
             _pinned[key] += 1

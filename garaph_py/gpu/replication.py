@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,22 +48,6 @@ def fixed(factor: int) -> Replication:
     return Replication(np.zeros(0), np.array([factor]))
 
 
-def gather_time(vertices: float, edges: float, factor: int, load: float, atomic: float) -> float:
-    """Equation 1: the paper's model of a shard's gather, in the unit of `load` and `atomic`.
-
-    Parameters
-    ----------
-    vertices, edges : float
-        |V| and |E| of the shard.
-    factor : int
-        R.
-    load, atomic : float
-        t_l, t_a: an access to global memory, an atomic operation in shared memory.
-    """
-    conflicts = edges * edges / (vertices * factor)
-    return factor * vertices * load + edges * load + conflicts * atomic + vertices * atomic * math.log2(factor)
-
-
 DEGREE_BOUNDS = np.array([2 ** (k / 2) for k in range(28)])
 """Classes of average degree that `CostModel` tells apart."""
 WARP = 32
@@ -75,8 +58,9 @@ WARP = 32
 class CostModel:
     """Equation 1 with a coefficient of its own for every term, fitted to what work items took on a device.
 
-    A work item with V destinations, E edges of average degree d, and factor R takes ``k0 + k1 R V + k2 E +
-    k3 E min(d, 32) / R + k4 V log2 R + k5 V`` cycles.
+    The paper's is ``T = R |V| t_l + |E| t_l + |E|^2 / (|V| R) t_a + |V| t_a log R``. Here a work item with V
+    destinations, E edges of average degree d, and factor R takes ``k0 + k1 R V + k2 E + k3 E min(d, 32) / R +
+    k4 V log2 R + k5 V`` cycles.
 
     Attributes
     ----------

@@ -96,12 +96,16 @@ def plan(
     edges, left, width = int(offsets[-1]), budget - fixed, sum(edge_bytes)
     if left < 0:
         raise too_little(fixed, 0, budget)
-    pages = layout(offsets, page_edges or max(edges // RESIDENT_PAGES, PAGE_EDGES), VERTICES)
+    most = max(budget // streams // width, 1)  # a page is at most 1/N of the memory (section 2.1)
+    limit = max(edges // RESIDENT_PAGES, PAGE_EDGES) if page_edges is None else page_edges
+    pages = layout(offsets, min(limit, most), VERTICES)
     used = sum(page_bytes(page, edge_bytes) for page in pages)
     if used <= left:
         return Residency(pages, len(pages), streams, 0, fixed + used)
-    limit = min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), left // BUFFERS_SHARE // streams // width)
-    limit = page_edges or max(limit, SMALL_PAGE_EDGES)
+    if page_edges is None:
+        small = max(left // BUFFERS_SHARE // streams // width, SMALL_PAGE_EDGES)
+        limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
+    limit = min(limit, most)
     while True:
         pages = layout(offsets, limit, VERTICES)
         sizes = [page_bytes(page, edge_bytes) for page in pages]

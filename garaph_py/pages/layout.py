@@ -32,6 +32,18 @@ class Page:
         return self.last_edge - self.first_edge
 
 
+def check_page_edges(page_edges: int) -> int:
+    """`page_edges` if it is one.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if isinstance(page_edges, bool) or not isinstance(page_edges, int) or page_edges < 1:
+        raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
+    return page_edges
+
+
 def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: int = 1) -> list[Page]:
     """Cut the vertices into pages of at most `page_edges` in-edges; a vertex with more has a page of its own.
 
@@ -44,9 +56,7 @@ def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: i
     multiple : int
         Cut before multiples of so many vertices only; so many may then have more edges than `page_edges`.
     """
-    limit = PAGE_EDGES if page_edges is None else page_edges
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
+    limit = PAGE_EDGES if page_edges is None else check_page_edges(page_edges)
     pages: list[Page] = []
     first, n = 0, len(offsets) - 1
     while first < n:
