@@ -8,7 +8,10 @@ from cases import EXACT, FLOAT, hub, numbers, some, stable
 import garaph_py as gp
 from garaph_py import runtime
 from garaph_py.errors import DeviceMemoryError, ParameterError
+from garaph_py.gpu import device
+from garaph_py.gpu.kernel import GpuKernel, Settings
 from garaph_py.graph.generate import rmat
+from garaph_py.program import bind
 
 pytestmark = pytest.mark.gpu
 
@@ -58,7 +61,9 @@ def test_float_programs_are_close(graph_of, edges, case, way):
 @pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
 def test_asynchronous_float_programs_settle_on_the_same(graph_of, case):
     given = twins.regular(22, 3000, 6, case.weights)
-    cpu, gpu = both(case.settling(given), graph_of(given), sync=False, gpu_memory="2MiB", page_edges=5000)
+    program, graph = case.settling(given), graph_of(given)
+    memory = memory_for(program, graph, 0.5)
+    cpu, gpu = both(program, graph, sync=False, gpu_memory=memory, page_edges=1000)
     np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-7)
 
 
@@ -80,12 +85,21 @@ def test_single_precision_is_close(graph_of, edges, name, way):
     np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-6)
 
 
+def memory_for(program, graph, share, gather="auto", replication="custom"):
+    """Bytes in which a share of the edges can stay."""
+    settings = Settings(gather=gather, replication=replication)
+    with GpuKernel(bind(program, graph), graph, device.find(), settings, lambda state: 0) as kernel:
+        kernel.initialize(True)
+        return int(kernel.residency.used - (1 - share) * 8 * graph.m)
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("memory", ["900KiB", "1200KiB"])
-def test_streamed_pages_give_the_same(graph_of, edges, memory, way):
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_streamed_pages_give_the_same(graph_of, edges, share, way):
     given = edges["int32"]
     graph = graph_of(given)
     program = gp.apps.SSSP(hub(given))
+    memory = memory_for(program, graph, share, **WAYS[way])
     cpu, gpu = both(program, graph, gpu_memory=memory, page_edges=4000, streams=3, **WAYS[way])
     assert_same_bits(cpu, gpu)
     assert all(row.pages + row.pages_skipped > 10 for row in gpu.stats.iterations)
