@@ -1,32 +1,18 @@
 // new_v = apply(old_v, acc_v), after gather_segmented: acc_v is what the run in which v's edges begin left in `sums`, and
-// what the runs that v's edges go on through left in `heads`, added in their order.
+// what the runs that v's edges go on through left in `heads`, added in their order (by sum_hubs where they are many).
 // Launch: a thread for every eighth vertex of the page, blocks of 256; the page's first vertex is a multiple of 64.
 // Shared memory: what `count` needs.
 
-constexpr i64 MANY = 32;  // runs that a warp sums together
-
 // The sum of vertex `v`'s contributions; all lanes of a warp take part, `inside` those with a vertex.
 __device__ __forceinline__ Accumulator gathered(const Context& c, i64 v, bool inside) {
-  int lane = lane_id();
   i64 begin = inside ? c.in_offsets[v] : 0, end = inside ? c.in_offsets[v + 1] : 0;
   u32 with_edges = __ballot_sync(EVERYONE, begin < end);
   Accumulator acc = identity(c.parameters);
-  i64 first = 0, last = -1;  // runs whose heads belong to v
   if (begin < end) {
-    acc = c.sums[c.word_ranks[v >> 5] + __popc(with_edges & lanes_below(lane))];
-    first = begin / RUN + 1, last = (end - 1) / RUN;
-    if (last - first < MANY)
+    acc = c.sums[c.word_ranks[v >> 5] + __popc(with_edges & lanes_below(lane_id()))];
+    i64 first = begin / RUN + 1, last = (end - 1) / RUN;  // the runs whose heads belong to v
+    if (last - first < MANY_RUNS)
       for (i64 run = first; run <= last; run++) acc = combine(acc, c.heads[run]);
-  }
-  for (u32 hubs = __ballot_sync(EVERYONE, last - first >= MANY); hubs; hubs &= hubs - 1) {
-    int hub = __ffs(hubs) - 1;
-    i64 from = from_lane(first, hub), to = from_lane(last, hub);
-    Accumulator sum = identity(c.parameters);
-#pragma unroll 4
-    for (i64 run = from + lane; run <= to; run += 32) sum = combine(sum, c.heads[run]);
-    for (int s = 16; s; s >>= 1) sum = combine(sum, from_lane(sum, (lane + s) & 31));
-    sum = from_lane(sum, 0);
-    if (lane == hub) acc = combine(acc, sum);
   }
   return acc;
 }

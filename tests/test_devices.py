@@ -248,9 +248,7 @@ def fake(free: int) -> gpu_device.Device:
     class Context(contextlib.nullcontext[None]):
         push = pop = lambda self: None
 
-    return gpu_device.Device(
-        "NVIDIA X", "sm_120", 1 << 34, 99 << 10, 170, 100 << 10, 1536, 65536, Driver(free), Context()
-    )
+    return gpu_device.Device("NVIDIA X", "sm_120", 1 << 34, 99 << 10, 170, 100 << 10, 1536, Driver(free), Context())
 
 
 @pytest.mark.parametrize(("free", "copied"), [(64 << 20, 8 << 20), (1 << 40, 256 << 20)])

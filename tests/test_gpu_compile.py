@@ -19,7 +19,16 @@ pytest.importorskip("cuda.core")
 pytest.importorskip("numba_cuda")
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
-COMMON = {"mark_starts", "initialize", "prepare_values", "gather_segmented", "apply_vertices", "finish", "report"}
+COMMON = {
+    "mark_starts",
+    "initialize",
+    "prepare_values",
+    "gather_segmented",
+    "sum_hubs",
+    "apply_vertices",
+    "finish",
+    "report",
+}
 REPLICATED = {"initialize_sums", "gather_replicated"}
 TOTALS = {"initialize", "apply_vertices", "finish", "gather_replicated"}
 """Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type."""

@@ -71,7 +71,7 @@ class FakeDriver(types.ModuleType):
 
         self.Device, self.init, self.Context = Device, init, Context
         names = ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MULTIPROCESSOR_COUNT", "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR")
-        attributes = dict.fromkeys((*names, "MAX_THREADS_PER_MULTIPROCESSOR", "MAX_REGISTERS_PER_MULTIPROCESSOR"), 1024)
+        attributes = dict.fromkeys((*names, "MAX_THREADS_PER_MULTIPROCESSOR"), 1024)
         self.device_attribute = SimpleNamespace(**attributes)
 
 

@@ -30,8 +30,8 @@ class Device:
     shared_memory : int
         Bytes a block may use; above 48 KiB only when asked for.
     multiprocessors : int
-    multiprocessor_memory, multiprocessor_threads, multiprocessor_registers : int
-        Bytes of shared memory of a multiprocessor, threads it runs at a time, and registers it has.
+    multiprocessor_memory, multiprocessor_threads : int
+        Bytes of shared memory of a multiprocessor, and threads it runs at a time.
     driver : module
         `pycuda.driver`.
     context : pycuda.driver.Context
@@ -44,7 +44,6 @@ class Device:
     multiprocessors: int
     multiprocessor_memory: int
     multiprocessor_threads: int
-    multiprocessor_registers: int
     driver: Any
     context: Any
 
@@ -127,7 +126,6 @@ def open_device() -> Device:
         device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
         device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
         device.get_attribute(attribute.MAX_THREADS_PER_MULTIPROCESSOR),
-        device.get_attribute(attribute.MAX_REGISTERS_PER_MULTIPROCESSOR),
         driver,
         context,
     )

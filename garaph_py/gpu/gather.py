@@ -70,7 +70,17 @@ class Gather:
         size = partial_dtype(bound.total).itemsize
         blocks = [-(-(page.last_vertex - page.first_vertex) // BLOCK_VERTICES) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
+        self._hub_starts = np.searchsorted(ranks.hubs, [page.first_vertex for page in pages])
+        self._hubs = memory.upload("hubs", self._make_hubs())
         self._partials = memory.allocate("partials", int(self._partial_starts[-1]))
+
+    def _make_hubs(self) -> Array:
+        """The hubs as the kernels' ``Hub``."""
+        vertices, offsets = self._ranks.hubs, self._ranks.offsets
+        hubs = np.zeros(len(vertices), self._launcher.layouts.hub)
+        hubs["first_run"], hubs["last_run"] = offsets[vertices] // RUN + 1, (offsets[vertices + 1] - 1) // RUN
+        hubs["rank"] = self._ranks.before[vertices]
+        return hubs
 
     def partials(self, page: Page) -> int:
         """Where blocks that take the page's vertices leave their partial totals."""
@@ -92,11 +102,15 @@ class Gather:
         """The first half of the segmented kind."""
         if page.edges:
             runs = (page.last_edge - 1) // RUN - page.first_edge // RUN + 1
-            self._launcher.on_runs("gather_segmented", runs, stream, task)
+            self._launcher.on_warps("gather_segmented", runs, stream, task)
 
     def apply(self, page: Page, task: Array, stream: Any) -> None:
         """The second half: every vertex of the page."""
-        task["page"]["partials"] = self.partials(page)
+        told, first = task["page"], int(self._hub_starts[page.number])
+        hubs = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
+        told["partials"], told["hub_count"] = self.partials(page), hubs
+        told["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
+        self._launcher.on_warps("sum_hubs", hubs, stream, task)
         self._launcher.on_blocks("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
 
     def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:

@@ -213,6 +213,7 @@ class GpuKernel:
         each = self._launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
         needed = 0 if self.settings.gather == SEGMENTED else (items + n // WORD // 64 + 64) * each
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
+        needed += len(self._ranks.hubs) * self._launcher.layouts.hub.itemsize
         return needed + reported + (n // VERTICES + 1) * tally.itemsize
 
     def _fill(self) -> None:

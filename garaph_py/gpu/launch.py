@@ -23,7 +23,16 @@ they did."""
 REPLICATED_THREADS = 512
 RESERVED_BYTES = 1 << 10
 """Shared memory that the system keeps of every block's."""
-NAMES = ("mark_starts", "initialize", "prepare_values", "gather_segmented", "apply_vertices", "finish", "report")
+NAMES = (
+    "mark_starts",
+    "initialize",
+    "prepare_values",
+    "gather_segmented",
+    "sum_hubs",
+    "apply_vertices",
+    "finish",
+    "report",
+)
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
@@ -35,7 +44,7 @@ class Launcher:
     layouts : Layouts
     share : int
         Bytes of shared memory that a shard's accumulators may use: a block's share, with as many blocks of
-        `REPLICATED_THREADS` as a multiprocessor's threads and registers allow; 0 if the program cannot replicate.
+        `REPLICATED_THREADS` as a multiprocessor's threads allow; 0 if the program cannot replicate.
     """
 
     def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
@@ -50,8 +59,7 @@ class Launcher:
         self.share = 0
         if replicated:
             gather = self._functions["gather_replicated"]
-            threads = min(device.multiprocessor_threads, device.multiprocessor_registers // gather.num_regs)
-            blocks = max(threads // REPLICATED_THREADS, 1)
+            blocks = device.multiprocessor_threads // REPLICATED_THREADS  # registers allow fewer: the rest is L1's
             most = min(device.multiprocessor_memory // blocks - RESERVED_BYTES, device.shared_memory)
             self.share = (most - gather.shared_size_bytes) // 16 * 16
             gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
@@ -66,8 +74,8 @@ class Launcher:
         if count:
             self._launch(name, -(-count // THREADS), THREADS, stream, task)
 
-    def on_runs(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with a warp a run."""
+    def on_warps(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a warp a run, or a hub."""
         self.on_threads(name, count * 32, stream, task)
 
     def on_items(self, name: str, count: int, stream: Any, task: Array) -> None:

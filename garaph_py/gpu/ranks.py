@@ -13,6 +13,8 @@ Array = npt.NDArray[Any]
 
 RUN = 1024
 """Edges of a run, the piece a warp takes; `kernels/words.cuh` has the same."""
+MANY_RUNS = 32
+"""Runs that a hub's edges go on through after the one they begin in: so many and more are summed by a warp."""
 WORD = 32
 
 
@@ -48,6 +50,13 @@ class Ranks:
     def by_word(self) -> Array:
         """Destinations among the vertices before 32 w: uint32, shape (ceil(n / 32),)."""
         return np.ascontiguousarray(self.before[:-1:WORD])
+
+    @cached_property
+    def hubs(self) -> Array:
+        """The vertices whose edges go on through many runs, ascending: int64, shape (hubs,)."""
+        degrees = np.diff(self.offsets)
+        large = np.flatnonzero(degrees > MANY_RUNS * RUN)  # no other vertex can reach as far
+        return large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
 
     @cached_property
     def destinations(self) -> Array:

@@ -40,6 +40,8 @@ PAGE = (
     ("tickets", "u32*"),
     ("clocks", "i64*"),  # by item: cycles it took; null where nobody asks
     ("reported", "Report*"),
+    ("hubs", "const Hub*"),
+    ("hub_count", "i64"),
     ("first_rank", "i64"),
     ("last_rank", "i64"),
     ("blocks", "i64"),
@@ -56,6 +58,7 @@ ITEM = (
     ("pieces", "u32"),  # work items of its shard
     ("ticket", "i64"),
 )
+HUB = (("first_run", "i64"), ("last_run", "i64"), ("rank", "i64"))
 SCALARS = {"i64": np.int64, "u64": np.uint64, "u32": np.uint32}
 
 
@@ -86,14 +89,14 @@ class Layouts:
         self.context = layout(CONTEXT, Parameters=parameters)
         self.page = layout(PAGE)
         self.tally = layout(TALLY, Partial=partial)
-        self.item = layout(ITEM)
+        self.item, self.hub = layout(ITEM), layout(HUB)
         self.task = np.dtype([("context", self.context), ("page", self.page)], align=True)
 
     def header(self) -> str:
         """The C++ structs, to stand after the program's types."""
         tables = (
-            ("Tally", TALLY, self.tally), ("Item", ITEM, self.item), ("Context", CONTEXT, self.context),
-            ("Page", PAGE, self.page),
+            ("Tally", TALLY, self.tally), ("Item", ITEM, self.item), ("Hub", HUB, self.hub),
+            ("Context", CONTEXT, self.context), ("Page", PAGE, self.page),
         )  # fmt: skip
         task = struct("Task", (("context", "Context"), ("page", "Page")), self.task)
         return "\n".join([*(struct(*table) for table in tables), task, ""])
