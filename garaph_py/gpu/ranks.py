@@ -56,7 +56,8 @@ class Ranks:
         """The vertices whose edges go on through many runs, ascending: int64, shape (hubs,)."""
         degrees = np.diff(self.offsets)
         large = np.flatnonzero(degrees > MANY_RUNS * RUN)  # no other vertex can reach as far
-        return large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
+        found: Array = large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
+        return found
 
     @cached_property
     def destinations(self) -> Array:
