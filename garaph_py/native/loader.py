@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+from functools import cache
 from typing import Any
 
 LIBM = "libm.so.6"
 """The one library that compiled code may call."""
-_engines: list[Any] = []  # LLVM execution engines own the code they loaded: they live as long as the process
+ENTRY = "kernel"
+_names = itertools.count()
+_loaded: list[Any] = []  # libraries own the code they loaded: they live as long as the process
+_lock = threading.Lock()
 
 
-def load_object(code: bytes) -> int:
-    """Link object code into this process; the address of its entry point."""
+@cache
+def linker() -> Any:
+    """LLVM's linker for code in memory.
+
+    JITLink maps an object's sections together. MCJIT maps each wherever there is a gap, and aborts the process when two
+    lie more than 2 GiB apart, as happens where a GPU's driver has taken address space.
+    """
     import llvmlite.binding as llvm
 
     try:
@@ -20,8 +31,15 @@ def load_object(code: bytes) -> int:
         pass
     llvm.load_library_permanently(LIBM)
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(jit=True)
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _engines.append(engine)
-    return int(engine.get_function_address("kernel"))
+    return llvm.create_lljit_compiler(machine, use_jit_link=True)
+
+
+def load_object(code: bytes) -> int:
+    """Link object code into this process; the address of its entry point."""
+    import llvmlite.binding as llvm
+
+    with _lock:
+        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
+        library = builder.link(linker(), f"object {next(_names)}")
+        _loaded.append(library)
+    return int(library[ENTRY])
