@@ -29,10 +29,12 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code(tmp_path_factory):
-    """Compiled code is kept for the session, and away from the user's own."""
+    """Compiled code is kept for the session, and away from the user's own; processes that test in parallel share it."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:
         if "GARAPH_CACHE_DIR" not in os.environ:
-            patch.setenv("GARAPH_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
+            patch.setenv("GARAPH_CACHE_DIR", str(folder))
         yield
 
 

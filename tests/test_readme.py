@@ -27,7 +27,7 @@ def test_both_commands_are_there() -> None:
     assert len(commands) == 2
     assert "garaph run PageRank data/debian-sid-deps.tsv.xz" in commands[0]
     assert (ROOT / "data/debian-sid-deps.tsv.xz").is_file()
-    assert commands[1].endswith("-m pytest")
+    assert commands[1].endswith("-m pytest -n 2")
 
 
 def test_every_program_is_listed() -> None:
