@@ -1,0 +1,63 @@
+"""Compiled code is linked wherever it comes to lie."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+SCATTERED = """
+import ctypes, gc
+import numpy as np
+from garaph_py.native import Kernel, cache, loader
+
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+PAGE, NOTHING_MAY_BE_DONE, PRIVATE_ANONYMOUS_UNBACKED = 4096, 0, 0x4022
+
+def take(size):
+    return libc.mmap(None, size, NOTHING_MAY_BE_DONE, PRIVATE_ANONYMOUS_UNBACKED, -1, 0)
+
+def function(x, y, n):
+    total = 0.0
+    for i in range(n):
+        total += (x[i] * 1.2345 + 0.777) * (3.3 if x[i] > 2.5 else 7.7)  # constants, in a section of their own
+    y[0] = total
+    return 0
+
+kernel = Kernel("f64* f64* i64", function)
+x, y = np.arange(1000.0), np.zeros(1)
+kernel(x, y, 1000)
+expected, code = float(y[0]), cache.load(kernel.key)
+loader.load_object(code)  # whatever that takes memory for the first time, it has now
+gc.disable()
+for size in (1 << 24, 1 << 20, 1 << 18, 1 << 16, 1 << 15, 1 << 14, 1 << 13):
+    for _ in range(60):
+        take(size)
+for _ in range(6000):
+    take(PAGE)
+hole = take(PAGE)
+for _ in range(4):
+    take(1 << 30)
+for _ in range(3000):
+    take(PAGE)  # up to where the large ones begin, on a rounder address
+for _ in range(4):
+    take(1 << 30)
+libc.munmap(hole, PAGE)
+entry = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3)(loader.load_object(code))
+row = np.array([x.ctypes.data, y.ctypes.data, 1000], np.int64)
+result, error = np.zeros(1, np.int64), np.zeros(1, np.int64)
+y[0] = 0
+entry(result.ctypes.data, error.ctypes.data, row.ctypes.data)
+print(y[0] == expected)
+"""
+
+
+@pytest.mark.skipif(os.sysconf("SC_PAGE_SIZE") != 4096, reason="the holes are made for pages of 4 KiB")
+def test_sections_stand_together_where_memory_is_in_pieces():
+    """A free page here, the next 4 GiB away, as where a GPU's driver has taken address space: MCJIT aborts on that."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
