@@ -33,7 +33,7 @@ class Stats:
     device : str
         Where the run ended: ``"cpu"``, or the GPU's name.
     note : str or None
-        Why a GPU that might have been used was not, or not to the end.
+        Why a GPU that might have been used was not, not to the end, or with less than was asked for.
     """
 
     iterations: list[Iteration]

@@ -183,7 +183,7 @@ class Run:
     device : str
         ``"cpu"``, or the GPU's name.
     note : str or None
-        Why the GPU was not used, or not to the end.
+        Why the GPU was not used, not to the end, or with less than was asked for.
     """
 
     def __init__(
@@ -222,6 +222,12 @@ class Run:
                 self._tell(f"no GPU used: {error}")
                 return False
             self.device, self._left = found.name, state
+            if kernel.residency.is_short:
+                largest = max(page.edges for page in kernel.residency.pages)
+                self._tell(
+                    f"GPU memory is short: pages of {largest:,} edges at most, on {kernel.residency.streams} streams; "
+                    "allow more with gpu_memory, or use fewer streams"
+                )
             try:
                 self._iterate(kernel, MemorySource(self._graph, pages=kernel.residency.pages), state)
                 self.values = kernel.report(state)

@@ -6,6 +6,7 @@ import pytest
 
 from garaph_py.dispatch.decide import (
     AUTO_THRESHOLD,
+    GPU_THRESHOLD,
     PUSH_THRESHOLD,
     Observation,
     Turn,
@@ -46,6 +47,13 @@ def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     assert decide(seen(many, "auto", relaxes=True)).mode == PULL
     assert decide(seen(many, "auto", relaxes=True, in_turns=True)).mode == PUSH
     assert decide(seen(few, "garaph", relaxes=True)).mode == NOTIFY_PULL
+
+
+def test_the_gpu_pulls() -> None:
+    assert decide(seen(0, device="gpu")).mode == PULL
+    assert decide(seen(int(1000 * GPU_THRESHOLD), "auto", device="gpu")).mode == NOTIFY_PULL
+    assert decide(seen(int(1000 * GPU_THRESHOLD) + 1, "auto", device="gpu")).mode == PULL
+    assert decide(seen(1000, "auto", device="gpu", everybody=True)).mode == PULL
 
 
 def test_turns_follow_the_wave() -> None:

@@ -29,11 +29,13 @@ class FailingGpu:
 
     name, modes = "gpu", (PULL, NOTIFY_PULL)
     at: object = 0
+    is_short = False
 
     def __init__(self, bound, graph, found, settings, notify, listener):
         self._team, self._count, self._page_edges = Team(2), 0, settings.page_edges
         self._cpu = CpuKernel(bound, graph, self._team, listener, to_the_letter=bound.relaxes)
-        self.residency = SimpleNamespace(pages=layout(graph.in_edges.offsets, 5000))
+        pages = layout(graph.in_edges.offsets, 5000)
+        self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
 
     def initialize(self, synchronous):
@@ -99,6 +101,15 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
     assert result.stats.note.startswith(
         f"Fake GPU failed after {done} iterations, the CPU goes on: the fake GPU is gone"
     )
+
+
+def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
+    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr(runtime, "GpuKernel", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
+    result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
+    assert result.stats.device == "Fake GPU"
+    assert "2 streams; allow more with gpu_memory" in result.stats.note
+    assert [record.getMessage() for record in caplog.records] == [result.stats.note]
 
 
 def test_a_limit_on_iterations_counts_both(failing_at, graph_of, edges):

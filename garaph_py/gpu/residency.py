@@ -48,6 +48,8 @@ class Residency:
         Of each stream's buffer; 0 when everything stays.
     used : int
         Bytes of device memory in all.
+    is_short : bool
+        Pages had to be smaller, or streams fewer, than would be good.
     """
 
     pages: list[Page]
@@ -55,6 +57,7 @@ class Residency:
     streams: int
     buffer_bytes: int
     used: int
+    is_short: bool = False
 
 
 def page_bytes(page: Page, edge_bytes: tuple[int, ...]) -> int:
@@ -105,6 +108,7 @@ def plan(
     if page_edges is None:
         small = max(left // BUFFERS_SHARE // streams // width, SMALL_PAGE_EDGES)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
+    wanted = limit, streams
     limit = min(limit, most)
     while True:
         pages = layout(offsets, limit, VERTICES)
@@ -123,7 +127,7 @@ def plan(
         if used + size > left:
             break
         resident, used = resident + 1, used + size
-    return Residency(pages, resident, streams, largest, fixed + used)
+    return Residency(pages, resident, streams, largest, fixed + used, (limit, streams) != wanted)
 
 
 def too_little(fixed: int, page: int, budget: int) -> DeviceMemoryError:

@@ -147,7 +147,8 @@ class Streams:
         copied: dict[int, int] = {}
         here: list[Page] = []
         coming: list[Page] = []
-        for page in pages:
+        # those with most vertices first: what they send back is hidden behind the others
+        for page in sorted(pages, key=lambda page: page.first_vertex - page.last_vertex):
             (here if self._is_here(page) else coming).append(page)
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
