@@ -1,0 +1,156 @@
+"""The two threads that move pages, over a driver that copies at once: what kernels would find in buffers, and faults."""
+
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+import twins
+
+from garaph_py.errors import DeviceError
+from garaph_py.gpu.ranks import RUN
+from garaph_py.gpu.residency import plan
+from garaph_py.gpu.streams import Streams
+from garaph_py.pages.memory import MemorySource
+
+
+class DriverError(Exception):
+    """What a driver raises."""
+
+
+class FakeDriver(types.SimpleNamespace):
+    """A driver whose device memory is one array of bytes; `fails_at` is the number of a copy that fails."""
+
+    Error, MemoryError = DriverError, type("MemoryError", (DriverError,), {})
+    event_flags = types.SimpleNamespace(BLOCKING_SYNC=1, DISABLE_TIMING=2)
+    Context = types.SimpleNamespace(synchronize=lambda: None)
+
+    class Stream:
+        def synchronize(self):
+            pass
+
+        def wait_for_event(self, event):
+            assert event.recorded
+
+    class Event:
+        def __init__(self, flags):
+            self.recorded = False
+
+        def record(self, stream):
+            self.recorded = True
+
+        def synchronize(self):
+            time.sleep(1e-4)
+
+    def memcpy_htod_async(self, place, array, stream):
+        self.copies += 1
+        if self.copies == self.fails_at:
+            raise DriverError("cuMemcpyHtoDAsync failed: unspecified launch failure")
+        self.memory[place : place + array.nbytes] = array
+
+
+class FakeDevice:
+    def __init__(self, fails_at=None):
+        self.driver = FakeDriver(memory=np.zeros(1 << 22, np.uint8), copies=0, fails_at=fails_at)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class FakeMemory:
+    used = 0
+
+    def allocate(self, name, nbytes):
+        self.used += nbytes
+        return self.used - nbytes
+
+
+@pytest.fixture
+def setting(graph_of):
+    """A function that makes device, streams, and source of a graph with weights, a share of whose pages stay."""
+
+    def make(share, fails_at=None):
+        graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
+        offsets, width = graph.in_edges.offsets, (4, 4)
+        buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
+        residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
+        device = FakeDevice(fails_at)
+        return device, Streams(device, residency, width, FakeMemory()), MemorySource(graph, pages=residency.pages)
+
+    return make
+
+
+def found_in(device, page, buffer):
+    """Sources and weights where a kernel would read them."""
+    parts = []
+    for address, kind in zip(buffer.addresses, (np.uint32, np.int32), strict=True):
+        start = address + 4 * (page.first_edge % RUN)
+        parts.append(device.driver.memory[start : start + 4 * page.edges].view(kind).copy())
+    return parts
+
+
+def threads():
+    return [thread for thread in threading.enumerate() if thread.name == "garaph-transmission"]
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_every_page_finds_its_edges(setting, share):
+    device, streams, source = setting(share)
+    resident = [page for page in source.pages if page.number < len(streams._resident)]
+    assert len(resident) == {0: 0, 2: len(source.pages)}.get(share, len(resident))
+    for iteration in range(3):
+        seen, brought = [], []
+
+        def compute(page, buffer, seen=seen):
+            time.sleep(2e-4)  # the other thread could be far ahead by now
+            sources, weights = found_in(device, page, buffer)
+            edges = source.edges(page)
+            np.testing.assert_array_equal(sources, edges.sources)
+            np.testing.assert_array_equal(weights, edges.values)
+            seen.append(page.number)
+
+        copied = streams.process(source.pages, source, compute, lambda page, _, b=brought: b.append(page.number))
+        assert sorted(seen) == list(range(len(source.pages)))
+        assert brought == seen
+        expected = source.pages if iteration == 0 else [page for page in source.pages if page not in resident]
+        assert copied == {page.number: 8 * page.edges for page in expected}
+        assert not threads()
+    assert streams.computation.wall > streams.computation.waited >= 0
+    assert streams.computation.used > 0
+
+
+def test_pages_that_send_most_back_come_first(setting):
+    _, streams, source = setting(2)
+    seen = []
+    streams.process(source.pages, source, lambda page, _: seen.append(page), lambda page, stream: None)
+    sizes = [page.last_vertex - page.first_vertex for page in seen]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", [0, 3, 11])
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_an_error_of_one_thread_ends_the_other(setting, share, at, error):
+    _, streams, source = setting(share)
+    calls = []
+
+    def compute(page, buffer):
+        calls.append(page)
+        if len(calls) > at:
+            raise error
+
+    with pytest.raises(error):
+        streams.process(source.pages, source, compute, lambda page, stream: None)
+    assert not threads()
+
+
+@pytest.mark.parametrize("at", [1, 2, 15])
+def test_an_error_of_the_driver_is_ours(setting, at):
+    _, streams, source = setting(0.5, fails_at=at)
+    with pytest.raises(DeviceError, match="launch failure"):
+        streams.process(source.pages, source, lambda page, buffer: None, lambda page, stream: None)
+    assert not threads()
