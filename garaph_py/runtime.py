@@ -88,7 +88,7 @@ def run(
         way costs no answer: the run ends on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
-        By default nine tenths of what is free.
+        By default nine tenths of what is free. (What the driver takes for itself, some hundred MB, is not counted.)
     streams : int
         Pages that may be under way on the GPU (section 5.2).
     gather : {"auto", "replicated", "segmented"}

@@ -1,4 +1,4 @@
-"""The two threads that move pages, over a driver that copies at once: what kernels would find in buffers, and faults."""
+"""The two threads that move pages, over a driver that copies at once: what kernels find in buffers, and faults."""
 
 import threading
 import time

@@ -15,7 +15,7 @@ RUN = 1024
 """Edges of a run, the piece a warp takes; `kernels/words.cuh` has the same."""
 MANY_RUNS = 32
 """Runs that a hub's edges go on through after the one they begin in: so many and more are summed by a warp."""
-WORD = 32
+WARP = 32
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Ranks:
     @cached_property
     def by_word(self) -> Array:
         """Destinations among the vertices before 32 w: uint32, shape (ceil(n / 32),)."""
-        return np.ascontiguousarray(self.before[:-1:WORD])
+        return np.ascontiguousarray(self.before[:-1:WARP])
 
     @cached_property
     def hubs(self) -> Array:

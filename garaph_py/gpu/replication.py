@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .ranks import WARP
+
 Array = npt.NDArray[Any]
 
 FACTORS = (1, 2, 4, 8, 16, 32)
@@ -50,8 +52,6 @@ def fixed(factor: int) -> Replication:
 
 DEGREE_BOUNDS = np.array([2 ** (k / 2) for k in range(28)])
 """Classes of average degree that `CostModel` tells apart."""
-WARP = 32
-"""Threads that add at a time: more than so many edges of a destination do not meet."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class CostModel:
 
     @staticmethod
     def terms(vertices: Any, edges: Any, degrees: Any, factors: Any) -> Array:
-        conflicts = edges * np.minimum(degrees, WARP) / factors
+        conflicts = edges * np.minimum(degrees, WARP) / factors  # no more edges meet than a warp has threads
         columns = np.broadcast_arrays(
             1.0, factors * vertices, edges, conflicts, vertices * np.log2(factors), vertices
         )  # fmt: skip
