@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.gpu import residency
 from garaph_py.gpu import shards as cutting
-from garaph_py.gpu.ranks import RUN, WORD, Ranks
+from garaph_py.gpu.ranks import RUN, WARP, Ranks
 from garaph_py.gpu.replication import DEGREE_BOUNDS, FACTORS, CostModel, custom, fixed
 from garaph_py.gpu.residency import VERTICES, page_bytes, plan
 from garaph_py.gpu.shards import shards, work_items
@@ -34,7 +34,7 @@ def test_ranks_beside_a_loop(degrees):
     with_edges = [v for v, degree in enumerate(degrees) if degree]
     assert ranks.before.tolist() == [sum(u < v for u in with_edges) for v in range(len(degrees) + 1)]
     assert ranks.destinations.tolist() == with_edges
-    assert ranks.by_word.tolist() == [sum(u < w for u in with_edges) for w in range(0, len(degrees), WORD)]
+    assert ranks.by_word.tolist() == [sum(u < w for u in with_edges) for w in range(0, len(degrees), WARP)]
     begins = [int(offsets[v]) for v in with_edges]
     runs = range(0, max(sum(degrees), 1), RUN)
     assert ranks.by_run.tolist() == [sum(edge < first for edge in begins) for first in runs]
