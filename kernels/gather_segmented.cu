@@ -4,7 +4,7 @@
 // A warp takes a run of 1024 edges, 128 at a time: four consecutive ones a lane, their bits in `starts` say where the
 // next destination begins. A lane sums what it holds, a segmented scan over the lanes' open sums joins them, and `carry`
 // takes the open sum to the next 128. A destination's sum goes to sums[rank]; the part of one that began in an earlier run
-// goes to heads[run], and apply_vertices adds it.
+// goes to heads[run], and apply_vertices, or sum_hubs before it, adds it.
 // Launch: a warp a run of the page, blocks of 256. Shared memory: none.
 
 constexpr int STEP = 128;

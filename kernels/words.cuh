@@ -6,7 +6,7 @@ typedef unsigned long long u64;
 
 constexpr u32 EVERYONE = 0xffffffffu;
 constexpr int RUN = 1024;       // edges a warp takes; garaph_py/gpu/ranks.py has the same
-constexpr int MANY_RUNS = 32;  // that a hub's edges go on through; as there
+constexpr int MANY_RUNS = 32;  // more than so many a hub's edges go on through; as there
 
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ u32 lanes_below(int lane) { return (1u << lane) - 1; }

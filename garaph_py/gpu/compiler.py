@@ -48,6 +48,8 @@ def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = ev
     ------
     ProgramError
         If a function of the program cannot be compiled for a GPU.
+    DeviceError
+        If the compilers do not know the architecture.
     """
     key = fingerprint("cubin", bound.key, architecture, environment())
     code = cache.load(key)

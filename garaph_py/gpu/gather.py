@@ -62,7 +62,7 @@ class Gather:
         kind: str,
         replication: str | int,
     ) -> None:
-        self.kind, self._replication = kind, replication
+        self.kind, self._replication = kind if launcher.share else SEGMENTED, replication
         self._launcher, self._memory, self._ranks = launcher, memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}

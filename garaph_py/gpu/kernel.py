@@ -37,6 +37,10 @@ log = logging.getLogger("garaph_py")
 
 DEFAULT_SHARE = 0.9
 """Of the memory that is free: the rest is left to others."""
+DETERMINISTIC_SHARE = 0.8
+"""Of the whole memory, where pages must not depend on what is free."""
+LEAST_ALLOCATIONS = 1 << 10
+"""Bytes of the arrays that a program does not have."""
 STREAMS = 4
 REPORT_VERTICES = 1 << 20
 """Vertices whose results are made at a time."""
@@ -57,7 +61,7 @@ class Settings:
     page_edges : int or None
         Bound on a page's edges.
     deterministic : bool
-        The budget does not depend on what is free, and so not the pages.
+        The budget does not depend on what is free, and so not the pages, while `DETERMINISTIC_SHARE` can be had.
     """
 
     memory: int | None = None
@@ -118,38 +122,50 @@ class GpuKernel:
 
     def initialize(self, synchronous: bool) -> State:
         budget = self.budget()
+        self._lay_out(synchronous, budget)
         try:
-            return self._initialize(synchronous, budget)
+            return self._start(synchronous, budget)
         except DeviceMemoryError:
             self._release()
-            if self.budget() >= budget:
-                raise
-            log.info("somebody took GPU memory meanwhile; trying with what is left")
-            return self._initialize(synchronous, self.budget())
+            less = int(DEFAULT_SHARE * min(budget, self.budget()))
+            log.info("%d bytes of GPU memory could not be had; trying with %d", budget, less)
+            self._lay_out(synchronous, less)
+            return self._start(synchronous, less)
 
     def budget(self) -> int:
         """Bytes of device memory this run may use."""
-        free, wanted = self.device.free_memory(), self.settings.memory
+        free, wanted = int(DEFAULT_SHARE * self.device.free_memory()), self.settings.memory
         if wanted is None:
-            wanted = int(DEFAULT_SHARE * (self.device.memory if self.settings.deterministic else free))
+            wanted = int(DETERMINISTIC_SHARE * self.device.memory) if self.settings.deterministic else free
+        if wanted > free:
+            other = "; with other pages, float totals may have other bits" * self.settings.deterministic
+            log.warning("of the %d bytes of GPU memory wanted, %d can be had%s", wanted, free, other)
         return min(wanted, free)
 
     def _release(self) -> None:
-        with self.device:
+        with self.device, failing(self.device.driver):
             self._memory.close()
             self._pinned.close()
 
-    def _initialize(self, synchronous: bool, budget: int) -> State:
+    def _lay_out(self, synchronous: bool, budget: int) -> None:
+        """Decide on the pages, and which of them stay.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the graph's vertices and one page need more than `budget`.
+        """
+        fixed = sum(self._arrays(synchronous).values()) + self._reserve()
+        offsets, settings = self.graph.in_edges.offsets, self.settings
+        self.residency = plan(offsets, self._edge_bytes, fixed, budget, settings.streams, settings.page_edges)
+
+    def _start(self, synchronous: bool, budget: int) -> State:
+        """Allocate and fill everything, and compute initial values."""
         n, graph, bound = self.graph.n, self.graph, self.bound
-        arrays = self._arrays(synchronous)
-        fixed = sum(arrays.values()) + self._reserve()
-        self.residency = plan(
-            graph.in_edges.offsets, self._edge_bytes, fixed, budget, self.settings.streams, self.settings.page_edges
-        )
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
             self._memory.budget = budget
-            for name, nbytes in arrays.items():
+            for name, nbytes in self._arrays(synchronous).items():
                 self._context[name] = self._memory.allocate(name, nbytes)
             self._fill()
             self.streams = Streams(self.device, self.residency, self._edge_bytes, self._memory)
@@ -211,10 +227,12 @@ class GpuKernel:
         copies = max(self._launcher.share // self.bound.accumulator.itemsize, 1)
         items = 2 * (32 * int(self._ranks.before[-1]) // copies + self.graph.m // ITEM_EDGES) + n // MOST_VERTICES
         each = self._launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
-        needed = 0 if self.settings.gather == SEGMENTED else (items + n // WORD // 64 + 64) * each
+        replicates = self._launcher.share and self.settings.gather != SEGMENTED
+        needed = (items + n // WORD // 64 + 64) * each if replicates else 0
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
         needed += len(self._ranks.hubs) * self._launcher.layouts.hub.itemsize
-        return needed + reported + (n // VERTICES + 1) * tally.itemsize
+        pages, blocks = n // VERTICES + 1, n // VERTICES + n // BLOCK_VERTICES + 2
+        return needed + reported + pages * tally.itemsize + blocks * tally["partial"].itemsize + LEAST_ALLOCATIONS
 
     def _fill(self) -> None:
         """Copy to the device what stays the same, and make the rest of it there."""

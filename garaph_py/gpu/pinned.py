@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import mmap
 import threading
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,10 +53,7 @@ class Pinned:
                 flags = 0 if array.flags.writeable else READ_ONLY
                 (status,) = driver.cuMemHostRegister(key[0], key[1], flags)
                 if status != driver.CUresult.CUDA_SUCCESS:
-                    log.warning(
-                        "%d MiB of host memory cannot be pinned (%s): copies to the GPU are slower",
-                        array.nbytes >> 20, status.name,
-                    )  # fmt: skip
+                    complain(f"{array.nbytes >> 20} MiB of host memory cannot be pinned ({status.name})")
                     return
                 _pinned[key] = 0
             _pinned[key] += 1
@@ -78,3 +76,9 @@ class Pinned:
                     del _pinned[key]
                     driver.cuMemHostUnregister(key[0])
         self._keys = []
+
+
+@cache
+def complain(problem: str) -> None:
+    """Say it once a process."""
+    log.warning("%s: copies to the GPU are slower", problem)

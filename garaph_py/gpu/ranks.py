@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 RUN = 1024
 """Edges of a run, the piece a warp takes; `kernels/words.cuh` has the same."""
 MANY_RUNS = 32
-"""Runs that a hub's edges go on through after the one they begin in: so many and more are summed by a warp."""
+"""Runs that edges go on through after the one they begin in: where they are more, the vertex is a hub."""
 WARP = 32
 
 

@@ -49,7 +49,7 @@ class Residency:
     used : int
         Bytes of device memory in all.
     is_short : bool
-        Pages had to be smaller, or streams fewer, than would be good.
+        Pages that are copied had to be smaller, or streams fewer, than would be good.
     """
 
     pages: list[Page]

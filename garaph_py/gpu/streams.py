@@ -108,9 +108,7 @@ class Streams:
         self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [
-            self._buffer(
-                memory, f"page {page.number}", page_bytes(page, edge_bytes), self.compute[page.number % COMPUTE_STREAMS]
-            )
+            self._buffer(memory, f"page {page.number}", page_bytes(page, edge_bytes), self.compute[0])
             for page in residency.pages[: residency.resident]
         ]
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched
@@ -148,8 +146,10 @@ class Streams:
         here: list[Page] = []
         coming: list[Page] = []
         # those with most vertices first: what they send back is hidden behind the others
-        for page in sorted(pages, key=lambda page: page.first_vertex - page.last_vertex):
+        for k, page in enumerate(sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)):
             (here if self._is_here(page) else coming).append(page)
+            if page.number < len(self._resident):
+                self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if coming:

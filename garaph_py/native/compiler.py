@@ -17,11 +17,10 @@ from numba import types as nb
 from numba.core.errors import NumbaError
 
 from ..errors import ProgramError
-from .loader import LIBM
+from .loader import ENTRY, LIBM
 from .lowering import REPLACED, loader
 from .references import rebuild
 
-ENTRY = "kernel"
 TOLERATED = ("OverflowError", "ZeroDivisionError")
 """Errors that ``i ** j`` of integers mentions: for the exponent -2**63, and never."""
 

@@ -7,6 +7,8 @@ import threading
 from functools import cache
 from typing import Any
 
+from ..errors import ProgramError
+
 LIBM = "libm.so.6"
 """The one library that compiled code may call."""
 ENTRY = "kernel"
@@ -35,11 +37,21 @@ def linker() -> Any:
 
 
 def load_object(code: bytes) -> int:
-    """Link object code into this process; the address of its entry point."""
+    """Link object code into this process; the address of its entry point.
+
+    Raises
+    ------
+    ProgramError
+        If it calls what this process does not have.
+    """
     import llvmlite.binding as llvm
 
     with _lock:
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
-        library = builder.link(linker(), f"object {next(_names)}")
+        try:
+            library = builder.link(linker(), f"object {next(_names)}")
+        except RuntimeError as error:
+            problem = f"compiled code cannot be linked ({error}); simplify the program, or report this"
+            raise ProgramError(problem) from None
         _loaded.append(library)
     return int(library[ENTRY])
