@@ -19,21 +19,10 @@ __device__ __forceinline__ Accumulator gathered(const Context& c, i64 v, bool in
 
 extern "C" __global__ void __launch_bounds__(256) apply_vertices(const __grid_constant__ Task t) {
   const Context& c = t.context;
-  const Page& p = t.page;
-  i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * EACH + threadIdx.x;
-  u64 active = 0, active_edges = 0;
-  Partial part = no_total();
-  for (int k = 0; k < EACH; k++) {
-    i64 v = first + k * blockDim.x;
-    bool inside = v < p.last_vertex;
+  update_block(t.page, c.activated, [&](i64 v, bool inside) {
     Accumulator acc = gathered(c, v, inside);
     Update done{false, 0, no_total()};
     if (inside) done = update_vertex(c, v, acc);
-    u32 word = __ballot_sync(EVERYONE, done.active);
-    if (lane_id() == 0 && inside) c.activated[v >> 5] = word;
-    active += done.active;
-    if (done.active) active_edges += done.out_edges;
-    if constexpr (HAS_TOTAL) part = add_total(part, done.part);
-  }
-  count(p, active, active_edges, part, blockIdx.x);
+    return done;
+  });
 }

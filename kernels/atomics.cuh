@@ -1,33 +1,23 @@
 // Unified operations as atomics (Garaph Figure 4): CUDA's own where it has one for the type, else a compare-and-swap loop.
 
+template <int BYTES> struct Word {};
+template <> struct Word<4> { typedef u32 type; };
+template <> struct Word<8> { typedef u64 type; };
+
 template <class T, class Next>
 __device__ __forceinline__ void atomic_replace(T* at, Next next) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "one or two words");
-  if constexpr (sizeof(T) == 4) {
-    u32 seen = *(volatile u32*)at, expected;
-    do {
-      T old, fresh;
-      memcpy(&old, &seen, 4);
-      fresh = next(old);
-      u32 word;
-      memcpy(&word, &fresh, 4);
-      if (word == seen) return;
-      expected = seen;
-      seen = atomicCAS((u32*)at, expected, word);
-    } while (seen != expected);
-  } else {
-    u64 seen = *(volatile u64*)at, expected;
-    do {
-      T old, fresh;
-      memcpy(&old, &seen, 8);
-      fresh = next(old);
-      u64 word;
-      memcpy(&word, &fresh, 8);
-      if (word == seen) return;
-      expected = seen;
-      seen = atomicCAS((u64*)at, expected, word);
-    } while (seen != expected);
-  }
+  typedef typename Word<sizeof(T)>::type word_t;
+  word_t seen = *(volatile word_t*)at, expected;
+  do {
+    T old, fresh;
+    memcpy(&old, &seen, sizeof(T));
+    fresh = next(old);
+    word_t word;
+    memcpy(&word, &fresh, sizeof(T));
+    if (word == seen) return;
+    expected = seen;
+    seen = atomicCAS((word_t*)at, expected, word);
+  } while (seen != expected);
 }
 
 __device__ __forceinline__ void atomic_add(int* at, int x) { atomicAdd(at, x); }

@@ -6,7 +6,7 @@ extern "C" __global__ void __launch_bounds__(32) finish(const __grid_constant__ 
     const Page& p = t.page;
     Partial sum = no_total();
     for (i64 k = lane_id(); k < p.blocks; k += 32) sum = add_total(sum, p.partials[k]);
-    for (int s = 16; s; s >>= 1) sum = add_total(sum, from_lane(sum, (lane_id() + s) & 31));
+    sum = over_lanes(sum, add_total);
     if (lane_id() == 0) p.tally->partial = sum;
   }
 }

@@ -6,6 +6,6 @@ extern "C" __global__ void __launch_bounds__(256) prepare_values(const __grid_co
   i64 v = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (v >= t.page.last_vertex) return;
   bool is_active = c.active[v >> 5] >> (v & 31) & 1;
-  i64 in_degree = c.in_offsets[v + 1] - c.in_offsets[v], out_degree = c.out_offsets[v + 1] - c.out_offsets[v];
+  i64 in_degree = degree(c.in_offsets, v), out_degree = degree(c.out_offsets, v);
   c.values[v] = prepare(c.parameters, c.values[v], is_active, v, c.n, in_degree, out_degree, data_of(c, v));
 }

@@ -5,7 +5,7 @@ extern "C" __global__ void __launch_bounds__(256) report(const __grid_constant__
   const Context& c = t.context;
   i64 v = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (v >= t.page.last_vertex) return;
-  i64 in_degree = c.in_offsets[v + 1] - c.in_offsets[v], out_degree = c.out_offsets[v + 1] - c.out_offsets[v];
+  i64 in_degree = degree(c.in_offsets, v), out_degree = degree(c.out_offsets, v);
   t.page.reported[v - t.page.first_vertex] =
       reported(c.parameters, c.values[v], v, c.n, in_degree, out_degree, data_of(c, v));
 }

@@ -10,6 +10,6 @@ extern "C" __global__ void __launch_bounds__(256) sum_hubs(const __grid_constant
   Accumulator sum = identity(c.parameters);
 #pragma unroll 4
   for (i64 run = hub.first_run + lane_id(); run <= hub.last_run; run += 32) sum = combine(sum, c.heads[run]);
-  for (int s = 16; s; s >>= 1) sum = combine(sum, from_lane(sum, (lane_id() + s) & 31));
+  sum = over_lanes(sum, combine);
   if (lane_id() == 0) c.sums[hub.rank] = combine(c.sums[hub.rank], sum);
 }

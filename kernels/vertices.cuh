@@ -8,6 +8,8 @@ struct Update {
   Partial part;
 };
 
+__device__ __forceinline__ i64 degree(const i64* offsets, i64 v) { return offsets[v + 1] - offsets[v]; }
+
 __device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
   VertexData data{};
   if constexpr (HAS_DATA) data = c.vertex_data[v];
@@ -16,7 +18,7 @@ __device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
 
 // The new value of `v`, of which `acc` was gathered.
 __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc) {
-  i64 in_degree = c.in_offsets[v + 1] - c.in_offsets[v], out_edges = c.out_offsets[v + 1] - c.out_offsets[v];
+  i64 in_degree = degree(c.in_offsets, v), out_edges = degree(c.out_offsets, v);
   Total total{};
   if constexpr (HAS_TOTAL) total = *c.total;
   VertexData data = data_of(c, v);
@@ -39,8 +41,8 @@ __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edge
   for (int s = 16; s; s >>= 1) {
     active += __shfl_down_sync(EVERYONE, active, s);
     active_edges += __shfl_down_sync(EVERYONE, active_edges, s);
-    if constexpr (HAS_TOTAL) part = add_total(part, from_lane(part, (lane_id() + s) & 31));
   }
+  if constexpr (HAS_TOTAL) part = over_lanes(part, add_total);
   if (lane_id() == 0) {
     atomicAdd(&counts[0], active);
     atomicAdd(&counts[1], active_edges);
@@ -56,4 +58,24 @@ __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edge
       p.partials[block] = sum;
     }
   }
+}
+
+// A block's vertices, `EACH` a thread: update(v, inside) says what it did, for lanes without a vertex too; who is active
+// goes to `bits`, of which a warp owns whole words.
+template <class Updater>
+__device__ __forceinline__ void update_block(const Page& p, u32* bits, Updater update) {
+  i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * EACH + threadIdx.x;
+  u64 active = 0, active_edges = 0;
+  Partial part = no_total();
+  for (int k = 0; k < EACH; k++) {
+    i64 v = first + k * blockDim.x;
+    bool inside = v < p.last_vertex;
+    Update done = update(v, inside);
+    u32 word = __ballot_sync(EVERYONE, done.active);
+    if (lane_id() == 0 && inside) bits[v >> 5] = word;
+    active += done.active;
+    if (done.active) active_edges += done.out_edges;
+    if constexpr (HAS_TOTAL) part = add_total(part, done.part);
+  }
+  count(p, active, active_edges, part, blockIdx.x);
 }

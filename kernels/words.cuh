@@ -11,25 +11,33 @@ constexpr int MANY_RUNS = 32;  // more than so many a hub's edges go on through;
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ u32 lanes_below(int lane) { return (1u << lane) - 1; }
 
-// `x` of the lane at `source`, word by word.
-template <class T>
-__device__ __forceinline__ T from_lane(T x, int source) {
+// `x` with each of its words exchanged, as lanes can only hand on words.
+template <class T, class Exchange>
+__device__ __forceinline__ T by_words(T x, Exchange exchange) {
   u32 words[sizeof(T) / 4];
   memcpy(words, &x, sizeof(T));
 #pragma unroll
-  for (int k = 0; k < sizeof(T) / 4; k++) words[k] = __shfl_sync(EVERYONE, words[k], source);
+  for (int k = 0; k < sizeof(T) / 4; k++) words[k] = exchange(words[k]);
   memcpy(&x, words, sizeof(T));
   return x;
+}
+
+// `x` of the lane at `source`.
+template <class T>
+__device__ __forceinline__ T from_lane(T x, int source) {
+  return by_words(x, [=](u32 word) { return __shfl_sync(EVERYONE, word, source); });
 }
 
 // `x` of the lane `distance` below, or the lane's own where there is none.
 template <class T>
 __device__ __forceinline__ T from_below(T x, int distance) {
-  u32 words[sizeof(T) / 4];
-  memcpy(words, &x, sizeof(T));
-#pragma unroll
-  for (int k = 0; k < sizeof(T) / 4; k++) words[k] = __shfl_up_sync(EVERYONE, words[k], distance);
-  memcpy(&x, words, sizeof(T));
+  return by_words(x, [=](u32 word) { return __shfl_up_sync(EVERYONE, word, distance); });
+}
+
+// The sum of all lanes' `x`, in every lane, in an order that depends on the lane alone.
+template <class T, class Sum>
+__device__ __forceinline__ T over_lanes(T x, Sum sum) {
+  for (int s = 16; s; s >>= 1) x = sum(x, from_lane(x, (lane_id() + s) & 31));
   return x;
 }
 
