@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from typing import Any
@@ -32,6 +33,8 @@ log = logging.getLogger("garaph_py")
 
 ENGINES = ("auto", "garaph")
 MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
+CPU_ONLY = (PUSH, PULL_TILED)
+"""Modes that are not the paper's, and that the CPU alone has."""
 DEVICES = ("auto", "cpu", "gpu")
 GATHERS = (AUTO, REPLICATED, SEGMENTED)
 WORTH_A_GPU = 12_500_000
@@ -137,7 +140,7 @@ def run(
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     bound = bind(program, graph)
     settings = gpu_settings(bound, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
-    if engine == "garaph" and mode in (PUSH, PULL_TILED):
+    if engine == "garaph" and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
     if mode == PUSH and not bound.relaxes:
         raise ParameterError(
@@ -145,7 +148,7 @@ def run(
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
-    if device == "gpu" and mode in (PUSH, PULL_TILED):
+    if device == "gpu" and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device='gpu' out")
     if sync is None:
         free = engine == "auto" and iterations is None and bound.order_is_free and not deterministic
@@ -160,9 +163,7 @@ def run(
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
         run = Run(bound, graph, cpu, limits, on_event)
-        on_gpu = device == "gpu" or (
-            device == "auto" and mode not in (PUSH, PULL_TILED) and graph.m >= WORTH_A_GPU * team.size
-        )
+        on_gpu = device == "gpu" or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
         if not (on_gpu and run.on_gpu(settings, sync, required=device == "gpu")):
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note)
@@ -205,18 +206,14 @@ class Run:
         DeviceError
             If no run can begin there and it is `required`.
         """
-        try:
-            found = find_device()
-            kernel = GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
-        except (DeviceError, ProgramError) as error:
-            if required:
-                raise
-            self._tell(f"no GPU used: {error}")
-            return False
-        with kernel:
+        with contextlib.ExitStack() as stack:
             try:
+                found = find_device()
+                kernel = stack.enter_context(
+                    GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
+                )
                 state = kernel.initialize(synchronous)
-            except DeviceError as error:
+            except (DeviceError, ProgramError) as error:
                 if required:
                     raise
                 self._tell(f"no GPU used: {error}")

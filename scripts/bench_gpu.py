@@ -102,15 +102,9 @@ class Timed:
         return time.perf_counter() - started
 
     def seconds(self, launch: Callable[[Any], None], repeats: int = REPEATS) -> float:
-        driver, stream, times = self.device.driver, self.kernel.streams.compute[0], []
+        stream = self.kernel.streams.compute[0]
         with self.device:
-            for _ in range(repeats + 1):
-                began, ended = driver.Event(), driver.Event()
-                began.record(stream)
-                launch(stream)
-                ended.record(stream)
-                ended.synchronize()
-                times.append(ended.time_since(began) * 1e-3)
+            times = [devices.seconds(self.device.driver, stream, lambda: launch(stream)) for _ in range(repeats + 1)]
         return statistics.median(times[1:])
 
     def tasks(self) -> list[tuple[Any, Any]]:

@@ -197,7 +197,7 @@ def test_code_is_kept_by_the_text_of_kernels(links, monkeypatch, tmp_path, file)
 def test_code_is_kept_by_the_versions_of_compilers(links, monkeypatch):
     program = bound(apps.PageRank())
     for number, package in enumerate(("none", *compiler.PACKAGES)):
-        monkeypatch.setattr(compiler, "version", lambda name, new=package: "new" if name == new else "old")
+        monkeypatch.setattr(cache, "version", lambda name, new=package: "new" if name == new else "old")
         compiler.environment.cache_clear()
         compiler.cubin(program, "sm_90")
         assert len(links) == number + 1

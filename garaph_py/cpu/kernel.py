@@ -139,7 +139,7 @@ class CpuKernel:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
         state.notified.clear()
-        if "dst" in self.bound.arguments["gather"]:
+        if self.bound.reads_dst:
             state.notified.add(state.active)  # such a vertex is in effect its own in-neighbour
         return self._notify(state)
 

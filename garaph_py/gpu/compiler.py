@@ -10,7 +10,6 @@ from __future__ import annotations
 import types
 import warnings
 from functools import cache as remember
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -100,17 +99,11 @@ def text(name: str) -> str:
 @remember
 def environment() -> str:
     """Everything outside a program that its cubin depends on: kernels, what generates code, versions of compilers."""
-    versions = []
-    for package in PACKAGES:
-        try:
-            versions.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            versions.append(f"no {package}")
     here, folder = Path(__file__), Path(__file__).parents[1]
     generators = [here, *(here.with_name(name) for name in ("interface.py", "task.py", "ufuncs.py"))]
     generators += [folder / "native" / "references.py", *sorted((folder / "program").glob("*.py"))]
     kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]
-    return fingerprint(versions, [path.read_bytes() for path in generators], kernels)
+    return fingerprint(cache.versions_of(PACKAGES), [path.read_bytes() for path in generators], kernels)
 
 
 def compile_kernels(code: str, architecture: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -147,3 +147,13 @@ def failing(driver: Any) -> Iterator[None]:
         except driver.Error:  # it has come to stay: the context is lost
             _broken = str(error)
         raise DeviceError(f"the GPU failed ({error}); look at nvidia-smi and the kernel log, {FALLBACK}") from None
+
+
+def seconds(driver: Any, stream: Any, launch: Callable[[], None]) -> float:
+    """What `launch` puts on `stream` takes there, between two events. The device's context must be current."""
+    began, ended = driver.Event(), driver.Event()
+    began.record(stream)
+    launch()
+    ended.record(stream)
+    ended.synchronize()
+    return float(began.time_till(ended)) / 1e3

@@ -15,9 +15,10 @@ from ..errors import DeviceMemoryError
 from ..pages.layout import Page
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
-from .launch import BLOCK_VERTICES, Launcher
+from .device import seconds
+from .launch import Launcher, block_count
 from .memory import DeviceMemory
-from .ranks import RUN, Ranks
+from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .shards import ITEM_EDGES, shards, work_items
 
@@ -68,7 +69,7 @@ class Gather:
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
         size = partial_dtype(bound.total).itemsize
-        blocks = [-(-(page.last_vertex - page.first_vertex) // BLOCK_VERTICES) for page in pages]
+        blocks = [block_count(page.last_vertex - page.first_vertex) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
         self._hub_starts = np.searchsorted(ranks.hubs, [page.first_vertex for page in pages])
         self._hubs = memory.upload("hubs", self._make_hubs())
@@ -101,8 +102,7 @@ class Gather:
     def sum_segments(self, page: Page, task: Array, stream: Any) -> None:
         """The first half of the segmented kind."""
         if page.edges:
-            runs = (page.last_edge - 1) // RUN - page.first_edge // RUN + 1
-            self._launcher.on_warps("gather_segmented", runs, stream, task)
+            self._launcher.on_warps("gather_segmented", runs_of(page), stream, task)
 
     def apply(self, page: Page, task: Array, stream: Any) -> None:
         """The second half: every vertex of the page."""
@@ -182,30 +182,21 @@ class Gather:
 
     def _time(self, launch: Callable[[], None], stream: Any) -> float:
         """Seconds of what `launch` launches on `stream`: the least of three, the first of which is cold."""
-        driver = self._memory.driver
-        times: list[float] = []
-        for _ in range(3):
-            began, ended = driver.Event(), driver.Event()
-            began.record(stream)
-            launch()
-            ended.record(stream)
-            ended.synchronize()
-            times.append(ended.time_since(began) * 1e-3)
-        return min(times)
+        return min(seconds(self._memory.driver, stream, launch) for _ in range(3))
 
     def _faster(self, page: Page, task: Array, stream: Any) -> str:
         """Time both kinds on the page."""
         try:
             items = self._items_of(page, task, stream)  # may need the scratch memory itself
             with self._elsewhere(page, task) as trial:
-                seconds = {
+                times = {
                     SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
                     REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),
                 }
         except DeviceMemoryError:
             return SEGMENTED  # it needs no memory of its own
-        log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in seconds.items()))
-        return min(seconds, key=lambda kind: seconds[kind])
+        log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in times.items()))
+        return min(times, key=lambda kind: times[kind])
 
     @contextmanager
     def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:

@@ -175,7 +175,7 @@ def flags(bound: BoundProgram) -> list[str]:
     """What the program needs, so that kernels leave out what it does not."""
     known = {
         "READS_EDGES": bound.reads_edge_values,
-        "READS_DST": "dst" in bound.arguments["gather"],
+        "READS_DST": bound.reads_dst,
         "HAS_TOTAL": bound.total is not None,
         "HAS_DATA": bound.vertex_data is not None,
     }

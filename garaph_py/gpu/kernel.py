@@ -23,7 +23,7 @@ from ..state import BLOCK, WORD, State, VertexSet
 from .device import Device, failing
 from .gather import SEGMENTED, Gather
 from .interface import can_replicate
-from .launch import BLOCK_VERTICES, Launcher
+from .launch import Launcher, block_count
 from .memory import DeviceMemory
 from .pinned import Pinned
 from .ranks import RUN, Ranks
@@ -215,7 +215,7 @@ class GpuKernel:
             arrays["out_offsets"] = 8 * (n + 1)
         if synchronous:
             arrays["pending"] = n * bound.value.itemsize
-        if "dst" in bound.arguments["gather"]:
+        if bound.reads_dst:
             arrays["destinations"] = 4 * destinations
         if bound.vertex_data is not None:
             arrays["vertex_data"] = bound.vertex_data.nbytes
@@ -231,7 +231,7 @@ class GpuKernel:
         needed = (items + n // WORD // 64 + 64) * each if replicates else 0
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
         needed += len(self._ranks.hubs) * self._launcher.layouts.hub.itemsize
-        pages, blocks = n // VERTICES + 1, n // VERTICES + n // BLOCK_VERTICES + 2
+        pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
         return needed + reported + pages * tally.itemsize + blocks * tally["partial"].itemsize + LEAST_ALLOCATIONS
 
     def _fill(self) -> None:
@@ -247,7 +247,7 @@ class GpuKernel:
             known["out_offsets"] = graph.out_edges.offsets
         else:
             context["out_offsets"] = context["in_offsets"]
-        if "dst" in self.bound.arguments["gather"]:
+        if self.bound.reads_dst:
             known["destinations"] = ranks.destinations
         if self.bound.vertex_data is not None:
             known["vertex_data"] = self.bound.vertex_data
@@ -350,7 +350,7 @@ class GpuKernel:
         told["base_edge"] = page.first_edge // RUN * RUN
         told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
-        told["blocks"] = -(-(page.last_vertex - page.first_vertex) // BLOCK_VERTICES)
+        told["blocks"] = block_count(page.last_vertex - page.first_vertex)
         return task
 
     def _result(self, page: Page, copied: int = 0) -> PageResult:

@@ -36,6 +36,11 @@ NAMES = (
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
+def block_count(vertices: int) -> int:
+    """Blocks that update so many vertices."""
+    return -(-vertices // BLOCK_VERTICES)
+
+
 class Launcher:
     """Compiles, or finds compiled, and loads the kernels of `bound`. The device's context must be current.
 
@@ -67,7 +72,7 @@ class Launcher:
     def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a block for every `BLOCK_VERTICES` vertices."""
         if vertices:
-            self._launch(name, -(-vertices // BLOCK_VERTICES), THREADS, stream, task)
+            self._launch(name, block_count(vertices), THREADS, stream, task)
 
     def on_threads(self, name: str, count: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a thread for each of `count` vertices, or whatever it takes one for."""

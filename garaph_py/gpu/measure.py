@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DeviceMemoryError
-from .device import FALLBACK, Device, failing
+from .device import FALLBACK, Device, failing, seconds
 from .memory import DeviceMemory
 from .pinned import Pinned
 
@@ -81,9 +81,9 @@ def measure(device: Device) -> Measured:
             host[:] = 1
             here, there = memory.allocate("from", size), memory.allocate("to", size)
             stream = driver.Stream()
-            to_device = seconds(driver, stream, lambda: driver.memcpy_htod_async(here, host, stream))
-            copy = seconds(driver, stream, lambda: driver.memcpy_dtod_async(there, here, size, stream))
-            from_device = seconds(driver, stream, lambda: driver.memcpy_dtoh_async(host, there, stream))
+            to_device = median(driver, stream, lambda: driver.memcpy_htod_async(here, host, stream))
+            copy = median(driver, stream, lambda: driver.memcpy_dtod_async(there, here, size, stream))
+            from_device = median(driver, stream, lambda: driver.memcpy_dtoh_async(host, there, stream))
             is_pinned = pinned.count > 0
         finally:
             pinned.close()
@@ -101,17 +101,9 @@ def host_to_device_bandwidth(device: Device) -> float:
     return measure(device).to_device
 
 
-def seconds(driver: Any, stream: Any, work: Callable[[], None]) -> float:
-    """What `work`, put on `stream`, takes there: the median of `REPEATS`."""
-    taken = []
-    for _ in range(REPEATS):
-        start, end = driver.Event(), driver.Event()
-        start.record(stream)
-        work()
-        end.record(stream)
-        end.synchronize()
-        taken.append(float(start.time_till(end)) / 1e3)
-    return statistics.median(taken)
+def median(driver: Any, stream: Any, work: Callable[[], None]) -> float:
+    """Seconds that `work`, put on `stream`, takes there: the median of `REPEATS`."""
+    return statistics.median(seconds(driver, stream, work) for _ in range(REPEATS))
 
 
 def compute_capability(architecture: str) -> str:

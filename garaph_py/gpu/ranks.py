@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..pages.layout import Page
+
 Array = npt.NDArray[Any]
 
 RUN = 1024
@@ -16,6 +18,11 @@ RUN = 1024
 MANY_RUNS = 32
 """Runs that edges go on through after the one they begin in: where they are more, the vertex is a hub."""
 WARP = 32
+
+
+def runs_of(page: Page) -> int:
+    """Runs that a page's edges lie in."""
+    return -(-page.last_edge // RUN) - page.first_edge // RUN
 
 
 @dataclass(frozen=True)

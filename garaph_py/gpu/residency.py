@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import DeviceMemoryError
 from ..pages.layout import Page, layout
-from .ranks import RUN
+from .ranks import RUN, runs_of
 
 Array = npt.NDArray[Any]
 
@@ -62,8 +62,7 @@ class Residency:
 
 def page_bytes(page: Page, edge_bytes: tuple[int, ...]) -> int:
     """Device memory of a page: its arrays begin and end with whole runs, which keeps them aligned."""
-    runs = -(-page.last_edge // RUN) - page.first_edge // RUN
-    return runs * RUN * sum(edge_bytes)
+    return runs_of(page) * RUN * sum(edge_bytes)
 
 
 def plan(

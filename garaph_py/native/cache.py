@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import tempfile
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -23,6 +24,15 @@ def folder() -> Path:
     return Path(os.environ.get("GARAPH_CACHE_DIR") or platformdirs.user_cache_dir("garaph_py"))
 
 
+def versions_of(packages: Iterable[str]) -> list[str]:
+    """Those of `packages` that are installed, with their versions."""
+    found = []
+    for package in packages:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{package} {version(package)}")
+    return found
+
+
 @cache
 def environment() -> str:
     """Everything outside a function's own text that its machine code depends on."""
@@ -32,10 +42,7 @@ def environment() -> str:
         features = llvm.get_host_cpu_features().flatten()
     except RuntimeError:
         features = ""
-    versions = []
-    for package in ("numba", "llvmlite", "numpy"):
-        with contextlib.suppress(PackageNotFoundError):
-            versions.append(f"{package} {version(package)}")
+    versions = versions_of(("numba", "llvmlite", "numpy"))
     compiler = [Path(__file__).with_name(name).read_bytes() for name in ("compiler.py", "lowering.py")]
     return fingerprint(
         platform.python_version(), versions, llvm.get_process_triple(), llvm.get_host_cpu_name(), features, compiler

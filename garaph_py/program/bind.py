@@ -85,7 +85,12 @@ class BoundProgram:
         """
         own = {"apply", "activate", "prepare", "aggregate"} & set(self.arguments)
         single = not self.value.names and self.value == self.accumulator
-        return self.program.sum.idempotent and single and not own and "dst" not in self.arguments["gather"]
+        return self.program.sum.idempotent and single and not own and not self.reads_dst
+
+    @property
+    def reads_dst(self) -> bool:
+        """Whether `gather` asks for the value of the edge's destination."""
+        return "dst" in self.arguments["gather"]
 
     @property
     def reads_edge_values(self) -> bool:
@@ -95,7 +100,7 @@ class BoundProgram:
     @property
     def tiles(self) -> bool:
         """Whether contributions may come in any order of destinations: none asks for its own, none ends early."""
-        return not ({"done", "prepare"} & set(self.arguments) or "dst" in self.arguments["gather"])
+        return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst)
 
     @property
     def order_is_free(self) -> bool:
