@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..graph import Adjacency, Graph
+from ..graph import Graph
+from ..graph.graph import Edges
 from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
 from ..native.job import PUBLISH, WORK
@@ -318,7 +319,7 @@ class CpuKernel:
             self._partitions[parts] = Partitions(parts, self.bound)
         return self._partitions[parts]
 
-    def _selected(self, vertices: VertexSet, adjacency: Adjacency, first: int, last: int) -> tuple[int, Array]:
+    def _selected(self, vertices: VertexSet, adjacency: Edges, first: int, last: int) -> tuple[int, Array]:
         """How many of `vertices` lie in [first, last), and prefix sums of their edges by block."""
         base, stop = first // BLOCK, (last - 1) // BLOCK + 1
         sums = np.zeros(stop - base + 1, np.int64)

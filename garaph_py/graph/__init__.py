@@ -1,13 +1,14 @@
 """Graphs: in memory (CSC and CSR), from files and libraries, and generated."""
 
 from .build import from_edges, from_networkx, from_scipy
-from .graph import Adjacency, Graph
+from .graph import Adjacency, Graph, PackedAdjacency
 from .ids import IntegerIds, StringIds, VertexIds
 
 __all__ = [
     "Adjacency",
     "Graph",
     "IntegerIds",
+    "PackedAdjacency",
     "StringIds",
     "VertexIds",
     "from_edges",

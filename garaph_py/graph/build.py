@@ -12,7 +12,7 @@ from ..errors import GraphError
 from ..native import prepare
 from ..threads import Team
 from . import group
-from .graph import EDGE_DTYPES, Adjacency, Graph
+from .graph import EDGE_DTYPES, Adjacency, Edges, Graph
 from .ids import VertexIds
 from .number import number_vertices
 from .order import check_order, vertex_order
@@ -175,7 +175,7 @@ def both_directions(sources: Array, targets: Array, values: Array | None) -> tup
     return forth, back, values
 
 
-def reversed_edges(adjacency: Adjacency, n: int, team: Team) -> Adjacency:
+def reversed_edges(adjacency: Edges, n: int, team: Team) -> Adjacency:
     """The same edges grouped by their other endpoint, without values: CSR from CSC."""
     offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, team), None], n, team)
     return Adjacency(offsets, neighbours)
@@ -194,7 +194,7 @@ def simplified(adjacency: Adjacency, team: Team, self_loops: bool, parallel: boo
     return Adjacency(kept_before[adjacency.offsets], adjacency.neighbours[keep], values)
 
 
-def transposed(adjacency: Adjacency, team: Team, listener: events.Listener) -> Adjacency:
+def transposed(adjacency: Edges, team: Team, listener: events.Listener) -> Adjacency:
     """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
     width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
     prepare(group.kernels(width), listener)
@@ -216,7 +216,7 @@ def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Grap
         targets = group.expand(graph.in_edges.offsets, team)
     columns: list[Any] = [graph.in_edges.neighbours, targets, graph.in_edges.values]
     if not graph.directed:  # each edge once
-        once = graph.in_edges.neighbours <= targets
+        once = columns[0] <= targets
         columns = [None if column is None else column[once] for column in columns]
     return build(columns, graph.ids, directed=graph.directed, threads=threads, **options)
 

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..threads import Team
 from .ids import VertexIds
+from .packed import LISTS, NUMBERS, Packed
+from .packing import pack, unpack
 
 if TYPE_CHECKING:
-    from ..threads import Team
     from .tiles import Tiles
 
 Array = npt.NDArray[Any]
 _making = RLock()
 
+RAW, PACKED = "raw", "packed"
+ENCODINGS = (RAW, PACKED)
 EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np.float64)))
 
 
@@ -47,6 +51,54 @@ class Adjacency:
 
 
 @dataclass(frozen=True)
+class PackedAdjacency:
+    """Edges grouped by one endpoint, the other endpoint packed: about 2 bytes an edge instead of 4.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+    packed : Packed
+        The other endpoints, as `LISTS`.
+    packed_values : Packed or ndarray or None
+        Edge values: integers packed as `NUMBERS` where they fit, others as they are.
+    """
+
+    offsets: Array
+    packed: Packed
+    packed_values: Packed | Array | None = None
+
+    @classmethod
+    def of(cls, edges: Adjacency, team: Team) -> PackedAdjacency:
+        """`edges` packed."""
+        packed = pack(edges.neighbours, LISTS, team, edges.offsets)
+        assert packed is not None  # vertices have 32 bits
+        values = None if edges.values is None else pack(edges.values, NUMBERS, team)
+        return cls(edges.offsets, packed, edges.values if values is None else values)
+
+    @property
+    def neighbours(self) -> Array:
+        """The other endpoints unpacked anew: uint32, shape (m,)."""
+        with Team() as team:
+            return unpack(self.packed, LISTS, team, self.offsets)
+
+    @property
+    def values(self) -> Array | None:
+        """Edge values, unpacked anew if they are packed."""
+        if not isinstance(self.packed_values, Packed):
+            return self.packed_values
+        with Team() as team:
+            return unpack(self.packed_values, NUMBERS, team)
+
+    @property
+    def nbytes(self) -> int:
+        values = 0 if self.packed_values is None else self.packed_values.nbytes
+        return int(self.offsets.nbytes + self.packed.nbytes + values)
+
+
+Edges = Adjacency | PackedAdjacency
+
+
+@dataclass(frozen=True)
 class Graph:
     """A graph, immutable; made by `read`, `open`, `from_edges`, `from_scipy`, `from_networkx` or a generator.
 
@@ -63,8 +115,8 @@ class Graph:
         The user's ids.
     """
 
-    in_edges: Adjacency
-    out_edges: Adjacency
+    in_edges: Edges
+    out_edges: Edges
     directed: bool
     ids: VertexIds
 
@@ -76,12 +128,19 @@ class Graph:
     @property
     def m(self) -> int:
         """Number of stored edges: an undirected edge between two vertices counts twice."""
-        return len(self.in_edges.neighbours)
+        return int(self.in_edges.offsets[-1])
+
+    @property
+    def encoding(self) -> str:
+        """``"raw"``, or ``"packed"``: see `packed`."""
+        return PACKED if isinstance(self.in_edges, PackedAdjacency) else RAW
 
     @property
     def edge_dtype(self) -> np.dtype[Any] | None:
         """Type of the edge values, or None when the graph has none."""
-        return None if self.in_edges.values is None else self.in_edges.values.dtype
+        edges = self.in_edges
+        values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
+        return None if values is None else values.dtype
 
     @property
     def nbytes(self) -> int:
@@ -100,8 +159,9 @@ class Graph:
     @cached_property
     def least_value(self) -> Any:
         """The least edge value, NaN if one is; of a graph that has values and edges."""
-        assert self.in_edges.values is not None
-        return self.in_edges.values.min()
+        values = self.in_edges.values
+        assert values is not None
+        return values.min()
 
     def out_values(self, team: Team) -> Array | None:
         """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify; made once."""
@@ -128,6 +188,27 @@ class Graph:
             if weighted not in made:
                 made[weighted] = make_tiles(self, weighted, team)
         return made[weighted]
+
+    def packed(self, threads: int | None = None) -> Graph:
+        """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4, and integer edge values likewise.
+
+        Half the bytes to read from memory, over a link or from a disk, for some work of the processor.
+        """
+        if isinstance(self.in_edges, PackedAdjacency) or isinstance(self.out_edges, PackedAdjacency):
+            return self
+        with Team(threads) as team:
+            into = PackedAdjacency.of(self.in_edges, team)
+            out = PackedAdjacency.of(self.out_edges, team) if self.out_edges is not self.in_edges else into
+        return Graph(into, out, self.directed, self.ids)
+
+    def unpacked(self) -> Graph:
+        """The same graph with every edge 4 bytes and its value."""
+        if self.encoding == RAW:
+            return self
+        into, out = (
+            Adjacency(edges.offsets, edges.neighbours, edges.values) for edges in (self.in_edges, self.out_edges)
+        )
+        return Graph(into, out if self.directed else into, self.directed, self.ids)
 
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.

@@ -38,4 +38,4 @@ def write(
     """
     chosen = writable(Path(path), format)
     assert chosen.write is not None
-    chosen.write(graph, Path(path), on_event)
+    chosen.write(graph.unpacked(), Path(path), on_event)

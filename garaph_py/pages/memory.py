@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..graph import Graph
+import numpy as np
+
+from ..graph import Graph, PackedAdjacency
+from ..graph.graph import PACKED
+from ..graph.packed import RUN, Packed
 from .layout import Page, layout
 from .source import PageEdges
 
@@ -21,6 +25,12 @@ class MemorySource:
         return self._pages
 
     def edges(self, page: Page) -> PageEdges:
+        edges = self._edges
+        if isinstance(edges, PackedAdjacency):
+            first, last = page.first_edge // RUN, -(-page.last_edge // RUN)
+            run, packed_values = slice(first * RUN, last * RUN), edges.packed_values
+            cut = packed_values.runs(first, last) if isinstance(packed_values, Packed) else packed_values
+            values = cut[run] if isinstance(cut, np.ndarray) else cut
+            return PageEdges(first * RUN, edges.packed.runs(first, last), values, PACKED)
         run = slice(page.first_edge, page.last_edge)
-        values = self._edges.values
-        return PageEdges(page.first_edge, self._edges.neighbours[run], None if values is None else values[run])
+        return PageEdges(page.first_edge, edges.neighbours[run], None if edges.values is None else edges.values[run])

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from ..graph.graph import RAW
+from ..graph.packed import Packed
 from .layout import Page
 
 Array = npt.NDArray[Any]
-
-RAW = "raw"
 
 
 @dataclass(frozen=True)
@@ -22,17 +22,17 @@ class PageEdges:
     Attributes
     ----------
     first_edge : int
-        Number of the edge that ``sources[0]`` belongs to.
-    sources : ndarray of uint32
-    values : ndarray, optional
-        Edge values beside the sources.
-    encoding : str
-        How they are stored: ``"raw"`` is the arrays as they are.
+        Number of the edge that ``sources[0]`` belongs to, or the first number of ``sources``, which begins a run.
+    sources : ndarray of uint32, or Packed
+    values : ndarray or Packed, optional
+        Edge values; raw ones begin with that of ``first_edge``, packed ones with a run as packed sources do.
+    encoding : {"raw", "packed"}
+        How the sources are stored.
     """
 
     first_edge: int
-    sources: Array
-    values: Array | None
+    sources: Array | Packed
+    values: Array | Packed | None
     encoding: str = RAW
 
 

@@ -19,7 +19,7 @@ from ...errors import FormatError, GraphError
 from ...files import write_whole
 from ...threads import Team
 from ..build import transposed
-from ..graph import Adjacency, Graph
+from ..graph import Adjacency, Edges, Graph
 from ..ids import VertexIds
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
 from .edges import Format, Keeps, ReadOptions
@@ -116,7 +116,7 @@ def whole_weights(graph: Graph) -> Array:
     return values
 
 
-def write_lists(writer: ArrayWriter, lists: Adjacency) -> None:
+def write_lists(writer: ArrayWriter, lists: Edges) -> None:
     writer.write(lists.offsets)
     if lists.values is None:
         writer.write(lists.neighbours)

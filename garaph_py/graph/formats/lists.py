@@ -15,7 +15,7 @@ from ...threads import Team, split
 from .. import group
 from ..build import reversed_edges, transposed
 from ..generate import U32, mix
-from ..graph import Adjacency, Graph
+from ..graph import Adjacency, Edges, Graph
 from ..ids import VertexIds
 
 
@@ -33,7 +33,7 @@ class Lists:
         equal edges, as far as chance goes.
     """
 
-    adjacency: Adjacency
+    adjacency: Edges
     ascending: bool
     forth: int
     back: int
@@ -73,7 +73,7 @@ def inspect_kernel(width: int) -> Kernel:
     return Kernel(f"i64* u32* u{8 * width or 32}* i64 i64 i64 u64*", make_inspect(bool(width)))
 
 
-def checked(path: Path, adjacency: Adjacency, place: int, width: int, team: Team, listener: events.Listener) -> Lists:
+def checked(path: Path, adjacency: Edges, place: int, width: int, team: Team, listener: events.Listener) -> Lists:
     """`adjacency`, whose offsets are known to be good, as `Lists`.
 
     Parameters

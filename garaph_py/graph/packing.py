@@ -1,0 +1,246 @@
+"""Packing arrays and unpacking them, runs in parallel; the format is `packed`'s."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..native import Each, Kernel
+from ..threads import Team
+from .packed import (
+    ASCENDING,
+    GROUP,
+    LISTS,
+    NUMBERS,
+    PADDING,
+    RECORD,
+    RECORD_BYTES,
+    RECORD_WORDS,
+    RUN,
+    WIDTHS_AT,
+    Packed,
+)
+
+Array = npt.NDArray[Any]
+
+RUNS_A_TASK = 256
+NARROW = ("int32", "uint32", "int64")
+"""What can be packed."""
+
+
+def unpack_group(words, position, width, out, at):
+    """The 32 numbers of the group whose words begin at `position`; reads one word past them."""
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    for k in range(GROUP):
+        bit = k * width
+        word = position + (bit >> 5)
+        both = np.uint64(words[word]) | np.uint64(words[word + 1]) << np.uint64(32)
+        out[at + k] = np.uint32((both >> np.uint64(bit & 31)) & mask)
+
+
+def pack_group(numbers, at, width, words, position):
+    waiting, filled = np.uint64(0), 0
+    for k in range(GROUP):
+        waiting |= numbers[at + k] << np.uint64(filled)
+        filled += width
+        if filled >= 32:
+            words[position] = np.uint32(waiting & np.uint64(0xFFFFFFFF))
+            position += 1
+            waiting >>= np.uint64(32)
+            filled -= 32
+
+
+def list_numbers(elements, offsets, v, begin, end, out):
+    """What is packed of elements [begin, end), to `out`; `v`, the first list to begin there, moved on, and the base."""
+    base = np.int64(elements[begin - 1]) if begin > 0 and offsets[v] != begin else np.int64(0)
+    before = base
+    for e in range(begin, end):
+        element = np.int64(elements[e])
+        out[e - begin] = np.uint64(element - before)
+        before = element
+    while offsets[v] < end:
+        out[offsets[v] - begin] = np.uint64(elements[offsets[v]])
+        v += 1
+    return v, base
+
+
+def ascending_numbers(elements, offsets, v, begin, end, out):
+    base = np.int64(elements[begin - 1]) if begin > 0 else np.int64(0)
+    before = base
+    for e in range(begin, end):
+        element = np.int64(elements[e])
+        out[e - begin] = np.uint64(element - before)
+        before = element
+    return v, base
+
+
+def other_numbers(elements, offsets, v, begin, end, out):
+    base = np.int64(elements[begin])
+    for e in range(begin, end):
+        base = min(base, np.int64(elements[e]))
+    for e in range(begin, end):
+        out[e - begin] = np.uint64(np.int64(elements[e]) - base)
+    return v, base
+
+
+def restore_list(numbers, offsets, v, begin, end, base, elements):
+    """The inverse of `list_numbers`; `v`, moved on."""
+    e, before = begin, base
+    while e < end:
+        stop = min(offsets[v], end)
+        for k in range(e, stop):
+            before += np.int64(numbers[k - begin])
+            elements[k] = before
+        e, before = stop, np.int64(0)
+        while offsets[v] == e and e < end:
+            v += 1
+    return v
+
+
+def restore_ascending(numbers, offsets, v, begin, end, base, elements):
+    before = base
+    for e in range(begin, end):
+        before += np.int64(numbers[e - begin])
+        elements[e] = before
+    return v
+
+
+def restore_others(numbers, offsets, v, begin, end, base, elements):
+    for e in range(begin, end):
+        elements[e] = base + np.int64(numbers[e - begin])
+    return v
+
+
+def make_measure(numbers_of):
+    def measure(elements, offsets, length, first, last, v, numbers, records, widths):
+        """Base and widths of the runs [first, last), their words in place of their first; whether 32 bits do."""
+        for run in range(first, last):
+            begin, end = run * RUN, min((run + 1) * RUN, length)
+            v, base = numbers_of(elements, offsets, v, begin, end, numbers)
+            for k in range(end - begin, RUN):
+                numbers[k] = np.uint64(0)
+            words = 0
+            for group in range(RUN // GROUP):
+                bits = np.uint64(0)
+                for k in range(group * GROUP, (group + 1) * GROUP):
+                    bits |= numbers[k]
+                width = 0
+                while bits != np.uint64(0):
+                    width += 1
+                    bits >>= np.uint64(1)
+                if width > 32:
+                    return 0
+                widths[run * RECORD_BYTES + WIDTHS_AT + group] = np.uint8(width)
+                words += width
+            records[run * RECORD_WORDS] = words
+            records[run * RECORD_WORDS + 1] = base
+        return 1
+
+    return measure
+
+
+def make_fill(numbers_of):
+    def fill(elements, offsets, length, first, last, v, numbers, records, widths, words):
+        """The words of the runs [first, last)."""
+        for run in range(first, last):
+            begin, end = run * RUN, min((run + 1) * RUN, length)
+            v, _ = numbers_of(elements, offsets, v, begin, end, numbers)
+            for k in range(end - begin, RUN):
+                numbers[k] = np.uint64(0)
+            position = records[run * RECORD_WORDS]
+            for group in range(RUN // GROUP):
+                width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
+                pack_group(numbers, group * GROUP, width, words, position)
+                position += width
+        return 0
+
+    return fill
+
+
+def make_restore(restore_of):
+    def restore(elements, offsets, length, first, last, v, numbers, records, widths, words, first_word):
+        """Elements of the runs [first, last)."""
+        for run in range(first, last):
+            begin, end = run * RUN, min((run + 1) * RUN, length)
+            position = records[run * RECORD_WORDS] - first_word
+            for group in range(RUN // GROUP):
+                width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
+                unpack_group(words, position, width, numbers, group * GROUP)
+                position += width
+            v = restore_of(numbers, offsets, v, begin, end, records[run * RECORD_WORDS + 1], elements)
+        return 0
+
+    return restore
+
+
+FORWARD = {LISTS: list_numbers, ASCENDING: ascending_numbers, NUMBERS: other_numbers}
+BACK = {LISTS: restore_list, ASCENDING: restore_ascending, NUMBERS: restore_others}
+
+
+@cache
+def packing_kernels(kind: str, dtype: np.dtype[Any]) -> tuple[Kernel, Kernel, Kernel]:
+    """`measure`, `fill` and `restore` for arrays of `dtype`."""
+    start = f"{dtype.kind}{dtype.itemsize * 8}* i64* i64 i64 i64 i64"
+    return (
+        Kernel(f"{start} u64* i64* u8*", make_measure(FORWARD[kind])),
+        Kernel(f"{start} u64* i64* u8* u32*", make_fill(FORWARD[kind])),
+        Kernel(f"{start} u32* i64* u8* u32* i64", make_restore(BACK[kind])),
+    )
+
+
+def pack(array: Array, kind: str, team: Team, offsets: Array | None = None) -> Packed | None:
+    """`array` packed, or None where its numbers would not fit 32 bits.
+
+    Parameters
+    ----------
+    array : ndarray of int32, uint32 or int64
+    kind : {"lists", "ascending", "numbers"}
+    offsets : ndarray of int64, shape (lists + 1,)
+        For ``"lists"``: list i is ``array[offsets[i]:offsets[i + 1]]``, ascending.
+    """
+    if array.dtype.name not in NARROW:
+        return None
+    runs = -(-len(array) // RUN)
+    records = np.zeros(runs, RECORD)
+    measure, fill, _ = packing_kernels(kind, array.dtype)
+    first, last, lists = tasks(runs, offsets)
+    numbers = np.empty((len(first), RUN), np.uint64)
+    given = array, offsets, len(array), first, last, lists, Each(numbers), *views(records)
+    if not np.all(team.launch(measure.rows(len(first), *given))):
+        return None
+    counts = records["first_word"].copy()
+    np.cumsum(counts[:-1], out=records["first_word"][1:])
+    records["first_word"][:1] = 0
+    words = np.empty(int(counts.sum()) + PADDING, np.uint32)
+    words[-PADDING:] = 0
+    team.launch(fill.rows(len(first), *given, words))
+    return Packed(records, words, len(array), array.dtype)
+
+
+def unpack(packed: Packed, kind: str, team: Team, offsets: Array | None = None) -> Array:
+    """The array that `pack` was given; the records have no `problem`."""
+    array = np.empty(packed.length, packed.dtype)
+    first, last, lists = tasks(len(packed.records), offsets)
+    numbers = np.empty((len(first), RUN), np.uint32)
+    _, _, restore = packing_kernels(kind, array.dtype)
+    team.launch(
+        restore.rows(
+            len(first), array, offsets, len(array), first, last, lists, Each(numbers), *views(packed.records),
+            packed.words, packed.first_word,
+        )
+    )  # fmt: skip
+    return array
+
+
+def tasks(runs: int, offsets: Array | None) -> tuple[Array, Array, Array]:
+    """First run, last run, and the first list that begins there, of each task."""
+    first = np.arange(0, runs, RUNS_A_TASK)
+    lists = np.zeros_like(first) if offsets is None else np.searchsorted(offsets, first * RUN)
+    return first, np.minimum(first + RUNS_A_TASK, runs), lists
+
+
+def views(records: Array) -> tuple[Array, Array]:
+    return records.view(np.int64), records.view(np.uint8).reshape(-1)
