@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .errors import DeviceError, ParameterError, ProgramError
 from .gpu.device import find as find_device
-from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
+from .gpu.gather import AUTO, CALIBRATED, CUSTOM, PACKED, REPLICATED, SEGMENTED
 from .gpu.interface import can_replicate
 from .gpu.kernel import STREAMS, GpuKernel, Settings
 from .gpu.replication import FACTORS
@@ -36,7 +37,7 @@ MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_ONLY = (PUSH, PULL_TILED)
 """Modes that are not the paper's, and that the CPU alone has."""
 DEVICES = ("auto", "cpu", "gpu")
-GATHERS = (AUTO, REPLICATED, SEGMENTED)
+GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
 a quarter of a billion edges a second and thread."""
@@ -94,9 +95,10 @@ def run(
         By default nine tenths of what is free. (What the driver takes for itself, some hundred MB, is not counted.)
     streams : int
         Pages that may be under way on the GPU (section 5.2).
-    gather : {"auto", "replicated", "segmented"}
+    gather : {"auto", "replicated", "segmented", "packed"}
         How the GPU sums: by replicated accumulators in shared memory (section 3.2), by segmented reductions in
-        registers, or by the faster of both as measured.
+        registers, over edges as they are or packed; ``"auto"`` by the fastest as measured, and packs edges that do not
+        fit the GPU's memory where that pays within the iterations there will be.
     replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
         For ``"replicated"``: equation 2, measured on the device, or the same factor for every shard.
     deterministic : bool
@@ -140,6 +142,7 @@ def run(
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     bound = bind(program, graph)
     settings = gpu_settings(bound, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
+    settings = replace(settings, iterations=iterations, threads=threads)
     if engine == "garaph" and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
     if mode == PUSH and not bound.relaxes:
@@ -226,7 +229,7 @@ class Run:
                     "allow more with gpu_memory, or use fewer streams"
                 )
             try:
-                self._iterate(kernel, MemorySource(self._graph, pages=kernel.residency.pages), state)
+                self._iterate(kernel, kernel.source, state)
                 self.values = kernel.report(state)
             except DeviceError as error:
                 self._tell(f"{found.name} failed after {len(self.done)} iterations, the CPU goes on: {error}")

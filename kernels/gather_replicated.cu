@@ -47,7 +47,8 @@ extern "C" __global__ void __launch_bounds__(512) gather_replicated(const __grid
         begun += __popc(word);
         i64 e = base + 32 * (k + j) + lane;
         inside[j] = e >= item.first_edge && e < item.last_edge;
-        if (inside[j]) x[j] = contribution(c, p, e, __ldcs(p.sources + (e - p.base_edge)), item.first_rank + rank[j]);
+        u32 at = item.first_rank + rank[j];
+        if (inside[j]) x[j] = contribution(c, __ldcs(p.sources + (e - p.base_edge)), raw_value(p, e), at);
       }
 #pragma unroll
       for (int j = 0; j < UNROLL; j++)

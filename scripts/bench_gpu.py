@@ -1,13 +1,15 @@
 """How fast is the GPU kernel? Against the limit of the same run, and whole iterations, resident and streamed.
 
     python scripts/bench_gpu.py gather rmat:22:16 rmat:24:16 rmat:25:32 [--order given degree]
+    python scripts/bench_gpu.py packing rmat:24:16:symmetric
     python scripts/bench_gpu.py replication rmat:22:16 [linux.npz ...]
     python scripts/bench_gpu.py iteration rmat:24:16:symmetric
     python scripts/bench_gpu.py apps rmat:22:16:symmetric
     python scripts/bench_gpu.py whole GRAPH_DIRECTORY
 
 A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that `garaph_py` reads. ``gather``: the limit
-streams source ids, gathers a float32 a source and reduces nothing; it is measured beside every kernel.
+streams source ids, gathers a float32 a source and reduces nothing; it is measured beside the kernels for raw and for
+packed edges. ``packing``: on the GPU as edges are copied to it, and on the CPU.
 ``replication``: each fixed factor, equation 2, and measured factors. ``iteration``: PageRank, float32, everything
 resident, nothing, a half, beside the bandwidth of pinned copies. ``apps``: an iteration of each program over that of
 PageRank. ``whole``: the parts of a run from a graph directory to the answer. Tables are Markdown; times are medians.
@@ -30,15 +32,21 @@ import numpy as np
 import garaph_py as gp
 from garaph_py.apps.checks import targets
 from garaph_py.gpu import device as devices
-from garaph_py.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
-from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.edges import page_bytes
+from garaph_py.gpu.gather import CALIBRATED, CUSTOM, PACKED, REPLICATED, SEGMENTED
+from garaph_py.gpu.kernel import STREAMS, GpuKernel, Settings
 from garaph_py.gpu.measure import host_to_device_bandwidth
+from garaph_py.gpu.packing import STAGING_BYTES, measured
+from garaph_py.gpu.pinned import Pinned
 from garaph_py.gpu.replication import FACTORS
+from garaph_py.gpu.residency import VERTICES
+from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.order import vertex_order
 from garaph_py.kernel import PULL
-from garaph_py.pages.memory import MemorySource
+from garaph_py.pages.layout import layout
 from garaph_py.program import VertexProgram, bind
+from garaph_py.threads import Team
 
 LIMIT = r"""
 extern "C" __global__ void limit(const uint4* sources, const float* values, float* out, long long quads) {
@@ -83,7 +91,7 @@ class Timed:
         self.kernel = GpuKernel(self.bound, graph, self.device, settings, lambda state: 0)
         self.state = self.kernel.initialize(True)
         self.pages = self.kernel.residency.pages
-        self.source = MemorySource(graph, pages=self.pages)
+        self.source = self.kernel.source
 
     def __enter__(self) -> Timed:
         self.iterate()
@@ -118,7 +126,7 @@ def limit_seconds(timed: Timed) -> float:
 
     code = Program(LIMIT, "c++", ProgramOptions(arch=timed.device.architecture)).compile("cubin").code
     kernel, page = timed.kernel, timed.pages[0]
-    buffer = kernel.streams.resident(page)
+    sources = kernel.streams.places(page, kernel.streams.resident(page))[0]
     values = kernel.address("values")
     with timed.device:
         function = timed.device.driver.module_from_buffer(bytes(code)).get_function("limit")
@@ -126,7 +134,7 @@ def limit_seconds(timed: Timed) -> float:
     def launch(stream: Any, blocks: int) -> None:
         out = np.uint64(kernel.address("heads"))
         function(
-            np.uint64(buffer.addresses[0]), np.uint64(values), out, np.int64(page.edges // 4), block=(256, 1, 1),
+            np.uint64(sources), np.uint64(values), out, np.int64(page.edges // 4), block=(256, 1, 1),
             grid=(timed.device.multiprocessors * blocks, 1), stream=stream,
         )  # fmt: skip
 
@@ -134,8 +142,8 @@ def limit_seconds(timed: Timed) -> float:
 
 
 def gather(options: argparse.Namespace) -> None:
-    print("| graph | order | M edges | limit GE/s | segmented GE/s | of the limit | apply ms |")
-    print("|---|---|---|---|---|---|---|")
+    head = "graph | order | M edges | limit GE/s | segmented | of the limit | packed | of the limit | bytes an edge"
+    print(f"| {head} | apply ms |\n{'|---' * 10}|")
     for name in options.graphs:
         given = load(name)
         for order in options.order:
@@ -145,10 +153,55 @@ def gather(options: argparse.Namespace) -> None:
                 limit = limit_seconds(timed)
                 took = timed.seconds(partial(kind.sum_segments, page, task))
                 apply = timed.seconds(partial(kind.apply, page, task))
-            rate, best = graph.m / took / 1e9, graph.m / limit / 1e9
-            cells = f"{graph.m / 1e6:.0f} | {best:.1f} | {rate:.1f} | {rate / best:.3f} | {apply * 1e3:.3f}"
-            print(f"| {name} | {order} | {cells} |", flush=True)
-            del graph
+            with Timed(graph, Settings(gather=PACKED, page_edges=graph.m)) as timed:
+                ((page, task),), kind = timed.tasks(), timed.kernel.gather
+                packed = timed.seconds(partial(kind.sum_segments, page, task))
+                width = timed.kernel.edges.arrays.width
+            rates = [graph.m / seconds / 1e9 for seconds in (limit, took, packed)]
+            cells = f"{rates[0]:.1f} | {rates[1]:.1f} | {rates[1] / rates[0]:.3f} | {rates[2]:.1f} | "
+            cells += f"{rates[2] / rates[0]:.3f} | {width:.2f} | {apply * 1e3:.3f}"
+            print(f"| {name} | {order} | {graph.m / 1e6:.0f} | {cells} |", flush=True)
+
+
+def packing(options: argparse.Namespace) -> None:
+    """On the way to the device, and on the CPU."""
+    print("| graph | order | pass | s | GE/s | raw GB/s | of memcpy |\n|---|---|---|---|---|---|---|")
+    bandwidth = host_to_device_bandwidth(devices.find())
+    for name in options.graphs:
+        given = load(name)
+        for order in options.order:
+            graph = by_degree(given) if order == "degree" else given
+            with Timed(graph, Settings(gather=PACKED)) as timed, Team() as team:
+                for called, work in passes(timed, graph, team):
+                    seconds = statistics.median(wall(timed.device, work) for _ in range(5))
+                    rate = 4 * graph.m / seconds
+                    cells = f"{seconds:.4f} | {graph.m / seconds / 1e9:.1f} | {rate / 1e9:.1f} | {rate / bandwidth:.3f}"
+                    print(f"| {name} | {order} | {called} | {cells} |", flush=True)
+
+
+def passes(timed: Timed, graph: gp.Graph, team: Team) -> list[tuple[str, Callable[[], Any]]]:
+    """The ways over all edges that make packed ones."""
+    kernel = timed.kernel
+    budget = kernel.budget() // 2
+
+    def measure() -> None:
+        pinned = Pinned()
+        measured(graph, kernel.launcher, timed.device, budget, pinned)
+        pinned.close()
+
+    return [
+        ("measure", measure),
+        ("pack, pages stay", kernel.pack),
+        (f"CPU, {team.size} threads", lambda: PackedAdjacency.of(graph.in_edges, team)),
+    ]
+
+
+def wall(device: devices.Device, work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    with device:
+        work()
+        device.driver.Context.synchronize()
+    return time.perf_counter() - started
 
 
 def replication(options: argparse.Namespace) -> None:
@@ -174,25 +227,30 @@ def replication(options: argparse.Namespace) -> None:
 
 
 def iteration(options: argparse.Namespace) -> None:
-    print("| graph | order | edges that stay | ms | GE/s | bytes an edge copied | of memcpy | lost by threads, ms |")
-    print("|---|---|---|---|---|---|---|---|")
+    head = "graph | order | edges | that stay | ms | GE/s | bytes an edge copied | of memcpy | lost by threads, ms"
+    print(f"| {head} |\n{'|---' * 9}|")
     bandwidth = host_to_device_bandwidth(devices.find())
     for name in options.graphs:
         given = load(name)
         for order in options.order:
             graph = by_degree(given) if order == "degree" else given
-            with Timed(graph, Settings()) as timed:
-                everything, edges = timed.kernel.residency.used, 4 * graph.m
-                row(name, order, "all", graph, timed, bandwidth)
-            least = everything - edges + 4 * 4 * (STREAMED + (1 << 16))  # the vertices and four buffers
-            for share in (0, 0.5):
-                how = Settings(memory=int(least + share * edges), page_edges=STREAMED)
-                with Timed(graph, how) as timed:
-                    here = timed.pages[: timed.kernel.residency.resident]
-                    row(name, order, f"{sum(page.edges for page in here) / graph.m:.0%}", graph, timed, bandwidth)
+            for kind, called in ((SEGMENTED, "raw"), (PACKED, "packed")):
+                with Timed(graph, Settings(gather=kind)) as timed:
+                    row(f"{name} | {order} | {called} | all", graph, timed, bandwidth)
+                    memory, arrays = timed.kernel.residency.used, timed.kernel.edges.arrays
+                    edges = sum(page_bytes(page, arrays) for page in timed.pages)
+                    memory -= edges + STAGING_BYTES * timed.kernel.edges.packs
+                pages = layout(graph.in_edges.offsets, STREAMED, VERTICES)
+                memory += STREAMS * max(page_bytes(page, arrays) for page in pages)
+                for share in (0, 0.5):
+                    how = Settings(memory=int(memory + share * edges), page_edges=STREAMED, gather=kind)
+                    with Timed(graph, how) as timed:
+                        here = timed.pages[: timed.kernel.residency.resident]
+                        stays = f"{sum(page.edges for page in here) / graph.m:.0%}"
+                        row(f"{name} | {order} | {called} | {stays}", graph, timed, bandwidth)
 
 
-def row(name: str, order: str, share: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
+def row(head: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
     streams = timed.kernel.streams
     for account in (streams.transmission, streams.computation):
         account.wall = account.waited = account.used = 0.0
@@ -204,7 +262,7 @@ def row(name: str, order: str, share: str, graph: gp.Graph, timed: Timed, bandwi
     lost = (streams.transmission.lost + streams.computation.lost) / REPEATS
     of = f"{moved / middle / bandwidth:.3f} of {bandwidth / 1e9:.1f} GB/s" if moved else ""
     cells = f"{middle * 1e3:.2f} | {graph.m / middle / 1e9:.1f} | {moved / graph.m:.2f} | {of} | {lost * 1e3:.2f}"
-    print(f"| {name} | {order} | {share} | {cells} |", flush=True)
+    print(f"| {head} | {cells} |", flush=True)
 
 
 def apps(options: argparse.Namespace) -> None:
@@ -248,7 +306,7 @@ def whole(options: argparse.Namespace) -> None:
         with kernel:
             state = kernel.initialize(True)
             done("lay out, pin, copy what is not edges, initialize")
-            source = MemorySource(graph, pages=kernel.residency.pages)
+            source = kernel.source
             for number in range(10):
                 kernel.begin(state, PULL)
                 kernel.process(source.pages, source, state, PULL)
@@ -266,7 +324,7 @@ def whole(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["gather", "replication", "iteration", "apps", "whole"])
+    parser.add_argument("table", choices=["gather", "packing", "replication", "iteration", "apps", "whole"])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
     options = parser.parse_args()

@@ -9,7 +9,9 @@ import garaph_py as gp
 from garaph_py import runtime
 from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.gpu import device
+from garaph_py.gpu.edges import page_bytes
 from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.packing import STAGING_BYTES
 from garaph_py.graph.generate import rmat
 from garaph_py.program import bind
 
@@ -21,6 +23,7 @@ WAYS = {
     "custom": {"gather": "replicated"},
     "calibrated": {"gather": "replicated", "replication": "calibrated"},
     "thirty-two": {"gather": "replicated", "replication": 32},
+    "packed": {"gather": "packed"},
 }
 
 
@@ -90,7 +93,9 @@ def memory_for(program, graph, share, gather="auto", replication="custom"):
     settings = Settings(gather=gather, replication=replication)
     with GpuKernel(bind(program, graph), graph, device.find(), settings, lambda state: 0) as kernel:
         kernel.initialize(True)
-        return int(kernel.residency.used - (1 - share) * 8 * graph.m)
+        arrays, staging = kernel.edges.arrays, STAGING_BYTES * kernel.edges.packs
+        edges = sum(page_bytes(page, arrays) for page in kernel.residency.pages)
+        return int(kernel.residency.used - staging - (1 - share) * edges)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -21,9 +21,12 @@ pytest.importorskip("numba_cuda")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 COMMON = {
     "mark_starts",
+    "measure_runs",
+    "pack_runs",
     "initialize",
     "prepare_values",
     "gather_segmented",
+    "gather_packed",
     "sum_hubs",
     "apply_vertices",
     "finish",
@@ -135,6 +138,7 @@ def test_registers_suffice(name):
     assert set(registers) == COMMON | REPLICATED
     # the assembler prefers a block more a multiprocessor to a few words that are not spilled
     assert frames["gather_segmented"] <= 16
+    assert frames["gather_packed"] <= 16
     assert all(frames[kernel] <= 48 for kernel in COMMON | REPLICATED)
     assert registers["gather_segmented"] <= 80  # three blocks of 256 threads a multiprocessor, or more
     assert registers["gather_replicated"] <= 64  # two blocks of 512

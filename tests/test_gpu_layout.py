@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.gpu import residency
 from garaph_py.gpu import shards as cutting
+from garaph_py.gpu.edges import RawArrays, page_bytes
 from garaph_py.gpu.ranks import RUN, WARP, Ranks
 from garaph_py.gpu.replication import DEGREE_BOUNDS, FACTORS, CostModel, custom, fixed
-from garaph_py.gpu.residency import VERTICES, page_bytes, plan
+from garaph_py.gpu.residency import VERTICES, plan
 from garaph_py.gpu.shards import shards, work_items
 from garaph_py.gpu.task import Layouts
 from garaph_py.pages.layout import Page, layout
@@ -59,7 +60,7 @@ def small():
         yield
 
 
-EDGE_BYTES = st.sampled_from([(4,), (4, 4), (4, 8)])
+ARRAYS = st.sampled_from([RawArrays(), RawArrays(4), RawArrays(8)])
 STREAMS = st.integers(1, 6)
 LIMITS = st.one_of(st.none(), st.integers(1, 20000))
 
@@ -75,21 +76,21 @@ def assert_covered(pages, offsets):
         assert (page.first_edge, page.last_edge) == (offsets[page.first_vertex], offsets[page.last_vertex])
 
 
-def resident_bytes(found, edge_bytes):
-    return sum(page_bytes(page, edge_bytes) for page in found.pages[: found.resident])
+def resident_bytes(found, arrays):
+    return sum(page_bytes(page, arrays) for page in found.pages[: found.resident])
 
 
-@given(DEGREES, EDGE_BYTES, st.integers(0, 10000), st.floats(0, 1.2), STREAMS, LIMITS)
-def test_a_plan_keeps_within_its_budget(degrees, edge_bytes, others, share, streams, page_edges):
+@given(DEGREES, ARRAYS, st.integers(0, 10000), st.floats(0, 1.2), STREAMS, LIMITS)
+def test_a_plan_keeps_within_its_budget(degrees, arrays, others, share, streams, page_edges):
     offsets = offsets_of(degrees)
-    budget = others + int(share * sum(degrees) * sum(edge_bytes))
+    budget = others + int(share * sum(degrees) * arrays.width)
     try:
-        found = plan(offsets, edge_bytes, others, budget, streams, page_edges)
+        found = plan(offsets, arrays, others, budget, streams, page_edges)
     except DeviceMemoryError:
         largest = max(page.edges for page in layout(offsets, 1 << 11, VERTICES))
-        assert budget < others + (max(largest, 1 << 11) + 2 * RUN) * sum(edge_bytes)
+        assert budget < others + (max(largest, 1 << 11) + 2 * RUN) * arrays.width
         return
-    sizes = [page_bytes(page, edge_bytes) for page in found.pages]
+    sizes = [page_bytes(page, arrays) for page in found.pages]
     assert_covered(found.pages, offsets)
     assert found.used <= budget
     assert 1 <= found.streams <= streams
@@ -103,21 +104,21 @@ def test_a_plan_keeps_within_its_budget(degrees, edge_bytes, others, share, stre
         assert found.buffer_bytes == 0
 
 
-@given(DEGREES, EDGE_BYTES, st.integers(0, 10000), STREAMS, LIMITS)
-def test_what_fits_stays(degrees, edge_bytes, others, streams, page_edges):
+@given(DEGREES, ARRAYS, st.integers(0, 10000), STREAMS, LIMITS)
+def test_what_fits_stays(degrees, arrays, others, streams, page_edges):
     offsets = offsets_of(degrees)
-    roomy = plan(offsets, edge_bytes, others, 1 << 40, streams, page_edges)
+    roomy = plan(offsets, arrays, others, 1 << 40, streams, page_edges)
     assert roomy.resident == len(roomy.pages)
     assert (roomy.streams, roomy.buffer_bytes) == (streams, 0)
 
 
-@given(DEGREES, EDGE_BYTES, st.integers(1, 1 << 11))
-def test_more_memory_never_keeps_less_of_the_same_pages(degrees, edge_bytes, page_edges):
+@given(DEGREES, ARRAYS, st.integers(1, 1 << 11))
+def test_more_memory_never_keeps_less_of_the_same_pages(degrees, arrays, page_edges):
     offsets, kept = offsets_of(degrees), []
-    full = plan(offsets, edge_bytes, 0, 1 << 40, 1, page_edges)
-    for budget in np.linspace(max(map(page_bytes, full.pages, itertools.repeat(edge_bytes)), default=0), full.used, 20):
-        found = plan(offsets, edge_bytes, 0, int(budget) + 1, 1, page_edges)
-        kept.append(resident_bytes(found, edge_bytes))
+    full = plan(offsets, arrays, 0, 1 << 40, 1, page_edges)
+    for budget in np.linspace(max(map(page_bytes, full.pages, itertools.repeat(arrays)), default=0), full.used, 20):
+        found = plan(offsets, arrays, 0, int(budget) + 1, 1, page_edges)
+        kept.append(resident_bytes(found, arrays))
     assert kept == sorted(kept)
     assert kept[-1] == full.used
 
@@ -125,7 +126,7 @@ def test_more_memory_never_keeps_less_of_the_same_pages(degrees, edge_bytes, pag
 def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():
     offsets = np.arange(10001, dtype=np.int64) * 100
     least = 4 * 7 * RUN  # 64 vertices have 6400 edges, which touch seven runs
-    found = [plan(offsets, (4,), 0, budget, 4) for budget in (1_000_000, 4 * least, 3 * least, 2 * least, least)]
+    found = [plan(offsets, RawArrays(), 0, budget, 4) for budget in (1_000_000, 4 * least, 3 * least, 2 * least, least)]
     assert [one.streams for one in found] == [4, 4, 3, 2, 1]
     assert [one.is_short for one in found] == [False, True, True, True, True]
     assert found[0].buffer_bytes > least
@@ -138,18 +139,18 @@ def test_no_page_fits():
     with pytest.raises(
         DeviceMemoryError, match=r"3\.0 MiB .* vertices and 256\.0 MiB .* page.* 200\.0 MiB; .*gpu_memory"
     ):
-        plan(offsets, (4,), 3 << 20, 200 << 20, 4)
+        plan(offsets, RawArrays(), 3 << 20, 200 << 20, 4)
     with pytest.raises(DeviceMemoryError, match="CPU"):
-        plan(np.zeros(100, np.int64), (4,), 1000, 999, 1)
+        plan(np.zeros(100, np.int64), RawArrays(), 1000, 999, 1)
 
 
 def test_pages_of_more_edges_than_32_bits_count():
     offsets = np.arange(4097, dtype=np.int64) << 22
-    found = plan(offsets, (4, 8), 1 << 20, 16 << 30, 4)
+    found = plan(offsets, RawArrays(8), 1 << 20, 16 << 30, 4)
     assert_covered(found.pages, offsets)
     assert found.pages[-1].last_edge == 1 << 34
-    assert 0 < resident_bytes(found, (4, 8)) < found.used <= 16 << 30
-    assert all(page_bytes(page, (4, 8)) == page.edges * 12 for page in found.pages)
+    assert 0 < resident_bytes(found, RawArrays(8)) < found.used <= 16 << 30
+    assert all(page_bytes(page, RawArrays(8)) == page.edges * 12 for page in found.pages)
 
 
 @given(st.integers(1, 10**9), st.integers(0, 10**11))

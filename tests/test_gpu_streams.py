@@ -9,6 +9,7 @@ import pytest
 import twins
 
 from garaph_py.errors import DeviceError
+from garaph_py.gpu.edges import RawArrays
 from garaph_py.gpu.ranks import RUN
 from garaph_py.gpu.residency import plan
 from garaph_py.gpu.streams import Streams
@@ -75,7 +76,7 @@ def setting(graph_of):
 
     def make(share, fails_at=None):
         graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
-        offsets, width = graph.in_edges.offsets, (4, 4)
+        offsets, width = graph.in_edges.offsets, RawArrays(4)
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
         device = FakeDevice(fails_at)
@@ -84,10 +85,10 @@ def setting(graph_of):
     return make
 
 
-def found_in(device, page, buffer):
+def found_in(device, streams, page, buffer):
     """Sources and weights where a kernel would read them."""
     parts = []
-    for address, kind in zip(buffer.addresses, (np.uint32, np.int32), strict=True):
+    for address, kind in zip(streams.places(page, buffer), (np.uint32, np.int32), strict=True):
         start = address + 4 * (page.first_edge % RUN)
         parts.append(device.driver.memory[start : start + 4 * page.edges].view(kind).copy())
     return parts
@@ -107,7 +108,7 @@ def test_every_page_finds_its_edges(setting, share):
 
         def compute(page, buffer, seen=seen):
             time.sleep(2e-4)  # the other thread could be far ahead by now
-            sources, weights = found_in(device, page, buffer)
+            sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
             np.testing.assert_array_equal(sources, edges.sources)
             np.testing.assert_array_equal(weights, edges.values)

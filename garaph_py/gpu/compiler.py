@@ -25,10 +25,10 @@ from .task import Layouts
 from .ufuncs import teach
 
 PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "nvidia-nvvm")
-BEFORE_PROGRAM = ("words.cuh", "atomics.cuh")
+BEFORE_PROGRAM = ("words.cuh", "packed.cuh", "atomics.cuh")
 AFTER_PROGRAM = (
-    "edges.cuh", "vertices.cuh", "mark_starts.cu", "initialize.cu", "prepare.cu", "gather_segmented.cu", "sum_hubs.cu",
-    "apply.cu", "finish.cu", "report.cu",
+    "edges.cuh", "segments.cuh", "vertices.cuh", "mark_starts.cu", "pack.cu", "initialize.cu", "prepare.cu",
+    "gather_segmented.cu", "gather_packed.cu", "sum_hubs.cu", "apply.cu", "finish.cu", "report.cu",
 )  # fmt: skip
 REPLICATED = ("gather_replicated.cu",)
 

@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
-AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
+AUTO, REPLICATED, SEGMENTED, PACKED = "auto", "replicated", "segmented", "packed"
 CUSTOM, CALIBRATED = "custom", "calibrated"
 WORTH_MEASURING = 1 << 20
 """Edges of a page below which the launches are all that a measurement would see."""
@@ -48,8 +48,8 @@ class Gather:
 
     Parameters
     ----------
-    kind : {"auto", "replicated", "segmented"}
-        ``"auto"``: the faster, measured on the first page of some size.
+    kind : {"auto", "replicated", "segmented", "packed"}
+        ``"auto"``: the faster of the two for raw edges, measured on the first page of some size.
     replication : {"custom", "calibrated"} or int
     """
 
@@ -63,7 +63,7 @@ class Gather:
         kind: str,
         replication: str | int,
     ) -> None:
-        self.kind, self._replication = kind if launcher.share else SEGMENTED, replication
+        self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
         self._launcher, self._memory, self._ranks = launcher, memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
@@ -100,9 +100,10 @@ class Gather:
         self.apply(page, task, stream)
 
     def sum_segments(self, page: Page, task: Array, stream: Any) -> None:
-        """The first half of the segmented kind."""
+        """The first half of the segmented kind, and of the packed one."""
         if page.edges:
-            self._launcher.on_warps("gather_segmented", runs_of(page), stream, task)
+            name = "gather_packed" if self.kind == PACKED else "gather_segmented"
+            self._launcher.on_warps(name, runs_of(page), stream, task)
 
     def apply(self, page: Page, task: Array, stream: Any) -> None:
         """The second half: every vertex of the page."""

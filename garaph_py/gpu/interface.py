@@ -175,6 +175,7 @@ def flags(bound: BoundProgram) -> list[str]:
     """What the program needs, so that kernels leave out what it does not."""
     known = {
         "READS_EDGES": bound.reads_edge_values,
+        "INTEGER_EDGES": bound.reads_edge_values and bound.edge is not None and bound.edge.kind in "iu",
         "READS_DST": bound.reads_dst,
         "HAS_TOTAL": bound.total is not None,
         "HAS_DATA": bound.vertex_data is not None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,17 +16,21 @@ from ..errors import DeviceMemoryError
 from ..graph import Graph
 from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
 from ..pages.layout import Page
+from ..pages.memory import MemorySource
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from ..state import BLOCK, WORD, State, VertexSet
+from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
-from .gather import SEGMENTED, Gather
+from .edges import PackedArrays, pinned_arrays
+from .gather import PACKED, SEGMENTED, Gather
 from .interface import can_replicate
 from .launch import Launcher, block_count
 from .memory import DeviceMemory
+from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
-from .ranks import RUN, Ranks
+from .ranks import RUN, Ranks, starts_bytes
 from .residency import VERTICES, Residency, plan
 from .shards import ITEM_EDGES, MOST_VERTICES
 from .streams import Buffer, Streams
@@ -55,13 +59,17 @@ class Settings:
     memory : int or None
         Budget in bytes; by default `DEFAULT_SHARE` of what is free.
     streams : int
-    gather : {"auto", "replicated", "segmented"}
+    gather : {"auto", "replicated", "segmented", "packed"}
     replication : {"custom", "calibrated"} or int
         For ``"replicated"``: equation 2, measured, or a fixed factor.
     page_edges : int or None
         Bound on a page's edges.
     deterministic : bool
         The budget does not depend on what is free, and so not the pages, while `DETERMINISTIC_SHARE` can be had.
+    iterations : int or None
+        How many there will be at most: packing has to pay within them.
+    threads : int or None
+        Of the CPU, for packing.
     """
 
     memory: int | None = None
@@ -70,6 +78,8 @@ class Settings:
     replication: str | int = "custom"
     page_edges: int | None = None
     deterministic: bool = False
+    iterations: int | None = None
+    threads: int | None = None
 
 
 class GpuKernel:
@@ -90,12 +100,18 @@ class GpuKernel:
     ----------
     residency : Residency
         After `initialize`: pages and where they are.
+    edges : Choice
+        After `initialize`: raw or packed.
+    source : MemorySource
+        After `initialize`: the pages' edges, as they are copied.
     streams : Streams
     """
 
     name: ClassVar[str] = "gpu"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
     residency: Residency
+    edges: Choice
+    source: MemorySource
     streams: Streams
 
     def __init__(
@@ -110,13 +126,13 @@ class GpuKernel:
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
         self._notify = notify
         self._ranks = Ranks.of(graph.in_edges.offsets)
-        self._edge_bytes = (4, bound.edge.itemsize) if bound.reads_edge_values and bound.edge is not None else (4,)
+        self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
         self._pinned = Pinned()
         with device, failing(device.driver):
-            self._launcher = Launcher(bound, device, listener, can_replicate(bound))
+            self.launcher = Launcher(bound, device, listener, can_replicate(bound))
             self._memory = DeviceMemory(device, 0)
-        layouts = self._launcher.layouts
+        layouts = self.launcher.layouts
         self._task = np.zeros(1, layouts.task)
         self._context = self._task["context"]
 
@@ -155,29 +171,52 @@ class GpuKernel:
         DeviceMemoryError
             If the graph's vertices and one page need more than `budget`.
         """
+        graph, settings = self.graph, self.settings
         fixed = sum(self._arrays(synchronous).values()) + self._reserve()
-        offsets, settings = self.graph.in_edges.offsets, self.settings
-        self.residency = plan(offsets, self._edge_bytes, fixed, budget, settings.streams, settings.page_edges)
+        edges = self._choose(budget, budget - fixed)
+        self.residency = self._plan(edges, fixed, budget)
+        if edges.packs and self.residency.resident < len(self.residency.pages):  # the last bytes were wanting
+            edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
+            self.residency = self._plan(edges, fixed, budget)
+        self.edges = edges
+        self.source = MemorySource(replace(graph, in_edges=edges.edges), pages=self.residency.pages)
+
+    def _plan(self, edges: Choice, fixed: int, budget: int) -> Residency:
+        settings = self.settings
+        return plan(
+            self.graph.in_edges.offsets, edges.arrays, fixed + STAGING_BYTES * edges.packs, budget, settings.streams,
+            settings.page_edges,
+        )  # fmt: skip
+
+    def _choose(self, budget: int, left: int) -> Choice:
+        """Raw edges or packed ones, where `left` bytes of the budget are left for them."""
+        return choose(
+            self.graph, self._value_bytes, self.settings.gather, left,
+            lambda: measured(self.graph, self.launcher, self.device, budget, self._pinned),
+            self.settings.iterations, self.settings.threads,
+        )  # fmt: skip
 
     def _start(self, synchronous: bool, budget: int) -> State:
         """Allocate and fill everything, and compute initial values."""
-        n, graph, bound = self.graph.n, self.graph, self.bound
+        n, bound = self.graph.n, self.bound
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
             self._memory.budget = budget
             for name, nbytes in self._arrays(synchronous).items():
                 self._context[name] = self._memory.allocate(name, nbytes)
             self._fill()
-            self.streams = Streams(self.device, self.residency, self._edge_bytes, self._memory)
-            tally, partial = self._launcher.layouts.tally, partial_dtype(bound.total)
+            self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory)
+            tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
+            kind = PACKED if isinstance(self.edges.arrays, PackedArrays) else self.settings.gather
             self.gather = Gather(
-                bound, self._launcher, self._memory, self._ranks, pages, self.settings.gather, self.settings.replication
+                bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
             )
-            for array in (graph.in_edges.neighbours, graph.in_edges.values if len(self._edge_bytes) > 1 else None):
-                if array is not None:
-                    self._pinned.pin(array)
+            for array in pinned_arrays(self.edges.edges):
+                self._pinned.pin(array)
+            if self.edges.packs:
+                self.pack()
             values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
             if not synchronous:
                 self._context["pending"] = self._context["values"]
@@ -194,6 +233,17 @@ class GpuKernel:
             state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
         return state
 
+    def pack(self) -> None:
+        """Fill every page, all of which stay, from raw sources."""
+        edges, arrays = self.edges.edges, self.edges.arrays
+        assert isinstance(arrays, PackedArrays)
+        packing = Packing(edges.neighbours, self.launcher, self._memory, self.address("starts"))
+        for page in self.residency.pages:
+            buffer = self.streams.resident(page)
+            packing.fill(page, arrays, self.streams.places(page, buffer), edges.values)
+            buffer.page = page.number
+        packing.close()
+
     def _arrays(self, synchronous: bool) -> dict[str, int]:
         """Bytes of every array that is not edges."""
         graph, bound, n = self.graph, self.bound, self.graph.n
@@ -204,7 +254,7 @@ class GpuKernel:
             "values": n * bound.value.itemsize,
             "sums": destinations * bound.accumulator.itemsize,
             "heads": runs * bound.accumulator.itemsize,
-            "starts": runs * RUN // 8,
+            "starts": starts_bytes(graph.m),
             "run_ranks": 4 * runs,
             "word_ranks": words // 8,
             "active": words // 8,
@@ -223,14 +273,14 @@ class GpuKernel:
 
     def _reserve(self) -> int:
         """Bytes for what is allocated as pages need it: tallies, partial totals, work items, reported values."""
-        n, tally = self.graph.n, self._launcher.layouts.tally
-        copies = max(self._launcher.share // self.bound.accumulator.itemsize, 1)
+        n, tally = self.graph.n, self.launcher.layouts.tally
+        copies = max(self.launcher.share // self.bound.accumulator.itemsize, 1)
         items = 2 * (32 * int(self._ranks.before[-1]) // copies + self.graph.m // ITEM_EDGES) + n // MOST_VERTICES
-        each = self._launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
-        replicates = self._launcher.share and self.settings.gather != SEGMENTED
+        each = self.launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
+        replicates = self.launcher.share and self.settings.gather != SEGMENTED
         needed = (items + n // WORD // 64 + 64) * each if replicates else 0
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
-        needed += len(self._ranks.hubs) * self._launcher.layouts.hub.itemsize
+        needed += len(self._ranks.hubs) * self.launcher.layouts.hub.itemsize
         pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
         return needed + reported + pages * tally.itemsize + blocks * tally["partial"].itemsize + LEAST_ALLOCATIONS
 
@@ -254,7 +304,7 @@ class GpuKernel:
         for name, array in known.items():
             if array.nbytes:
                 self.device.driver.memcpy_htod(int(context[name][0]), np.ascontiguousarray(array).view(np.uint8))
-        self._launcher.mark_starts(int(context["in_offsets"][0]), graph.n, int(context["starts"][0]), None)
+        self.launcher.mark_starts(int(context["in_offsets"][0]), graph.n, int(context["starts"][0]), None)
 
     def _vertex_set(self) -> VertexSet:
         n = self.graph.n
@@ -266,9 +316,9 @@ class GpuKernel:
         for page in self.residency.pages:
             task = self.task_of(page)
             task["page"]["partials"] = self.gather.partials(page)
-            self._launcher.on_blocks("initialize", page.last_vertex - page.first_vertex, stream, task)
+            self.launcher.on_blocks("initialize", page.last_vertex - page.first_vertex, stream, task)
             if self.bound.total is not None:
-                self._launcher.finish(stream, task)
+                self.launcher.finish(stream, task)
         stream.synchronize()
         places = (
             (state.values, self.address("values")),
@@ -292,7 +342,7 @@ class GpuKernel:
             if "prepare" in self.bound.arguments:
                 everything = Page(0, 0, self.graph.n, 0, self.graph.m)
                 task = self.task_of(everything)
-                self._launcher.on_threads("prepare_values", self.graph.n, None, task)
+                self.launcher.on_threads("prepare_values", self.graph.n, None, task)
         if mode == PULL:
             return 0
         state.active.blocks[:] = blocks_of(state.active.bits)
@@ -323,7 +373,7 @@ class GpuKernel:
         task = self.task_of(page, buffer)
         self.gather.launch(page, task, buffer.stream)
         if self.bound.total is not None:
-            self._launcher.finish(buffer.stream, task)
+            self.launcher.finish(buffer.stream, task)
 
     def _bring(self, page: Page, state: State, stream: Any) -> None:
         """Copy to the host what a page's kernels changed."""
@@ -344,7 +394,7 @@ class GpuKernel:
         task = self._task.copy()
         told = task["page"]
         if buffer is not None:
-            told["sources"], told["edge_values"] = buffer.addresses[0], buffer.addresses[-1]
+            self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
         told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
         told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
         told["base_edge"] = page.first_edge // RUN * RUN
@@ -393,7 +443,7 @@ class GpuKernel:
                 task = self._task.copy()
                 task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
                 task["page"]["reported"] = place
-                self._launcher.on_threads("report", last - first, None, task)
+                self.launcher.on_threads("report", last - first, None, task)
                 self.device.driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
         return out
 
@@ -410,7 +460,7 @@ class GpuKernel:
                 self._memory.close()
             with contextlib.suppress(Exception):
                 self._pinned.close()
-            for name in ("streams", "gather", "_launcher", "_memory"):
+            for name in ("streams", "gather", "launcher", "_memory"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuKernel:

@@ -25,9 +25,12 @@ RESERVED_BYTES = 1 << 10
 """Shared memory that the system keeps of every block's."""
 NAMES = (
     "mark_starts",
+    "measure_runs",
+    "pack_runs",
     "initialize",
     "prepare_values",
     "gather_segmented",
+    "gather_packed",
     "sum_hubs",
     "apply_vertices",
     "finish",

@@ -9,20 +9,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..graph import packed
 from ..pages.layout import Page
 
 Array = npt.NDArray[Any]
 
-RUN = 1024
+RUN = packed.RUN
 """Edges of a run, the piece a warp takes; `kernels/words.cuh` has the same."""
 MANY_RUNS = 32
 """Runs that edges go on through after the one they begin in: where they are more, the vertex is a hub."""
 WARP = 32
 
 
+def run_range(page: Page) -> range:
+    """The runs that a page's edges lie in."""
+    return range(page.first_edge // RUN, -(-page.last_edge // RUN))
+
+
 def runs_of(page: Page) -> int:
-    """Runs that a page's edges lie in."""
-    return -(-page.last_edge // RUN) - page.first_edge // RUN
+    """How many they are."""
+    return len(run_range(page))
+
+
+def starts_bytes(edges: int) -> int:
+    """Bytes of a bit an edge, in whole runs and a run more."""
+    return (-(-edges // RUN) + 1) * RUN // 8
 
 
 @dataclass(frozen=True)

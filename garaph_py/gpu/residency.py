@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import DeviceMemoryError
 from ..pages.layout import Page, layout
-from .ranks import RUN, runs_of
+from .edges import EdgeArrays, page_bytes
 
 Array = npt.NDArray[Any]
 
@@ -60,14 +60,9 @@ class Residency:
     is_short: bool = False
 
 
-def page_bytes(page: Page, edge_bytes: tuple[int, ...]) -> int:
-    """Device memory of a page: its arrays begin and end with whole runs, which keeps them aligned."""
-    return runs_of(page) * RUN * sum(edge_bytes)
-
-
 def plan(
     offsets: Array,
-    edge_bytes: tuple[int, ...],
+    arrays: EdgeArrays,
     fixed: int,
     budget: int,
     streams: int,
@@ -79,8 +74,8 @@ def plan(
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
-    edge_bytes : tuple of int
-        Bytes an edge of every array that a page has: its source, its value.
+    arrays : EdgeArrays
+        What a page's edges take.
     fixed : int
         Bytes of everything that is not edges: values, offsets, indexes.
     budget : int
@@ -95,23 +90,23 @@ def plan(
     DeviceMemoryError
         If even single pages through one buffer do not fit.
     """
-    edges, left, width = int(offsets[-1]), budget - fixed, sum(edge_bytes)
+    edges, left, width = int(offsets[-1]), budget - fixed, arrays.width
     if left < 0:
         raise too_little(fixed, 0, budget)
-    most = max(budget // streams // width, 1)  # a page is at most 1/N of the memory (section 2.1)
+    most = max(int(budget / streams / width), 1)  # a page is at most 1/N of the memory (section 2.1)
     limit = max(edges // RESIDENT_PAGES, PAGE_EDGES) if page_edges is None else page_edges
     pages = layout(offsets, min(limit, most), VERTICES)
-    used = sum(page_bytes(page, edge_bytes) for page in pages)
+    used = sum(page_bytes(page, arrays) for page in pages)
     if used <= left:
         return Residency(pages, len(pages), streams, 0, fixed + used)
     if page_edges is None:
-        small = max(left // BUFFERS_SHARE // streams // width, SMALL_PAGE_EDGES)
+        small = max(int(left / BUFFERS_SHARE / streams / width), SMALL_PAGE_EDGES)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
     limit = min(limit, most)
     while True:
         pages = layout(offsets, limit, VERTICES)
-        sizes = [page_bytes(page, edge_bytes) for page in pages]
+        sizes = [page_bytes(page, arrays) for page in pages]
         largest = max(sizes, default=0)
         if streams * largest <= left:
             break

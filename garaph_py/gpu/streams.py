@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from .device import Device, failing
+from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
-from .ranks import RUN
-from .residency import Residency, page_bytes
+from .residency import Residency
 
 Array = npt.NDArray[Any]
 
@@ -38,8 +37,7 @@ class Buffer:
 
     Attributes
     ----------
-    addresses : list of int
-        Of the sources, and of the edge values if the program reads them.
+    address : int
     stream : pycuda.driver.Stream
     idle : pycuda.driver.Event
         Recorded when what was launched on the buffer is to have ended.
@@ -47,7 +45,7 @@ class Buffer:
         Number of the page it holds.
     """
 
-    addresses: list[int]
+    address: int
     stream: Any
     idle: Any
     page: int | None = None
@@ -90,8 +88,8 @@ class Streams:
 
     Parameters
     ----------
-    edge_bytes : tuple of int
-        Bytes an edge of each array a page has.
+    arrays : EdgeArrays
+        What a page's edges are there.
 
     Attributes
     ----------
@@ -102,13 +100,13 @@ class Streams:
     transmission, computation : ThreadTime
     """
 
-    def __init__(self, device: Device, residency: Residency, edge_bytes: tuple[int, ...], memory: DeviceMemory) -> None:
-        self._device, self._edge_bytes = device, edge_bytes
+    def __init__(self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory) -> None:
+        self._device, self._arrays = device, arrays
         driver = device.driver
         self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [
-            self._buffer(memory, f"page {page.number}", page_bytes(page, edge_bytes), self.compute[0])
+            self._buffer(memory, f"page {page.number}", page_bytes(page, arrays), self.compute[0])
             for page in residency.pages[: residency.resident]
         ]
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched
@@ -117,11 +115,9 @@ class Streams:
         self.transmission, self.computation = ThreadTime(), ThreadTime()
 
     def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
-        address, edges = memory.allocate(name, nbytes), nbytes // sum(self._edge_bytes)
-        starts = np.cumsum([0, *self._edge_bytes[:-1]]) * edges
         flags = self._device.driver.event_flags
         idle = self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING)
-        return Buffer([address + int(start) for start in starts], stream, idle)
+        return Buffer(memory.allocate(name, nbytes), stream, idle)
 
     def resident(self, page: Page) -> Buffer:
         """The buffer of a page that stays."""
@@ -218,11 +214,14 @@ class Streams:
 
     def _copy(self, page: Page, source: PageSource, buffer: Buffer) -> int:
         """Start to copy a page's edges to where they stand in whole runs; how many bytes."""
-        edges, copied = source.edges(page), 0
-        before = page.first_edge % RUN
-        for array, address in zip((edges.sources, edges.values), buffer.addresses, strict=False):
-            if array is not None and len(array):
-                place = address + before * array.itemsize
-                self._device.driver.memcpy_htod_async(place, array.view(np.uint8), buffer.stream)
+        copied = 0
+        # without the edge values, if the program does not read them
+        for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
+            if array.nbytes:
+                self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
                 copied += array.nbytes
         return copied
+
+    def places(self, page: Page, buffer: Buffer) -> list[int]:
+        """Addresses of the page's arrays in a buffer."""
+        return [buffer.address + at for at in places(self._arrays.sizes(page))[:-1]]

@@ -34,6 +34,12 @@ PAGE = (
     ("base_edge", "i64"),  # the number of the edge that sources[0] belongs to
     ("sources", "const u32*"),
     ("edge_values", "const Edge*"),
+    ("records", "const Record*"),  # of packed sources, from the run with the page's first edge on
+    ("words", "const u32*"),
+    ("first_word", "i64"),  # the number of words[0], as the records count
+    ("value_records", "const Record*"),  # of packed edge values; null where they are not packed
+    ("value_words", "const u32*"),
+    ("first_value_word", "i64"),
     ("tally", "Tally*"),
     ("partials", "Partial*"),  # by block
     ("items", "const Item*"),

@@ -189,6 +189,21 @@ class Graph:
                 made[weighted] = make_tiles(self, weighted, team)
         return made[weighted]
 
+    @property
+    def has_packed_in_edges(self) -> bool:
+        """Whether `packed_in_edges` have been made."""
+        return "_packed_in_edges" in self.__dict__
+
+    def packed_in_edges(self, team: Team) -> PackedAdjacency:
+        """The in-edges packed, beside the raw ones; made once."""
+        edges = self.in_edges
+        if isinstance(edges, PackedAdjacency):
+            return edges
+        with _making:
+            if not self.has_packed_in_edges:
+                self.__dict__["_packed_in_edges"] = PackedAdjacency.of(edges, team)
+        return cast(PackedAdjacency, self.__dict__["_packed_in_edges"])
+
     def packed(self, threads: int | None = None) -> Graph:
         """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4, and integer edge values likewise.
 

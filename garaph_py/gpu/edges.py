@@ -1,0 +1,153 @@
+"""How a page's edges lie in device memory: as they are, or packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph import PackedAdjacency
+from ..graph.graph import Edges
+from ..graph.packed import PADDING, RECORD, Packed
+from ..pages.layout import Page
+from ..pages.source import PageEdges
+from .ranks import RUN, run_range, runs_of
+
+Array = npt.NDArray[Any]
+ALIGNMENT = 256
+
+
+class EdgeArrays(Protocol):
+    """The arrays of a page's edges, each with whole runs.
+
+    Attributes
+    ----------
+    width : float
+        Bytes of an edge in all of them, on average.
+    """
+
+    @property
+    def width(self) -> float: ...
+
+    def sizes(self, page: Page) -> list[int]:
+        """Bytes of each array."""
+
+    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+        """Say to the kernels, in a task's ``page``, where the arrays are."""
+
+
+@dataclass(frozen=True)
+class RawArrays:
+    """Sources, and edge values if there are `value_bytes` of each."""
+
+    value_bytes: int = 0
+
+    @property
+    def width(self) -> float:
+        return 4 + self.value_bytes
+
+    def sizes(self, page: Page) -> list[int]:
+        return [runs_of(page) * RUN * width for width in (4, self.value_bytes) if width]
+
+    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+        told["sources"], told["edge_values"] = addresses[0], addresses[-1]
+
+
+@dataclass(frozen=True)
+class PackedArrays:
+    """Records and words of the sources; then records and words of the edge values, or these as they are, if any.
+
+    Parameters
+    ----------
+    sources : ndarray of RECORD
+        Of the whole graph.
+    values : ndarray of RECORD, optional
+        Of packed values.
+    value_bytes : int
+        Of values that are not packed.
+    """
+
+    sources: Array
+    values: Array | None = None
+    value_bytes: int = 0
+
+    @classmethod
+    def of(cls, edges: PackedAdjacency, reads_values: bool) -> PackedArrays:
+        values = edges.packed_values if reads_values else None
+        if isinstance(values, Packed):
+            return cls(edges.packed.records, values.records)
+        return cls(edges.packed.records, None, 0 if values is None else values.itemsize)
+
+    @cached_property
+    def width(self) -> float:
+        parts = [self.sources] if self.values is None else [self.sources, self.values]
+        packed = sum(words_between(records, 0, len(records)) for records in parts)
+        edges = max(len(self.sources) * RUN, 1)
+        return (4 * packed + sum(records.nbytes for records in parts)) / edges + self.value_bytes
+
+    def sizes(self, page: Page) -> list[int]:
+        runs, sizes = run_range(page), []
+        for records in (self.sources, self.values):
+            if records is not None:
+                words = words_between(records, runs.start, runs.stop)
+                sizes += [len(runs) * RECORD.itemsize, 4 * (words + PADDING)]
+        return [*sizes, len(runs) * RUN * self.value_bytes] if self.value_bytes else sizes
+
+    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+        run = page.first_edge // RUN
+        told["records"], told["words"], told["first_word"] = *addresses[:2], first_word(self.sources, run)
+        if self.values is not None:
+            told["value_records"], told["value_words"] = addresses[2:]
+            told["first_value_word"] = first_word(self.values, run)
+        elif self.value_bytes:
+            told["edge_values"] = addresses[2]
+
+
+def first_word(records: Array, run: int) -> int:
+    return int(records["first_word"][run]) if run < len(records) else 0
+
+
+def words_between(records: Array, first: int, last: int) -> int:
+    """Words of the runs [first, last)."""
+    if first >= last:
+        return 0
+    return int(records["first_word"][last - 1] + records["widths"][last - 1].sum() - records["first_word"][first])
+
+
+def places(sizes: Iterable[int]) -> list[int]:
+    """Where arrays of such sizes begin in one buffer, and last where they end."""
+    return list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
+
+
+def page_bytes(page: Page, arrays: EdgeArrays) -> int:
+    """Device memory of a page's edges."""
+    return places(arrays.sizes(page))[-1]
+
+
+def pinned_arrays(edges: Edges) -> list[Array]:
+    """What is copied from, page by page."""
+    parts: list[Packed | Array | None] = []
+    if isinstance(edges, PackedAdjacency):
+        parts += [edges.packed, edges.packed_values]
+    else:
+        parts += [edges.neighbours, edges.values]
+    arrays: list[Array] = []
+    for part in parts:
+        arrays += [part.records, part.words] if isinstance(part, Packed) else [] if part is None else [part]
+    return arrays
+
+
+def host_arrays(edges: PageEdges) -> list[tuple[Array, int]]:
+    """A page's arrays as they are to be copied, and how many bytes into theirs on the device."""
+    found: list[tuple[Array, int]] = []
+    for part in (edges.sources, edges.values):
+        if isinstance(part, Packed):
+            found += [(part.records, 0), (part.words, 0)]
+        elif part is not None:
+            found.append((part, edges.first_edge % RUN * part.itemsize))
+    return [(np.ascontiguousarray(array).view(np.uint8).reshape(-1), at) for array, at in found]
