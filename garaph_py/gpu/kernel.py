@@ -46,6 +46,7 @@ DETERMINISTIC_SHARE = 0.8
 LEAST_ALLOCATIONS = 1 << 10
 """Bytes of the arrays that a program does not have."""
 STREAMS = 4
+SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 REPORT_VERTICES = 1 << 20
 """Vertices whose results are made at a time."""
 
@@ -209,6 +210,7 @@ class GpuKernel:
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
+            self._told: dict[Page, Array] = {}
             kind = PACKED if isinstance(self.edges.arrays, PackedArrays) else self.settings.gather
             self.gather = Gather(
                 bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
@@ -329,7 +331,7 @@ class GpuKernel:
             if array.nbytes:
                 driver.memcpy_dtoh(array.view(np.uint8), place)
         state.active.blocks[:] = 1
-        return [self._result(page) for page in self.residency.pages]
+        return self._results(self.residency.pages, {})
 
     def begin(self, state: State, mode: str) -> int:
         # all this goes to the default stream, on which the others wait
@@ -340,8 +342,7 @@ class GpuKernel:
             driver.memset_d8(self.address("activated"), 0, max(len(state.active.bits) * 8, 1))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
-                everything = Page(0, 0, self.graph.n, 0, self.graph.m)
-                task = self.task_of(everything)
+                task = self.task_of(Page(0, 0, self.graph.n, 0, self.graph.m))
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
         if mode == PULL:
             return 0
@@ -359,14 +360,11 @@ class GpuKernel:
                 chosen, source, self._compute, lambda page, stream: self._bring(page, state, stream)
             )
         numbers = {page.number for page in chosen}
-        results = []
         for page in every:
-            if page.number in numbers:
-                results.append(self._result(page, copied.get(page.number, 0)))
-            else:
+            if page.number not in numbers:
                 state.activated.bits[words_of(page)] = 0
-                results.append(PageResult(0, 0, 0, 0, None, skipped=True))
-        return results
+        done = iter(self._results(chosen, copied))
+        return [next(done) if page.number in numbers else SKIPPED for page in every]
 
     def _compute(self, page: Page, buffer: Buffer) -> None:
         """Launch a page's kernels."""
@@ -391,27 +389,40 @@ class GpuKernel:
 
     def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
         """A kernel's arguments for `page`, whose edges are in `buffer`."""
+        if page not in self._told:
+            self._told[page] = self._tell(page)
         task = self._task.copy()
-        told = task["page"]
+        task["page"] = self._told[page]
         if buffer is not None:
-            self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
+            self.edges.arrays.tell(task["page"], page, self.streams.places(page, buffer))
+        return task
+
+    def _tell(self, page: Page) -> Array:
+        """What kernels are told of a page, in every iteration."""
+        told = np.zeros(1, self.launcher.layouts.page)
         told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
         told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
         told["base_edge"] = page.first_edge // RUN * RUN
         told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
         told["blocks"] = block_count(page.last_vertex - page.first_vertex)
-        return task
+        return told
 
-    def _result(self, page: Page, copied: int = 0) -> PageResult:
-        """What a page did, after `copied` bytes of its edges came to the device."""
-        tally, vertices = self._tallies[page.number : page.number + 1], page.last_vertex - page.first_vertex
-        active = int(tally["active"][0])
-        partials = None if self.bound.total is None else tally["partial"].copy()
-        back = vertices * self.bound.value.itemsize + -(-vertices // 8) + tally.itemsize
-        return PageResult(
-            page.edges, active, int(tally["active_edges"][0]), active, partials, to_device=copied, from_device=back
-        )
+    def _results(self, pages: list[Page], copied: dict[int, int]) -> list[PageResult]:
+        """What pages did, after the `copied` bytes of their edges came to the device."""
+        told = self._tallies
+        active, edges = told["active"].tolist(), told["active_edges"].tolist()
+        bits, size = self.bound.value.itemsize * 8 + 1, told.itemsize
+        results = []
+        for page in pages:
+            k, back = page.number, (page.last_vertex - page.first_vertex) * bits // 8 + size
+            partials = None if self.bound.total is None else told["partial"][k : k + 1].copy()
+            results.append(
+                PageResult(
+                    page.edges, active[k], edges[k], active[k], partials, to_device=copied.get(k, 0), from_device=back
+                )
+            )
+        return results
 
     def commit(self, state: State, mode: str) -> None:
         context, everything = self._context, len(self._processed) == len(self.residency.pages)

@@ -129,6 +129,7 @@ def measured(graph: Graph, launcher: Launcher, device: Device, budget: int, pinn
     with device, failing(device.driver):
         memory = DeviceMemory(device, budget)
         try:
+            pinned.pin(graph.in_edges.offsets)
             offsets = memory.upload("in_offsets", graph.in_edges.offsets)
             starts = memory.allocate("starts", starts_bytes(graph.m))
             launcher.mark_starts(offsets, graph.n, starts, None)

@@ -14,11 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..memory import on_own_pages
+
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
 WORTH_PINNING = 1 << 20
+OWN_PAGES = 1 << 25
+"""Arrays from so many bytes on have pages of their own; smaller ones may share a page, which cannot be pinned twice."""
 READ_ONLY = 8  # CU_MEMHOSTREGISTER_READ_ONLY
 
 _lock = threading.Lock()
@@ -30,6 +34,7 @@ class Pinned:
 
     def __init__(self) -> None:
         self._keys: list[tuple[int, int]] = []
+        self._arrays: list[Array] = []  # what is pinned must not be freed: other memory would come to lie there
 
     @property
     def count(self) -> int:
@@ -41,7 +46,8 @@ class Pinned:
 
         The device's context must be current.
         """
-        if array.nbytes >= WORTH_PINNING:
+        aligned = array.__array_interface__["data"][0] % mmap.PAGESIZE == 0
+        if array.nbytes >= (WORTH_PINNING if aligned else OWN_PAGES):
             self._register(array)
 
     def _register(self, array: Array) -> None:
@@ -58,12 +64,13 @@ class Pinned:
                 _pinned[key] = 0
             _pinned[key] += 1
         self._keys.append(key)
+        self._arrays.append(array)
 
     def empty(self, shape: int, dtype: np.dtype[Any]) -> Array:
         """A new array on pages of its own, pinned."""
-        pages = np.frombuffer(mmap.mmap(-1, max(shape * dtype.itemsize, mmap.PAGESIZE)), np.uint8)
-        self._register(pages)
-        return pages[: shape * dtype.itemsize].view(dtype)
+        array = on_own_pages(shape, dtype)
+        self._register(array)
+        return array
 
     def close(self) -> None:
         """Unpin everything. The device's context must be current."""
@@ -75,7 +82,7 @@ class Pinned:
                 if not _pinned[key]:
                     del _pinned[key]
                     driver.cuMemHostUnregister(key[0])
-        self._keys = []
+        self._keys, self._arrays = [], []
 
 
 @cache

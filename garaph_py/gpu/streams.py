@@ -102,6 +102,7 @@ class Streams:
 
     def __init__(self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory) -> None:
         self._device, self._arrays = device, arrays
+        self._offsets: dict[int, list[int]] = {}  # of a page's arrays in its buffer
         driver = device.driver
         self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
@@ -133,19 +134,29 @@ class Streams:
         """For every page, ``compute(page, buffer)`` launches its kernels and ``bring(page, stream)`` copies to the host
         what they change; return when all have ended.
 
+        Pages that the last iteration left in the streams' buffers come first, and are not copied again.
+
         Returns
         -------
         dict of int to int
             Bytes copied for each page that had to be.
         """
         copied: dict[int, int] = {}
-        here: list[Page] = []
-        coming: list[Page] = []
         # those with most vertices first: what they send back is hidden behind the others
-        for k, page in enumerate(sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)):
-            (here if self._is_here(page) else coming).append(page)
+        ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
+        held = self._held({page.number for page in ordered})
+        here: list[tuple[Page, Buffer]] = []
+        coming: list[Page] = []
+        for k, page in enumerate(ordered):
             if page.number < len(self._resident):
-                self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
+                buffer = self._resident[page.number]
+                buffer.stream = self.compute[k % COMPUTE_STREAMS]
+                here += [(page, buffer)] * (buffer.page == page.number)
+                coming += [page] * (buffer.page != page.number)
+            elif page.number in held:
+                here.insert(0, (page, held[page.number]))  # first of all: others wait for its buffer
+            else:
+                coming.append(page)
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if coming:
@@ -165,15 +176,15 @@ class Streams:
         try:
             with account.running():
                 while here or thread is not None:
-                    if thread is None or (here and arrived.empty()):
-                        page = here.pop(0)
-                        launch(page, self._resident[page.number])
+                    if here and (thread is None or arrived.empty()):
+                        launch(*here.pop(0))
                         continue
                     with account.waiting():
                         item = arrived.get()
                     if isinstance(item, BaseException):
                         raise item
                     if item is None:
+                        assert thread is not None
                         thread.join()
                         thread = None
                         continue
@@ -187,8 +198,16 @@ class Streams:
                 thread.join()
         return copied
 
-    def _is_here(self, page: Page) -> bool:
-        return page.number < len(self._resident) and self._resident[page.number].page == page.number
+    def _held(self, wanted: set[int]) -> dict[int, Buffer]:
+        """The streams' buffers in which a wanted page is left from before, by its number; they are no longer free."""
+        buffers = [self._free.get() for _ in range(self._free.qsize())]
+        held: dict[int, Buffer] = {}
+        for buffer in buffers:
+            if buffer is not None and buffer.page in wanted:
+                held[buffer.page] = buffer
+            elif buffer is not None:
+                self._free.put(buffer)
+        return held
 
     def _transmit(self, coming: list[Page], source: PageSource, arrived: Any) -> None:
         """The transmission thread."""
@@ -224,4 +243,6 @@ class Streams:
 
     def places(self, page: Page, buffer: Buffer) -> list[int]:
         """Addresses of the page's arrays in a buffer."""
-        return [buffer.address + at for at in places(self._arrays.sizes(page))[:-1]]
+        if page.number not in self._offsets:
+            self._offsets[page.number] = places(self._arrays.sizes(page))[:-1]
+        return [buffer.address + at for at in self._offsets[page.number]]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..memory import on_own_pages
 from ..native import Each, Kernel
 from ..threads import Team
 from .packed import (
@@ -204,7 +205,7 @@ def pack(array: Array, kind: str, team: Team, offsets: Array | None = None) -> P
     if array.dtype.name not in NARROW:
         return None
     runs = -(-len(array) // RUN)
-    records = np.zeros(runs, RECORD)
+    records = on_own_pages(runs, RECORD)
     measure, fill, _ = packing_kernels(kind, array.dtype)
     first, last, lists = tasks(runs, offsets)
     numbers = np.empty((len(first), RUN), np.uint64)
@@ -214,8 +215,7 @@ def pack(array: Array, kind: str, team: Team, offsets: Array | None = None) -> P
     counts = records["first_word"].copy()
     np.cumsum(counts[:-1], out=records["first_word"][1:])
     records["first_word"][:1] = 0
-    words = np.empty(int(counts.sum()) + PADDING, np.uint32)
-    words[-PADDING:] = 0
+    words = on_own_pages(int(counts.sum()) + PADDING, np.dtype(np.uint32))
     team.launch(fill.rows(len(first), *given, words))
     return Packed(records, words, len(array), array.dtype)
 
