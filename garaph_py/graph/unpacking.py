@@ -15,11 +15,17 @@ from .packing import unpack_run, views
 Array = npt.NDArray[Any]
 
 BASE, RANGE, STRAY = 1, 2, 3
+TOP = 2**63 - 1
 PROBLEMS = {
     BASE: "a run's base is not the element before it",
     RANGE: "an element does not fit its type",
     STRAY: "a number past its end is not 0",
 }
+
+
+def room_above(base):
+    """What may be added; asked before, since compiled code takes for granted that a sum of int64 does not wrap."""
+    return TOP - max(base, np.int64(0))
 
 
 def is_stray(numbers, count):
@@ -37,6 +43,8 @@ def lists(records, widths, masks, words, length, numbers, elements):
         base, starts = records[run * RECORD_WORDS + 1], np.int64(masks[begin >> 5]) & 1
         if (starts == 1 and base != 0) or (starts == 0 and run > 0 and base != before):
             return BASE
+        if base >> 32 != 0:
+            return RANGE
         unpack_run(records, widths, run, words, 0, numbers)
         before, bits = base, np.int64(0)
         for e in range(begin, end):
@@ -59,12 +67,15 @@ def ascending(records, widths, masks, words, length, numbers, elements):
         if run > 0 and base != before:
             return BASE
         unpack_run(records, widths, run, words, 0, numbers)
+        gained = np.int64(0)
+        for k in range(end - begin):
+            gained += np.int64(numbers[k])
+        if gained > room_above(base):
+            return RANGE
         before = base
         for e in range(begin, end):
             before += np.int64(numbers[e - begin])
             elements[e] = before
-        if before < base:
-            return RANGE
         if is_stray(numbers, end - begin):
             return STRAY
     return 0
@@ -73,12 +84,17 @@ def ascending(records, widths, masks, words, length, numbers, elements):
 def others(records, widths, masks, words, length, numbers, elements):
     for run in range((length + RUN - 1) // RUN):
         begin, end = run * RUN, min((run + 1) * RUN, length)
-        base, fits = records[run * RECORD_WORDS + 1], True
+        base, widest = records[run * RECORD_WORDS + 1], np.int64(0)
         unpack_run(records, widths, run, words, 0, numbers)
+        for k in range(end - begin):
+            widest = max(widest, np.int64(numbers[k]))
+        if widest > room_above(base):
+            return RANGE
+        fits = True
         for e in range(begin, end):
             element = base + np.int64(numbers[e - begin])
             elements[e] = element
-            fits &= element >= base and np.int64(elements[e]) == element
+            fits &= np.int64(elements[e]) == element
         if not fits:
             return RANGE
         if is_stray(numbers, end - begin):

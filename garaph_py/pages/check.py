@@ -137,7 +137,7 @@ def scan(
         element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
         report(Damage(reader.path, problem, block=block, offset=reader.offset(block, element)))
         return None
-    strange = continues & (bases != np.append(0, ends[:-1, 1].astype(np.int64))[: array.blocks])
+    strange = continues & (bases != np.append(0, ends[:-1, 1])[: array.blocks])
     if strange.any():
         block = int(np.argmax(strange))
         report(Damage(reader.path, PROBLEMS[BASE], block=block, offset=reader.offset(block)))
