@@ -286,7 +286,8 @@ def open(
     ----------
     path : path-like
     encoding : {"auto", "raw", "packed"}
-        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`.
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. To
+        pack them, a raw directory's arrays are read whole, one after the other.
     memory : int or str, optional
         Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available.
     threads : int, optional
