@@ -490,8 +490,7 @@ INTRODUCTION = """# Fuzzing the readers
 input must give a well-formed graph or a typed error that names the file. Worst peak memory: what reading took above
 what the process had, over what it may take, which is twice the arrays and 64 MiB; above 1 it counts as a crash. Packed
 blocks went to the decoder without checksums; its compiled kernels worked between pages without access, once right after
-one and once right before one, where a read or
-write outside is fatal, and what they decoded is what the slow decoder says.
+one and once right before one, so a read or write outside is fatal. What was decoded is what the slow decoder says.
 """
 
 
