@@ -1,9 +1,10 @@
-"""Does any file hurt? Mutates valid files of every format, and graph directories, and reads them.
+"""Does any file hurt? Mutates valid files of every format, graph directories and packed blocks, and reads them.
 
 Each format is read by a worker process with a limit on its memory. A file must give a well-formed graph or a typed
 error that names it; anything else counts as a crash: another exception, a warning, a dead process, or more memory than
 twice the arrays (of the graph or, if there is none, of the file) and 64 MiB. A worker that says nothing for a while
-hangs and is replaced. Input k of a seed is always the same, so that what fails can be read again.
+hangs and is replaced. Packed blocks go to the decoder without their checksums (`fuzz_blocks.py`). Input k of a seed is
+always the same, so that what fails can be read again.
 
     python scripts/fuzz.py --save docs/results/fuzz.md
     python scripts/fuzz.py --inputs 1 --first 4711 metis
@@ -33,6 +34,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import fuzz_blocks
 import numpy as np
 
 import garaph_py as gp
@@ -41,12 +43,13 @@ from garaph_py.graph import Graph
 from garaph_py.graph.formats import FORMATS
 from garaph_py.graph.formats.streams import COMPRESSED_SUFFIXES
 from garaph_py.pages import blocks, manifest, store
+from garaph_py.pages.packed_blocks import UNIT
 
 MIB = 1 << 20
 ALLOWANCE = 64 * MIB
 ADDRESSES = 2 << 30  # what a worker may map beyond what it starts with
 PLAIN_SHARE = 6  # of every 9 samples that may be compressed: damage to those seldom reaches the parser
-DIRECTORY, EVERY_BYTE = "graph directory", "graph directory, each byte changed"
+DIRECTORY, EVERY_BYTE, BLOCK = "graph directory", "graph directory, each byte changed", "packed block"
 Parts = dict[str, bytes]
 
 
@@ -100,7 +103,10 @@ def samples_of(name: str) -> list[Sample]:
     if name == EVERY_BYTE:
         return [large_directory()]
     if name == DIRECTORY:
-        return [sample for graph in graphs()[1::3] for sample in directory_samples(graph)]
+        chosen = [(graph, encoding) for graph in graphs()[1::3] for encoding in ("raw", "packed")]
+        return [sample for graph, encoding in chosen for sample in directory_samples(graph, encoding)]
+    if name == BLOCK:
+        return [sample for block in fuzz_blocks.blocks() for sample in block_samples(*block)]
     found = []
     for format in FORMATS:
         if format.name != name or format.write is None:
@@ -135,11 +141,22 @@ def archive_sample(sample: Sample) -> Sample:
         return Sample(sample.entry, {name: archive.read(name) for name in archive.namelist()}, pack)
 
 
-def directory_samples(graph: Graph) -> list[Sample]:
+def block_samples(entry: str, parts: Parts) -> list[Sample]:
+    """A packed block as it is, and one whose parts fit each other again after they are mutated."""
+
+    def pack(parts: Parts, folder: Path) -> None:
+        (folder / entry).write_bytes(fuzz_blocks.fitting(entry, parts))
+
+    whole = {entry: fuzz_blocks.fitting(entry, parts)}
+    return [Sample(entry, whole, write_parts), *[Sample(entry, parts, pack)] * 2]
+
+
+def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     """A graph directory as it is, and one whose manifest and arrays get right checksums after they are mutated."""
+    block_bytes = 512 if encoding == "raw" else UNIT  # packed, every array is one block
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "g")
-        store.save(graph, path, block_bytes=512)
+        store.save(graph, path, encoding=encoding, block_bytes=block_bytes)
         plain = Sample("g", files_in(Path(folder)), write_parts)
         said = store.info(path)
     document = json.loads(plain.parts[f"g/{manifest.NAME}"])
@@ -153,9 +170,13 @@ def directory_samples(graph: Graph) -> list[Sample]:
         progress = store.Progress("", 0, gp.events.ignore)
         written = {}
         for name in arrays:
-            dtype = said.arrays[name].dtype
-            elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
-            array = store.write_array(path, name, elements, key, 512, progress)
+            old, dtype = said.arrays[name], said.arrays[name].dtype
+            if old.encoding == blocks.PACKED_1:
+                block, shape = np.frombuffer(parts[name], np.uint8), np.empty(old.length, dtype)
+                array = store.write_blocks(path, name, shape, old.encoding, [block], key, block_bytes, progress)
+            else:
+                elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
+                array = store.write_array(path, name, elements, key, block_bytes, progress)
             written[name] = manifest.array_document(array)
         text = parts[manifest.NAME]
         try:
@@ -286,14 +307,17 @@ def make_input(name: str, samples: list[Sample], seed: int, number: int, folder:
 def attempt(path: Path, format: str) -> tuple[str, str, int]:
     """``"graph"``, ``"placed"`` or ``"unplaced"`` (an error with or without line or offset) or ``"crash"``; a note; the
     bytes of the arrays that the file may take memory for."""
-    files = [path] if path.is_file() else list(path.rglob("*"))
-    declared = sum(file.stat().st_size for file in files)
+    declared = sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")))
     try:
-        graph = (
-            gp.open(path, threads=1) if format in (DIRECTORY, EVERY_BYTE) else gp.read(path, format=format, threads=1)
-        )
-        check(graph)
-        return "graph", "", max(declared, graph.nbytes)
+        if format == BLOCK:
+            problem = fuzz_blocks.attempt(path)
+            return ("graph", "", declared) if problem is None else ("unplaced", problem, declared)
+        size = 0
+        for options in ({"encoding": "packed"}, {"encoding": "raw"}) if format in (DIRECTORY, EVERY_BYTE) else ({},):
+            graph = gp.open(path, threads=1, **options) if options else gp.read(path, format=format, threads=1)
+            check(graph)
+            size += graph.nbytes
+        return "graph", "", max(declared, size)
     except FormatError as error:
         if not error.path.startswith(str(path.parent)):
             return "crash", f"does not name the file: {error}", declared
@@ -429,7 +453,7 @@ def row(name: str, summary: Summary) -> str:
 
 
 def main() -> int:
-    names = [*(format.name for format in FORMATS), DIRECTORY, EVERY_BYTE]
+    names = [*(format.name for format in FORMATS), DIRECTORY, EVERY_BYTE, BLOCK]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("formats", nargs="*", help=f"some of {', '.join(names)}; all by default")
     parser.add_argument("--inputs", type=int, default=10_000, help="inputs a format (default: %(default)s)")
@@ -461,10 +485,12 @@ INTRODUCTION = """# Fuzzing the readers
 
     {}
 
-{}, {:.0f} minutes with one process. Valid files of every format, and graph directories, were mutated (bit flips, bytes
-set, truncation, splices, deletions, huge counts, noise; behind right checksums too) and read. An input must give a
-well-formed graph or a typed error that names the file. Worst peak memory: what reading took above what the process had,
-over what it may take, which is twice the arrays and 64 MiB; above 1 it counts as a crash.
+{}, {:.0f} minutes with one process. Valid files of every format, and graph directories in both encodings, were mutated
+(bit flips, bytes set, truncation, splices, deletions, huge counts, noise; behind right checksums too) and read. An
+input must give a well-formed graph or a typed error that names the file. Worst peak memory: what reading took above
+what the process had, over what it may take, which is twice the arrays and 64 MiB; above 1 it counts as a crash. Packed
+blocks went to the decoder without checksums; its compiled kernels worked between pages without access, once right after
+one and once right before one, so a read or write outside is fatal. What was decoded is what the slow decoder says.
 """
 
 

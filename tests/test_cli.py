@@ -299,3 +299,40 @@ def test_a_closed_pipe_is_no_accident(edges: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_encodings_and_memory(garaph: Shell, edges: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from garaph_py.cli.graphs import load
+    from garaph_py.errors import GraphError
+    from garaph_py.pages import store
+
+    made = {name: tmp_path / name for name in ("imported", "generated", "converted", "back")}
+    assert garaph("import", edges, made["imported"], "--encoding", "packed")[0] == 0
+    assert garaph("generate", "rmat", made["generated"], "--scale", 12, "--encoding", "packed")[0] == 0
+    assert garaph("convert", made["generated"], made["converted"], "--encoding", "raw")[0] == 0
+    assert garaph("convert", made["converted"], made["back"], "--encoding", "packed")[0] == 0
+    for name, path in made.items():
+        encoding = store.info(path).arrays["in_sources"].encoding[0]
+        assert encoding == ("raw" if name == "converted" else "packed")
+    assert " packed " in garaph("info", made["back"])[1]
+    gp.write(store.open(made["back"]), tmp_path / "g.npz")
+    for path in (made["back"], made["converted"], tmp_path / "g.npz"):
+        for memory, encoding in (("1GiB", "raw"), ("500kB", "packed")):
+            options = {"undirected": False, "symmetrize": False, "format": None, "threads": 1}
+            graph = load(path, memory=memory, on_event=gp.events.ignore, **options)
+            assert graph.encoding == encoding, path
+        assert f"{path}: its arrays take" in caplog.text
+        with pytest.raises(GraphError, match="packed its arrays take"):
+            load(path, memory="1kB", on_event=gp.events.ignore, **options)
+
+
+@pytest.mark.parametrize("command", [["import", "EDGES"], ["generate", "rmat"], ["convert", "EDGES"]])
+def test_an_unknown_encoding_is_found_first(garaph: Shell, tmp_path: Path, command: list[str]) -> None:
+    status, _, err = garaph(*command, tmp_path / "g", "--encoding", "zip", *["--scale", "9"] * ("rmat" in command))
+    assert (status, err) == (1, "error: encoding='zip': choose from auto, raw, packed\n")
+
+
+def test_encodings_are_for_directories(garaph: Shell, edges: Path, tmp_path: Path) -> None:
+    status, _, err = garaph("convert", edges, tmp_path / "g.mtx", "--encoding", "packed")
+    assert status == 1
+    assert "--encoding is for these" in err

@@ -23,7 +23,9 @@ from garaph_py.graph.formats import FORMATS
 from garaph_py.graph.write import write
 from garaph_py.pages import store
 
-SPEC = importlib.util.spec_from_file_location("fuzz", Path(__file__).parents[1] / "scripts" / "fuzz.py")
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+sys.path.append(str(SCRIPTS))  # for what it imports
+SPEC = importlib.util.spec_from_file_location("fuzz", SCRIPTS / "fuzz.py")
 fuzz = sys.modules["fuzz"] = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(fuzz)
 
@@ -31,7 +33,7 @@ NAMES = [format.name for format in FORMATS]
 samples_of = cache(fuzz.samples_of)
 
 
-@pytest.mark.parametrize("name", [*NAMES, fuzz.DIRECTORY])
+@pytest.mark.parametrize("name", [*NAMES, fuzz.DIRECTORY, fuzz.BLOCK])
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(number=st.integers(0, 2**63))
 def test_mutated_files(name, number):

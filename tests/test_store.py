@@ -27,8 +27,12 @@ ODD_EDGES = [0, 0, 3, 3, 3, 5, 2], [1, 1, 3, 0, 4, 2, 3]
 
 
 def returned(graph, tmp_path):
-    store.save(graph, tmp_path / "graph")
-    assert store.verify(tmp_path / "graph") == []
+    """`graph` out of a raw directory; out of a packed one, and packed out of either, it is the same."""
+    for path, saved in ((tmp_path / "graph", "raw"), (tmp_path / "packed", "packed")):
+        store.save(graph, path, encoding=saved)
+        assert store.verify(path) == []
+        for opened in ("raw", "packed"):
+            assert equal(graph, store.open(path, encoding=opened))
     return store.open(tmp_path / "graph")
 
 

@@ -16,12 +16,21 @@ from garaph_py.graph.build import from_edges
 from garaph_py.pages import manifest as manifests
 from garaph_py.pages import store
 from garaph_py.pages.blocks import INDEX_DTYPE, Damage
+from garaph_py.pages.packed_blocks import UNIT
 
 
 @pytest.fixture
 def directory(tmp_path):
     """Every array in two blocks."""
     store.save(small_graph(), tmp_path / "graph", block_bytes=512)
+    return tmp_path / "graph"
+
+
+@pytest.fixture(params=["raw", "packed"])
+def either(request, tmp_path):
+    """The same graph, stored in either encoding; packed blocks are longer than its arrays."""
+    block_bytes = {"raw": 512, "packed": UNIT}[request.param]
+    store.save(small_graph(), tmp_path / "graph", encoding=request.param, block_bytes=block_bytes)
     return tmp_path / "graph"
 
 
@@ -41,49 +50,49 @@ def outcome(directory, graph):
     return "equal"
 
 
-def test_every_byte_flipped_is_detected(directory):
-    graph = store.open(directory)
-    for file in sorted(directory.iterdir()):
+def test_every_byte_flipped_is_detected(either):
+    graph = store.open(either)
+    for file in sorted(either.iterdir()):
         data = file.read_bytes()
         with file.open("r+b", buffering=0) as handle:
             for place, byte in enumerate(data):
                 os.pwrite(handle.fileno(), bytes([byte ^ (1 << place % 8)]), place)
-                assert outcome(directory, graph) == "refused", (file.name, place)
+                assert outcome(either, graph) == "refused", (file.name, place)
                 os.pwrite(handle.fileno(), bytes([byte]), place)
-    assert outcome(directory, graph) == "equal"
+    assert outcome(either, graph) == "equal"
 
 
-def test_every_truncation_is_detected(directory):
-    graph = store.open(directory)
-    for file in sorted(directory.iterdir()):
+def test_every_truncation_is_detected(either):
+    graph = store.open(either)
+    for file in sorted(either.iterdir()):
         data = file.read_bytes()
         for length in reversed(range(len(data))):
             os.truncate(file, length)
-            assert outcome(directory, graph) == "refused", (file.name, length)
+            assert outcome(either, graph) == "refused", (file.name, length)
         file.write_bytes(data)
-    assert outcome(directory, graph) == "equal"
+    assert outcome(either, graph) == "equal"
 
 
-def test_bytes_that_belong_to_no_block_are_not_read(directory):
-    graph = store.open(directory)
-    with (directory / "in_sources.data").open("ab") as file:
+def test_bytes_that_belong_to_no_block_are_not_read(either):
+    graph = store.open(either)
+    with (either / "in_sources.data").open("ab") as file:
         file.write(b"litter")
-    assert outcome(directory, graph) == "equal"
+    assert outcome(either, graph) == "equal"
     for file in ("in_sources.index", "manifest.json"):
-        data = (directory / file).read_bytes()
-        (directory / file).write_bytes(data + b"\n")
-        assert outcome(directory, graph) == "refused"
-        (directory / file).write_bytes(data)
+        data = (either / file).read_bytes()
+        (either / file).write_bytes(data + b"\n")
+        assert outcome(either, graph) == "refused"
+        (either / file).write_bytes(data)
 
 
-def test_every_missing_file_is_named(directory):
-    graph = store.open(directory)
-    for file in sorted(directory.iterdir()):
+def test_every_missing_file_is_named(either):
+    graph = store.open(either)
+    for file in sorted(either.iterdir()):
         data = file.read_bytes()
         file.unlink()
-        assert outcome(directory, graph) == "refused"
+        assert outcome(either, graph) == "refused"
         with pytest.raises(DamagedGraphError, match=rf"{file.name}: missing"):
-            store.open(directory)
+            store.open(either)
         file.write_bytes(data)
 
 
@@ -213,16 +222,16 @@ LIES = [
 ]
 
 
-def test_a_lying_manifest_is_refused_without_allocating(directory, monkeypatch):
+def test_a_lying_manifest_is_refused_without_allocating(either, monkeypatch):
     monkeypatch.setattr(store, "allocate", lambda *_: pytest.fail("allocated for a lie"))
-    honest = (directory / "manifest.json").read_bytes()
+    honest = (either / "manifest.json").read_bytes()
     for number, lie in enumerate(LIES):
-        rewrite(directory, lie)
+        rewrite(either, lie)
         with pytest.raises(FormatError) as caught:
-            store.open(directory)
+            store.open(either)
         assert len(str(caught.value)) < 600, number
-        assert store.verify(directory), number
-        (directory / "manifest.json").write_bytes(honest)
+        assert store.verify(either), number
+        (either / "manifest.json").write_bytes(honest)
 
 
 @pytest.mark.parametrize(("key", "value"), [("generation", 1), ("graph_id", str(uuid.UUID(int=0)))])
@@ -239,11 +248,11 @@ def test_a_lie_that_only_the_blocks_reveal(directory, key, value):
         (setting("version", "1"), "version '1' is not known"),
         (setting("version", True), "version True is not known"),
         (
-            setting("arrays", "in_sources", "encoding", {"name": "packed", "version": 1}),
-            "encoding 'packed' version 1 is not known, only raw 1; upgrade garaph_py, or import the graph again",
+            setting("arrays", "in_sources", "encoding", {"name": "folded", "version": 1}),
+            "encoding 'folded' version 1 is not known, only packed 1, raw 1; upgrade garaph_py, or import the graph",
         ),
-        (setting("arrays", "in_sources", "encoding", {"name": "raw", "version": 2}), "only raw 1; upgrade"),
-        (setting("arrays", "in_sources", "encoding", {"name": [], "version": {}}), "not known, only raw 1"),
+        (setting("arrays", "in_sources", "encoding", {"name": "raw", "version": 2}), "only packed 1, raw 1; upgrade"),
+        (setting("arrays", "in_sources", "encoding", {"name": [], "version": {}}), "not known, only packed 1, raw 1"),
         (setting("disks", [".", "/b"]), "one disk"),
     ],
 )

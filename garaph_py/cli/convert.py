@@ -10,11 +10,12 @@ import typer
 
 from ..errors import ParameterError
 from ..report import Progress
-from .graphs import Directed, DropParallel, DropSelfLoops, NoWeights, Quiet, Symmetrize, Threads
+from .graphs import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
 
 if TYPE_CHECKING:
     from ..graph import Graph
     from ..graph.formats import Format
+    from ..graph.graph import Edges
 
 Option = typer.Option
 DIRECTORY = "directory"
@@ -35,6 +36,7 @@ def convert(
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
+    encoding: Encoding = "auto",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -47,13 +49,18 @@ def convert(
       garaph convert road.mtx.gz road.graph --undirected --drop-self-loops --drop-parallel
 
       garaph convert twitter.adj twitter --to directory
+
+      garaph convert twitter twitter-packed --encoding packed
     """
     from ..graph.build import rebuilt
-    from ..pages import store
+    from ..pages import fit, store
 
+    fit.check_encoding(encoding)
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
     if format is None and os.path.lexists(target):
         raise store.already_exists(target)
+    if format is not None and encoding != fit.AUTO:
+        raise ParameterError(f"{target} is no graph directory; --encoding is for these")
     with Progress(quiet) as progress:
         if source.is_dir():
             if undirected or from_ is not None:
@@ -81,7 +88,7 @@ def convert(
                 on_event=progress,
             )
         if format is None:
-            store.save(graph, target, on_event=progress)
+            store.save(graph, target, encoding=encoding, on_event=progress)
         else:
             from ..graph.write import write
 
@@ -101,9 +108,14 @@ def file_format(target: Path, name: str | None) -> Format:
 
 
 def without_values(graph: Graph) -> Graph:
-    from ..graph import Adjacency, Graph
+    from ..graph import Adjacency, Graph, PackedAdjacency
 
-    into = Adjacency(graph.in_edges.offsets, graph.in_edges.neighbours)
+    edges = graph.in_edges
+    into: Edges
+    if isinstance(edges, PackedAdjacency):
+        into = PackedAdjacency(edges.offsets, edges.packed)
+    else:
+        into = Adjacency(edges.offsets, edges.neighbours)
     return Graph(into, graph.out_edges if graph.directed else into, graph.directed, graph.ids)
 
 

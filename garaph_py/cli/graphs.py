@@ -22,6 +22,13 @@ Symmetrize = Annotated[
 NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
 DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
 DropParallel = Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")]
+Encoding = Annotated[
+    str,
+    Option(
+        help="How a graph directory stores edges: raw, packed (about half the bytes), or auto: packed if the raw "
+        "arrays take more than half of the machine's memory."
+    ),
+]
 Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
 
 
@@ -31,22 +38,24 @@ def load(
     undirected: bool,
     symmetrize: bool,
     format: str | None,
+    memory: str | None,
     threads: int | None,
     on_event: events.Listener,
 ) -> Graph:
-    """The graph at `path`, a directory or a file."""
-    if path.is_dir():
-        from ..pages import store
+    """The graph at `path`, a directory or a file; packed if its arrays would take more than `memory`."""
+    from ..pages import fit, store
 
+    limit = fit.memory_limit(memory)
+    if path.is_dir():
         if undirected or format is not None:
             raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
-        graph = store.open(path, threads=threads, on_event=on_event)
+        graph = store.open(path, memory=limit, threads=threads, on_event=on_event)
     else:
         from ..graph.read import read
 
         directed = False if undirected else None
         graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
-    return graph.symmetrized(threads) if symmetrize else graph
+    return fit.fitted(graph.symmetrized(threads) if symmetrize else graph, path, limit, threads)
 
 
 def import_(
@@ -60,6 +69,7 @@ def import_(
     order: Annotated[
         str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
     ] = "none",
+    encoding: Encoding = "auto",
     format: Format = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -71,8 +81,9 @@ def import_(
       garaph import data/debian-sid-deps.tsv.xz debian-graph
     """
     from ..graph.read import read
-    from ..pages import store
+    from ..pages import fit, store
 
+    fit.check_encoding(encoding)
     with Progress(quiet) as progress:
         graph = read(
             edges,
@@ -86,7 +97,7 @@ def import_(
             on_event=progress,
         )
         graph = graph.symmetrized(threads) if symmetrize else graph
-        store.save(graph, out, on_event=progress)
+        store.save(graph, out, encoding=encoding, on_event=progress)
     print(f"{out}: {str(graph)[8:-1]}")
 
 
@@ -98,6 +109,7 @@ def generate(
     seed: Annotated[int, Option(help="The same seed makes the same graph.")] = 1,
     undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
     weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
+    encoding: Encoding = "auto",
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -108,8 +120,9 @@ def generate(
       garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
     """
     from ..graph import generate as generators
-    from ..pages import store
+    from ..pages import fit, store
 
+    fit.check_encoding(encoding)
     makers = {"rmat": generators.rmat, "uniform": generators.uniform}
     if kind not in makers:
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
@@ -123,7 +136,7 @@ def generate(
             threads=threads,
             on_event=progress,
         )
-        store.save(graph, out, on_event=progress)
+        store.save(graph, out, encoding=encoding, on_event=progress)
     print(f"{out}: {str(graph)[8:-1]}")
 
 

@@ -31,6 +31,14 @@ def run(
         list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for every other parameter; repeatable.")
     ] = None,
     threads: Threads = None,
+    memory: Annotated[
+        str | None,
+        Option(
+            metavar="SIZE",
+            help="What the graph's arrays may take, such as 2GiB; a graph that exceeds it is packed in memory. By "
+            "default four fifths of what is available.",
+        ),
+    ] = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
     mode: Annotated[str, Option(help="auto, pull or notify-pull; with engine auto also push or pull-tiled.")] = "auto",
     sync: Annotated[
@@ -85,8 +93,9 @@ def run(
     started = time.perf_counter()
     with Progress(quiet) as progress:
         loaded = load(
-            graph, undirected=undirected, symmetrize=symmetrize, format=format, threads=threads, on_event=progress
-        )
+            graph, undirected=undirected, symmetrize=symmetrize, format=format, memory=memory, threads=threads,
+            on_event=progress,
+        )  # fmt: skip
         read_seconds = time.perf_counter() - started
         result = runtime.run(
             chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,

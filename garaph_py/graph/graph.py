@@ -71,7 +71,7 @@ class PackedAdjacency:
     def of(cls, edges: Adjacency, team: Team) -> PackedAdjacency:
         """`edges` packed."""
         packed = pack(edges.neighbours, LISTS, team, edges.offsets)
-        assert packed is not None  # vertices have 32 bits
+        assert packed is not None  # neighbours have 32 bits
         values = None if edges.values is None else pack(edges.values, NUMBERS, team)
         return cls(edges.offsets, packed, edges.values if values is None else values)
 

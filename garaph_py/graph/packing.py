@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import GraphError
 from ..memory import on_own_pages
 from ..native import Each, Kernel
 from ..threads import Team
@@ -40,6 +41,15 @@ def unpack_group(words, position, width, out, at):
         word = position + (bit >> 5)
         both = np.uint64(words[word]) | np.uint64(words[word + 1]) << np.uint64(32)
         out[at + k] = np.uint32((both >> np.uint64(bit & 31)) & mask)
+
+
+def unpack_run(records, widths, run, words, first_word, out):
+    """The numbers of a run, to `out`; past the array's end they are whatever was packed there."""
+    position = records[run * RECORD_WORDS] - first_word
+    for group in range(RUN // GROUP):
+        width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
+        unpack_group(words, position, width, out, group * GROUP)
+        position += width
 
 
 def pack_group(numbers, at, width, words, position):
@@ -166,11 +176,7 @@ def make_restore(restore_of):
         """Elements of the runs [first, last)."""
         for run in range(first, last):
             begin, end = run * RUN, min((run + 1) * RUN, length)
-            position = records[run * RECORD_WORDS] - first_word
-            for group in range(RUN // GROUP):
-                width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
-                unpack_group(words, position, width, numbers, group * GROUP)
-                position += width
+            unpack_run(records, widths, run, words, first_word, numbers)
             v = restore_of(numbers, offsets, v, begin, end, records[run * RECORD_WORDS + 1], elements)
         return 0
 
@@ -201,6 +207,11 @@ def pack(array: Array, kind: str, team: Team, offsets: Array | None = None) -> P
     kind : {"lists", "ascending", "numbers"}
     offsets : ndarray of int64, shape (lists + 1,)
         For ``"lists"``: list i is ``array[offsets[i]:offsets[i + 1]]``, ascending.
+
+    Raises
+    ------
+    GraphError
+        If a list does not ascend.
     """
     if array.dtype.name not in NARROW:
         return None
@@ -211,6 +222,8 @@ def pack(array: Array, kind: str, team: Team, offsets: Array | None = None) -> P
     numbers = np.empty((len(first), RUN), np.uint64)
     given = array, offsets, len(array), first, last, lists, Each(numbers), *views(records)
     if not np.all(team.launch(measure.rows(len(first), *given))):
+        if kind == LISTS:  # a gap below 0 is the one that needs more than 32 bits
+            raise GraphError("a vertex's neighbours are not in ascending order; import the graph again")
         return None
     counts = records["first_word"].copy()
     np.cumsum(counts[:-1], out=records["first_word"][1:])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import xxhash
 
 from ..errors import DamagedGraphError, FormatError
+from .packed_blocks import PackedBlock, PackedBlocks, UndecodableError
 
 Array = npt.NDArray[Any]
 
@@ -51,26 +52,35 @@ class Damage(DamagedGraphError):
 
 
 class Encoding(Protocol):
-    """How the bytes of a block are stored; a block's raw bytes are the array's own, little-endian."""
+    """How the bytes of an array's blocks are stored; a block's raw bytes are the array's own, little-endian."""
 
-    def encode(self, raw: memoryview) -> memoryview:
-        """What to store for a block."""
+    def unfit(self, block_bytes: int) -> str | None:
+        """Why the array cannot be stored like this, in blocks of so many raw bytes; None if it can."""
 
     def possible(self, stored: Array, raw: Array) -> Array:
         """Which of the blocks of `raw` bytes can have the `stored` length that the index claims (bool)."""
 
     def landing(self, raw: memoryview, stored: int) -> memoryview:
-        """Where the `stored` bytes of a block that ends up in `raw` are to be read."""
+        """Where the `stored` bytes of a block that ends up in `raw` are to be read; it may be longer."""
 
-    def decode(self, landed: memoryview, raw: memoryview) -> None:
-        """Fill `raw` from what was read; called once its checksum is known to match."""
+    def decode(self, landing: memoryview, raw: memoryview) -> PackedBlock | None:
+        """Fill `raw` from what was read, once its checksum is known to match; what was stored, if not that.
+
+        Raises
+        ------
+        UndecodableError
+            If it cannot be. Whatever was read, nothing else is touched.
+        """
 
 
 class Raw:
     """Version 1: the array's bytes as they are, read straight to where they are wanted."""
 
-    def encode(self, raw: memoryview) -> memoryview:
-        return raw
+    def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
+        pass
+
+    def unfit(self, block_bytes: int) -> str | None:
+        return None
 
     def possible(self, stored: Array, raw: Array) -> Array:
         return np.asarray(stored == raw)
@@ -78,11 +88,13 @@ class Raw:
     def landing(self, raw: memoryview, stored: int) -> memoryview:
         return raw
 
-    def decode(self, landed: memoryview, raw: memoryview) -> None:
+    def decode(self, landing: memoryview, raw: memoryview) -> None:
         pass
 
 
-ENCODINGS: dict[tuple[str, int], Encoding] = {("raw", 1): Raw()}
+RAW_1, PACKED_1 = ("raw", 1), ("packed", 1)
+ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]] = {RAW_1: Raw, PACKED_1: PackedBlocks}
+"""By name and version; made for the name and the type of an array."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +227,7 @@ class BlockReader:
     def __init__(self, folder: Folder, array: StoredArray, identity: bytes) -> None:
         self.array = array
         self._identity = identity
-        self._encoding = ENCODINGS[array.encoding]
+        self.encoding = ENCODINGS[array.encoding](array.name, array.dtype)
         self._index_path = folder.path / array.index
         self.index = self._read_index(folder)
         self._handle, self._size = folder.open(array.data)
@@ -239,7 +251,7 @@ class BlockReader:
         raw = np.full(len(index), self.array.block_bytes, np.int64)
         raw[-1:] = self.array.raw_bytes - (len(index) - 1) * self.array.block_bytes
         self._refuse(index["disk"] != 0, "lies on a disk that the manifest does not list")
-        self._refuse(~self._encoding.possible(index["length"], raw), "has a stored length its encoding cannot have")
+        self._refuse(~self.encoding.possible(index["length"], raw), "has a stored length its encoding cannot have")
         self._refuse(index["offset"] > 1 << 62, "lies past any file's end")
         order = np.argsort(index["offset"], kind="stable")
         ends = index["offset"] + index["length"]
@@ -261,25 +273,34 @@ class BlockReader:
 
     def offset(self, block: int, element: int = 0) -> int:
         """Where in the data file the block starts; for raw blocks, where its `element` stands."""
-        within = element * self.array.dtype.itemsize if isinstance(self._encoding, Raw) else 0
+        within = element * self.array.dtype.itemsize if isinstance(self.encoding, Raw) else 0
         return int(self.index["offset"][block]) + within
 
-    def read(self, block: int, out: memoryview) -> Damage | None:
-        """Fill `out`, as long as the block's raw bytes; what is wrong with it, or None."""
+    def read(self, block: int, out: memoryview) -> PackedBlock | None:
+        """Fill `out`, as long as the block's raw bytes; what was stored, where it was not these.
+
+        Raises
+        ------
+        Damage
+        """
         entry = self.index[block]
         offset, length = int(entry["offset"]), int(entry["length"])
-        landed = self._encoding.landing(out, length)
+        landing = self.encoding.landing(out, length)
+        landed = landing[:length]
         try:
             count = read_at(self._handle, landed, offset)
         except OSError as error:
-            return Damage(self.path, f"cannot be read ({reason(error)})", block=block, offset=offset)
+            raise Damage(self.path, f"cannot be read ({reason(error)})", block=block, offset=offset) from None
         if count < length:
-            return self._ends_early(block, offset + count)
+            raise self._ends_early(block, offset + count)
         if checksum(self._identity, self.array.name, block, landed) != int(entry["checksum"]):
             problem = "its checksum does not match; restore the file, or import the graph again"
-            return Damage(self.path, problem, block=block, offset=offset)
-        self._encoding.decode(landed, out)
-        return None
+            raise Damage(self.path, problem, block=block, offset=offset)
+        try:
+            return self.encoding.decode(landing, out)
+        except UndecodableError as error:
+            problem = f"{error}; restore the file, or import the graph again"
+            raise Damage(self.path, problem, block=block, offset=offset) from None
 
     def _ends_early(self, block: int, offset: int) -> Damage:
         problem = f"the file ends in it or before it; {self.array.stored_bytes} bytes belong to {self.array.name}"

@@ -12,12 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FormatError
+from ..graph.unpacking import BASE, PROBLEMS
 from ..threads import Team
 from .blocks import BlockReader, Damage
 from .manifest import Manifest
+from .packed_blocks import OFFSETS_OF, Kept, begin_masks
 
 Array = npt.NDArray[Any]
 Fetch = Callable[[int, int], Array]
+Begins = Callable[[int, int], Array]
+"""Of elements [a, b), a bit each: whether a list begins there; as `begin_masks` gives it."""
 STRINGS_AT_ONCE = 1 << 17
 
 
@@ -80,40 +84,77 @@ def scan(
     team: Team,
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
-    target: Array | None = None,
-) -> None:
+    target: Array | Kept | None = None,
+    begins: Begins | None = None,
+) -> Array | None:
     """Read all blocks of an array into `target` (or nowhere), check them, and `report` what is wrong.
 
     A block is checked while it is still in the cache of the core that read it. `advance` gets the bytes of each.
+    `begins` tells where lists begin, for arrays of lists. The answer is each block's first and last element, or None if
+    something is wrong.
     """
     array = reader.array
     ends = np.zeros((array.blocks, 2), array.dtype)
-    sound = np.zeros(array.blocks, np.bool_)
+    sound, continues = np.zeros((2, array.blocks), np.bool_)
+    bases = np.zeros(array.blocks, np.int64)
 
     def check(block: int, elements: Array) -> None:
-        damage = reader.read(block, elements.view(np.uint8).data)
-        if damage is None and (fault := rule.fault(elements)):
-            damage = Damage(reader.path, fault[1], block=block, offset=reader.offset(block, fault[0]))
-        if damage is not None:
-            report(damage)
-        sound[block], ends[block] = damage is None, (elements[0], elements[-1])
-        advance(elements.nbytes)
+        piece = reader.read(block, elements.view(np.uint8).data)
+        if fault := rule.fault(elements):
+            raise Damage(reader.path, fault[1], block=block, offset=reader.offset(block, fault[0]))
+        if piece is None:
+            return
+        if piece.masks is not None and begins is not None and (piece.masks != begins(*array.bounds(block))).any():
+            problem = f"its lists do not begin where {OFFSETS_OF[array.name]} says"
+            raise Damage(reader.path, problem, block=block, offset=reader.offset(block))
+        bases[block], continues[block] = piece.base, piece.continues
+        if isinstance(target, Kept):
+            target.put(block, piece)
 
     def work(numbers: Iterator[int]) -> None:
-        scratch = np.empty(0 if target is not None else array.bounds(0)[1], array.dtype)
+        into = target if isinstance(target, np.ndarray) else None
+        scratch = np.empty(array.bounds(0)[1] if into is None else 0, array.dtype)
         try:
             for block in numbers:
                 first, last = array.bounds(block)
-                check(block, scratch[: last - first] if target is None else target[first:last])
+                elements = scratch[: last - first] if into is None else into[first:last]
+                try:
+                    check(block, elements)
+                    sound[block] = True
+                except Damage as damage:
+                    report(damage)
+                ends[block] = elements[0], elements[-1]
+                advance(elements.nbytes)
         except BaseException:
             deque(numbers, maxlen=0)  # the other threads stop, too
             raise
 
     team.run(work, [(iter(range(array.blocks)),)] * team.size)  # whoever is free takes the next block
-    if array.blocks and sound.all() and (fault := rule.fault_between(ends)):
+    if not sound.all():
+        return None
+    if array.blocks and (fault := rule.fault_between(ends)):
         block, end, problem = fault
         element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
         report(Damage(reader.path, problem, block=block, offset=reader.offset(block, element)))
+        return None
+    strange = continues & (bases != np.append(0, ends[:-1, 1])[: array.blocks])
+    if strange.any():
+        block = int(np.argmax(strange))
+        report(Damage(reader.path, PROBLEMS[BASE], block=block, offset=reader.offset(block)))
+        return None
+    return ends
+
+
+def begins_stored(reader: BlockReader, ends: Array) -> Begins:
+    """Where lists begin, as an array of offsets says that `scan` has found whole, a block of it at a time."""
+
+    def begins(first: int, last: int) -> Array:
+        found = begin_masks(np.zeros(0, np.int64), first, last)
+        for block in range(int(np.searchsorted(ends[:, 1], first)), int(np.searchsorted(ends[:, 0], last))):
+            found |= begin_masks(load(reader, *reader.array.bounds(block)), first, last)
+        return found
+
+    return begins
 
 
 def arrow_strings(offsets: Array, text: Array) -> Any:
@@ -157,6 +198,5 @@ def load(reader: BlockReader, first: int, last: int) -> Array:
     elements = np.empty(reader.array.bounds(blocks[-1])[1] - base, reader.array.dtype)
     for block in blocks:
         start, stop = reader.array.bounds(block)
-        if damage := reader.read(block, elements[start - base : stop - base].view(np.uint8).data):
-            raise damage
+        reader.read(block, elements[start - base : stop - base].view(np.uint8).data)
     return elements[first - base : last - base]

@@ -272,6 +272,8 @@ def read_array(
     )
     if array.block_bytes % MIN_BLOCK_BYTES:
         raise fields.error(f"block_bytes is {array.block_bytes}, not a multiple of {MIN_BLOCK_BYTES}")
+    if unfit := ENCODINGS[kind](name, array.dtype).unfit(array.block_bytes):
+        raise fields.error(unfit)
     fields.integer("blocks", array.blocks, array.blocks)
     return array
 

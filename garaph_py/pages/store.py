@@ -19,16 +19,19 @@ import xxhash
 
 from .. import events
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
-from ..graph.graph import Adjacency, Graph
+from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency
 from ..graph.ids import IntegerIds, StringIds, VertexIds
+from ..graph.packed import Packed
+from ..graph.packing import pack
 from ..threads import Team
 from . import manifest as manifests
 from .blocks import (
     BLOCK_BYTES,
-    ENCODINGS,
     INDEX_DTYPE,
     MAX_BLOCK_BYTES,
     MIN_BLOCK_BYTES,
+    PACKED_1,
+    RAW_1,
     BlockReader,
     Folder,
     StoredArray,
@@ -36,11 +39,14 @@ from .blocks import (
     identity,
     reason,
 )
-from .check import arrow_strings, expectations, invalid_string, load, scan, slicer
+from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
+from .fit import AUTO, check_encoding, check_fits, encoding_to_open, encoding_to_save, memory_limit
 from .manifest import Manifest
+from .packed_blocks import KINDS, OFFSETS_OF, UNIT, Kept, PackedBlocks, begin_masks, cut, uncut
 
 Array = npt.NDArray[Any]
-ENCODING = ("raw", 1)
+PACKED_EDGES = ("in_sources", "in_values", "out_targets")
+"""What stays packed in memory where the graph is."""
 TELL_EVERY = 1 << 25  # bytes between two progress events
 
 
@@ -48,6 +54,7 @@ def save(
     graph: Graph,
     path: str | os.PathLike[str],
     *,
+    encoding: str = AUTO,
     block_bytes: int = BLOCK_BYTES,
     on_event: events.Listener = events.ignore,
 ) -> None:
@@ -58,8 +65,11 @@ def save(
     graph : Graph
     path : path-like
         The directory to make; its parent must exist.
+    encoding : {"auto", "raw", "packed"}
+        How edges and offsets are stored: as they are, or in about half the bytes (docs/format.md). ``"auto"``: packed
+        if the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
     block_bytes : int
-        Raw bytes of a block, a multiple of 512.
+        Raw bytes of a block, a multiple of 512, and of 8192 for packed blocks.
     on_event : callable, optional
         Receives `events.Step` records.
 
@@ -71,6 +81,10 @@ def save(
     if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
         allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
         raise ParameterError(f"block_bytes={block_bytes!r}: give {allowed}")
+    arrays = arrays_of(graph)
+    chosen = encoding_to_save(encoding, sum(map(raw_bytes, arrays.values())))
+    if chosen == PACKED and block_bytes % UNIT:
+        raise ParameterError(f"block_bytes={block_bytes}: give a multiple of {UNIT} for packed blocks")
     target = Path(path)
     if os.path.lexists(target):
         raise already_exists(target)
@@ -78,7 +92,7 @@ def save(
     try:
         with writing(temporary):
             temporary.mkdir()
-        write_directory(graph, temporary, block_bytes, on_event)
+        write_directory(graph, arrays, temporary, chosen, block_bytes, on_event)
         with writing(target):
             os.rename(temporary, target)
     except BaseException:
@@ -88,9 +102,15 @@ def save(
         sync_directory(target.parent)
 
 
-def write_directory(graph: Graph, folder: Path, block_bytes: int, on_event: events.Listener) -> None:
-    arrays = arrays_of(graph)
-    progress = Progress("writing graph", sum(array.nbytes for array in arrays.values()), on_event)
+def write_directory(
+    graph: Graph,
+    arrays: dict[str, Array | Packed],
+    folder: Path,
+    encoding: str,
+    block_bytes: int,
+    on_event: events.Listener,
+) -> None:
+    progress = Progress("writing graph", sum(map(raw_bytes, arrays.values())), on_event)
     manifest = Manifest(
         graph_id=uuid.uuid4(),
         generation=0,
@@ -102,27 +122,44 @@ def write_directory(graph: Graph, folder: Path, block_bytes: int, on_event: even
         arrays={},
     )
     key = identity(manifest.graph_id, manifest.generation)
-    for name, array in arrays.items():
-        manifest.arrays[name] = write_array(folder, name, array, key, block_bytes, progress)
+    with Team() as team:
+        for name, array in arrays.items():
+            starts = arrays.get(OFFSETS_OF.get(name, ""))
+            offsets = starts if isinstance(starts, np.ndarray) else None
+            what = ready(name, array, encoding, offsets, team)
+            manifest.arrays[name] = write_array(folder, name, what, key, block_bytes, progress, encoding, offsets)
     write_file(folder / manifests.NAME, [manifests.serialize(manifest)])
     with writing(folder):
         sync_directory(folder)
     progress.finish()
 
 
-def arrays_of(graph: Graph) -> dict[str, Array]:
+def arrays_of(graph: Graph) -> dict[str, Array | Packed]:
     """The arrays that make up `graph`, by their names in the format."""
-    arrays = {"in_offsets": graph.in_edges.offsets, "in_sources": graph.in_edges.neighbours}
-    if graph.in_edges.values is not None:
-        arrays["in_values"] = graph.in_edges.values
+    into, values = edge_arrays(graph.in_edges)
+    arrays: dict[str, Array | Packed] = {"in_offsets": graph.in_edges.offsets, "in_sources": into}
+    if values is not None:
+        arrays["in_values"] = values
     if graph.directed:
-        arrays |= {"out_offsets": graph.out_edges.offsets, "out_targets": graph.out_edges.neighbours}
+        out, _ = edge_arrays(graph.out_edges)
+        arrays |= {"out_offsets": graph.out_edges.offsets, "out_targets": out}
     if isinstance(graph.ids, StringIds):
         arrays |= string_arrays(graph.ids.arrow)
     elif isinstance(graph.ids, IntegerIds):
         ids = graph.ids.array()
         arrays["ids"] = ids.astype(np.uint64 if ids.dtype.kind == "u" else np.int64, copy=False)
     return arrays
+
+
+def edge_arrays(edges: Edges) -> tuple[Array | Packed, Array | Packed | None]:
+    """Neighbours and values, packed where they are in memory."""
+    if isinstance(edges, PackedAdjacency):
+        return edges.packed, edges.packed_values
+    return edges.neighbours, edges.values
+
+
+def raw_bytes(array: Array | Packed) -> int:
+    return array.length * array.dtype.itemsize if isinstance(array, Packed) else array.nbytes
 
 
 def string_arrays(strings: Any) -> dict[str, Array]:
@@ -136,34 +173,70 @@ def string_arrays(strings: Any) -> dict[str, Array]:
     return {"id_offsets": offsets - first if first else offsets, "id_bytes": text}
 
 
-def write_array(folder: Path, name: str, array: Array, key: bytes, block_bytes: int, progress: Progress) -> StoredArray:
-    raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).view(np.uint8).data
-    starts = range(0, len(raw), block_bytes)
-    index = np.zeros(len(starts), INDEX_DTYPE)
+def ready(name: str, array: Array | Packed, encoding: str, offsets: Array | None, team: Team) -> Array | Packed:
+    """`array` packed if it can be and its blocks are to be."""
+    if encoding == RAW or name not in KINDS or isinstance(array, Packed):
+        return array
+    packed = pack(array, KINDS[name], team, offsets)
+    return array if packed is None else packed
 
-    def blocks() -> Iterator[memoryview]:
+
+def write_array(
+    folder: Path,
+    name: str,
+    array: Array | Packed,
+    key: bytes,
+    block_bytes: int,
+    progress: Progress,
+    encoding: str = RAW,
+    offsets: Array | None = None,
+) -> StoredArray:
+    """Write what is packed in either encoding, what is not raw."""
+    elements = block_bytes // array.dtype.itemsize
+    if not isinstance(array, Packed):
+        raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).view(np.uint8)
+        stored: Iterable[Array] = (raw[start : start + block_bytes] for start in range(0, len(raw), block_bytes))
+        return write_blocks(folder, name, array, RAW_1, stored, key, block_bytes, progress)
+    if encoding == RAW:
+        stored = uncut(array, name, elements, offsets)
+        return write_blocks(folder, name, array, RAW_1, stored, key, block_bytes, progress)
+    return write_blocks(folder, name, array, PACKED_1, cut(array, elements, offsets), key, block_bytes, progress)
+
+
+def write_blocks(
+    folder: Path,
+    name: str,
+    array: Array | Packed,
+    encoding: tuple[str, int],
+    stored: Iterable[Array],
+    key: bytes,
+    block_bytes: int,
+    progress: Progress,
+) -> StoredArray:
+    """Write the `stored` blocks of `array`, and their index."""
+    size, entries = raw_bytes(array), []
+
+    def pieces() -> Iterator[memoryview]:
         offset = 0
-        for block, start in enumerate(starts):
-            piece = raw[start : start + block_bytes]
-            stored = ENCODINGS[ENCODING].encode(piece)
-            index[block] = offset, len(stored), 0, checksum(key, name, block, stored)
-            offset += len(stored)
-            yield stored
-            progress.advance(len(piece))
+        for block, piece in enumerate(stored):
+            entries.append((offset, len(piece), 0, checksum(key, name, block, piece)))
+            offset += len(piece)
+            yield piece.data
+            progress.advance(min(block_bytes, size - block * block_bytes))
 
-    write_file(folder / f"{name}.data", blocks())
-    index_bytes = index.tobytes()
-    write_file(folder / f"{name}.index", [index_bytes])
+    write_file(folder / f"{name}.data", pieces())
+    index = np.array(entries, INDEX_DTYPE)
+    write_file(folder / f"{name}.index", [index.tobytes()])
     return StoredArray(
         name=name,
         dtype=array.dtype,
-        length=len(array),
-        encoding=ENCODING,
+        length=size // array.dtype.itemsize,
+        encoding=encoding,
         block_bytes=block_bytes,
         stored_bytes=int(index["length"].sum(dtype=np.int64)),
         data=f"{name}.data",
         index=f"{name}.index",
-        index_checksum=xxhash.xxh3_64_intdigest(index_bytes),
+        index_checksum=xxhash.xxh3_64_intdigest(index.tobytes()),
     )
 
 
@@ -200,13 +273,23 @@ def already_exists(path: Path) -> ParameterError:
 
 
 def open(
-    path: str | os.PathLike[str], *, threads: int | None = None, on_event: events.Listener = events.ignore
+    path: str | os.PathLike[str],
+    *,
+    encoding: str = AUTO,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
 ) -> Graph:
     """The graph in the directory `path`, read whole into memory, every block's checksum verified.
 
     Parameters
     ----------
     path : path-like
+    encoding : {"auto", "raw", "packed"}
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. To
+        pack them, a raw directory's arrays are read whole, one after the other.
+    memory : int or str, optional
+        Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available.
     threads : int, optional
         By default all cores this process may use.
     on_event : callable, optional
@@ -219,8 +302,10 @@ def open(
     DamagedGraphError
         If anything in it does not match its checksum, size or range; file, block and byte offset are named.
     GraphError
-        If the arrays do not fit into memory.
+        If the arrays do not fit into memory, even packed.
     """
+    check_encoding(encoding)
+    limit = memory_limit(memory)
 
     def refuse(damage: FormatError) -> None:
         raise damage
@@ -233,33 +318,69 @@ def open(
             if damage := reader.truncation():
                 raise damage
         rules, total = expectations(manifest), sum(array.raw_bytes for array in manifest.arrays.values())
+        chosen, bounded = encoding_to_open(encoding, folder.path, total, limit), memory is not None or encoding == AUTO
+        if bounded:
+            check_fits(folder.path, chosen, needed(manifest, chosen), limit)
         progress = Progress("reading graph", total, on_event)
-        arrays: dict[str, Array] = {}
+        arrays: dict[str, Any] = {}
         for name, reader in readers.items():
-            arrays[name] = allocate(reader.array, total, folder.path)
-            scan(reader, rules[name], team, refuse, progress.advance, arrays[name])
+            offsets = arrays.get(OFFSETS_OF.get(name, ""))
+            target = allocate(reader, chosen, total, folder.path)
+            begins = None if offsets is None else partial(begin_masks, offsets)
+            scan(reader, rules[name], team, refuse, progress.advance, target, begins)
+            if isinstance(target, Kept):
+                arrays[name] = target.packed
+                continue
+            try:
+                arrays[name] = ready(name, target, chosen, offsets, team) if name in PACKED_EDGES else target
+            except GraphError as error:
+                raise DamagedGraphError(reader.path, str(error)) from None
         if manifest.ids == "string":
             offsets, text = arrays["id_offsets"], arrays["id_bytes"]
             if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
                 raise damage
     progress.finish()
     graph = assemble(manifest, arrays)
+    if bounded:
+        check_fits(folder.path, chosen, graph.nbytes, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
     return graph
 
 
-def allocate(array: StoredArray, total: int, path: Path) -> Array:
+def needed(manifest: Manifest, encoding: str) -> int:
+    """Bytes of memory to open the graph in `encoding`: an array that is stored raw is packed after it was read."""
+    raw = [array.raw_bytes for array in manifest.arrays.values()]
+    if encoding == RAW:
+        return sum(raw)
+    edges = [array for array in manifest.arrays.values() if array.name in PACKED_EDGES]
+    packed = sum(array.stored_bytes for array in edges if array.encoding == PACKED_1)
+    first_raw = max((array.raw_bytes for array in edges if array.encoding == RAW_1), default=0)
+    return sum(raw) - sum(array.raw_bytes for array in edges) + packed + first_raw
+
+
+def allocate(reader: BlockReader, encoding: str, total: int, path: Path) -> Array | Kept:
+    """Where an array is to be read to."""
+    array = reader.array
     try:
+        if encoding == PACKED and array.name in PACKED_EDGES and isinstance(reader.encoding, PackedBlocks):
+            return Kept(reader.encoding, array.length, array.bounds(0)[1], reader.index["length"])
         return np.empty(array.length, array.dtype)
     except MemoryError:
         problem = f"the graph's arrays need {total / 2**30:.1f} GiB of memory, more than there is"
         raise GraphError(f"{path}: {problem}") from None
 
 
-def assemble(manifest: Manifest, arrays: dict[str, Array]) -> Graph:
-    incoming = Adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"))
-    outgoing = Adjacency(arrays["out_offsets"], arrays["out_targets"]) if manifest.directed else incoming
+def adjacency(offsets: Array, neighbours: Array | Packed, values: Array | Packed | None = None) -> Edges:
+    if isinstance(neighbours, Packed):
+        return PackedAdjacency(offsets, neighbours, values)
+    assert not isinstance(values, Packed)
+    return Adjacency(offsets, neighbours, values)
+
+
+def assemble(manifest: Manifest, arrays: dict[str, Any]) -> Graph:
+    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"))
+    outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"]) if manifest.directed else incoming
     ids = VertexIds(manifest.vertices)
     if manifest.ids == "integer":
         ids = IntegerIds(arrays["ids"])
@@ -299,13 +420,17 @@ def verify(
         key, rules, readers = identity(manifest.graph_id, manifest.generation), expectations(manifest), {}
         total = sum(array.raw_bytes for array in manifest.arrays.values())
         progress = Progress("verifying graph", total, on_event)
+        starts: dict[str, Begins] = {}
         for name, array in manifest.arrays.items():
             try:
                 readers[name] = BlockReader(folder, array, key)
             except DamagedGraphError as error:
                 problems.append(error)
                 continue
-            scan(readers[name], rules[name], team, problems.append, progress.advance)
+            begins = starts.get(OFFSETS_OF.get(name, ""))
+            ends = scan(readers[name], rules[name], team, problems.append, progress.advance, begins=begins)
+            if ends is not None:
+                starts[name] = begins_stored(readers[name], ends)
         if manifest.ids == "string" and not problems:
             offsets, text = readers["id_offsets"], readers["id_bytes"]
             if damage := invalid_string(text, manifest.vertices, partial(load, offsets), partial(load, text)):

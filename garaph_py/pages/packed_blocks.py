@@ -1,0 +1,173 @@
+"""Packed blocks: runs of a packed array as bytes that decode with nothing else (docs/format.md, "Packed blocks")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph.packed import ASCENDING, GROUP, LISTS, NUMBERS, PADDING, RECORD, RECORD_BYTES, RUN, Packed
+from ..graph.packing import NARROW, views
+from ..graph.unpacking import unpack_checked
+
+Array = npt.NDArray[Any]
+
+KINDS = {
+    "in_offsets": ASCENDING,
+    "in_sources": LISTS,
+    "in_values": NUMBERS,
+    "out_offsets": ASCENDING,
+    "out_targets": LISTS,
+    "id_offsets": ASCENDING,
+}
+"""What can be packed, by name; the other arrays are always raw."""
+OFFSETS_OF = {"in_sources": "in_offsets", "out_targets": "out_offsets"}
+"""Where the lists of an array begin."""
+UNIT = RUN * 8
+"""Raw bytes of a packed block are a multiple of this, so that no run is cut."""
+WORD = 4
+PADDING_BYTES = PADDING * WORD
+
+
+class UndecodableError(Exception):
+    """Why a block, checksum or not, gives no array."""
+
+
+@dataclass(frozen=True)
+class PackedBlock:
+    """A block taken apart, found sound.
+
+    Attributes
+    ----------
+    records : ndarray of RECORD
+        `first_word` counted from the block's own.
+    masks : ndarray of uint32, or None
+        For lists: a bit an element, whether one begins there.
+    words : ndarray of uint32
+        Without padding.
+    continues : bool
+        Whether the base of the first run is the element before the block.
+    """
+
+    records: Array
+    masks: Array | None
+    words: Array
+    continues: bool
+
+    @property
+    def base(self) -> int:
+        return int(self.records["base"][0])
+
+
+class PackedBlocks:
+    """Version 1: records, for lists the masks, then the words.
+
+    Parameters
+    ----------
+    name : str
+        Of the array, which decides what its numbers are.
+    dtype : dtype
+    """
+
+    def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
+        self.name, self.dtype, self.kind = name, dtype, KINDS.get(name)
+
+    def unfit(self, block_bytes: int) -> str | None:
+        if self.kind is None or self.dtype.name not in NARROW:
+            return f"{self.name} of {self.dtype} cannot be packed"
+        if block_bytes % UNIT:
+            return f"block_bytes is {block_bytes}, and of packed blocks a multiple of {UNIT}"
+        return None
+
+    def possible(self, stored: Array, raw: Array) -> Array:
+        counts = raw // self.dtype.itemsize
+        words = stored.astype(np.int64) - self.words_at(counts)
+        return np.asarray((words >= 0) & (words % WORD == 0) & (words <= -(-counts // RUN) * RUN * WORD))
+
+    def words_at(self, count: Any) -> Any:
+        """Bytes before the words of a block of `count` elements."""
+        masks = -(-count // GROUP) * WORD if self.kind == LISTS else 0
+        return -(-count // RUN) * RECORD_BYTES + masks
+
+    def landing(self, raw: memoryview, stored: int) -> memoryview:
+        return np.zeros(stored + PADDING_BYTES, np.uint8).data
+
+    def decode(self, landing: memoryview, raw: memoryview) -> PackedBlock:
+        assert self.kind is not None
+        stored, elements = np.frombuffer(landing, np.uint8), np.frombuffer(raw, self.dtype)
+        masks_at, words_at = -(-len(elements) // RUN) * RECORD_BYTES, self.words_at(len(elements))
+        records, words = stored[:masks_at].view(RECORD), stored[words_at:].view(np.uint32)
+        masks = stored[masks_at:words_at].view(np.uint32) if self.kind == LISTS else None
+        if problem := unpack_checked(self.kind, records, masks, words, elements):
+            raise UndecodableError(problem)
+        continues = self.kind == ASCENDING or (masks is not None and not int(masks[0]) & 1)
+        return PackedBlock(records, masks, words[:-PADDING], continues)
+
+
+def begin_masks(offsets: Array, first: int, last: int) -> Array:
+    """Of elements [first, last), a bit each: whether one of the lists at `offsets`, ascending, begins there."""
+    begins = np.zeros(-(-(last - first) // GROUP) * GROUP, np.bool_)
+    low, high = np.searchsorted(offsets, (first, last))
+    begins[offsets[low:high] - first] = True
+    return np.packbits(begins, bitorder="little").view(np.uint32)
+
+
+def cut(packed: Packed, elements: int, offsets: Array | None) -> Iterator[Array]:
+    """The bytes of each packed block of so many elements; `offsets` where the array is one of lists."""
+    runs = elements // RUN
+    for first in range(0, len(packed.records), runs):
+        piece = packed.runs(first, first + runs)
+        records = piece.records.copy()
+        records["first_word"] -= piece.first_word
+        begin = first * RUN
+        masks = [] if offsets is None else [begin_masks(offsets, begin, begin + piece.length).view(np.uint8)]
+        yield np.concatenate([views(records)[1], *masks, piece.words[:-PADDING].view(np.uint8)])
+
+
+def uncut(packed: Packed, name: str, elements: int, offsets: Array | None) -> Iterator[Array]:
+    """The raw bytes of the same blocks."""
+    encoding, left = PackedBlocks(name, packed.dtype), packed.length
+    for stored in cut(packed, elements, offsets):
+        raw = np.empty(min(elements, left), packed.dtype)
+        encoding.decode(np.append(stored, np.zeros(PADDING_BYTES, np.uint8)).data, raw.view(np.uint8).data)
+        left -= len(raw)
+        yield raw.view(np.uint8)
+
+
+class Kept:
+    """An array that stays packed, put together from its blocks in any order.
+
+    Parameters
+    ----------
+    encoding : PackedBlocks
+    length : int
+        Elements of the array.
+    elements : int
+        Of a block.
+    stored : ndarray
+        Stored bytes of each block.
+    """
+
+    def __init__(self, encoding: PackedBlocks, length: int, elements: int, stored: Array) -> None:
+        counts = np.full(len(stored), elements)
+        counts[-1:] = length - (len(stored) - 1) * elements
+        words = (stored.astype(np.int64) - encoding.words_at(counts)) // WORD
+        self._ends, self._runs = np.cumsum(words), elements // RUN
+        self.packed = Packed(
+            np.empty(-(-length // RUN), RECORD),
+            np.empty(int(words.sum()) + PADDING, np.uint32),
+            length,
+            encoding.dtype,
+        )
+        self.packed.words[-PADDING:] = 0
+
+    def put(self, block: int, piece: PackedBlock) -> None:
+        end = int(self._ends[block])
+        first_word, first = end - len(piece.words), block * self._runs
+        records = self.packed.records[first : first + len(piece.records)]
+        records[:] = piece.records
+        records["first_word"] += first_word
+        self.packed.words[first_word:end] = piece.words

@@ -1,0 +1,142 @@
+"""What does packing save, and what does it cost? Bytes an edge, packing and unpacking, PageRank by pulling.
+
+    python scripts/bench_packed.py bytes rmat:20:16:symmetric linux.npz [--order given degree hub]
+    python scripts/bench_packed.py pack rmat:20:16:symmetric [--repeats 5]
+    python scripts/bench_packed.py pull rmat:20:16:symmetric [--repeats 5] [--iterations 10]
+
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, ``uniform:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that
+`garaph_py` reads. ``bytes``: of the packed in-edges in a graph directory, an edge; raw, sources take 4. ``pack``: M
+edges/s on all cores. ``pull``: seconds an iteration of PageRank in float32, raw and packed in turns. Tables are
+Markdown; times are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.graph import PackedAdjacency
+from garaph_py.graph.build import rebuilt
+from garaph_py.graph.packed import ASCENDING, GROUP, LISTS, RECORD_BYTES, Packed
+from garaph_py.graph.packing import pack as packed_array
+from garaph_py.graph.packing import unpack
+from garaph_py.threads import Team
+
+GENERATORS = {"rmat": gp.rmat, "uniform": gp.uniform}
+ORDERS = {"given": "none", "degree": "degree", "hub": "hub"}
+
+
+def load(name: str) -> gp.Graph:
+    kind, *rest = name.split(":")
+    if kind in GENERATORS:
+        return GENERATORS[kind](int(rest[0]), int(rest[1]), directed="symmetric" not in rest)
+    return gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
+
+
+def shown(name: str) -> str:
+    return Path(name).name
+
+
+def in_bytes(graph: gp.Graph) -> list[float]:
+    """Stored bytes an edge of the packed in-edges: words, records, masks and offsets, and values."""
+    edges = graph.packed().in_edges
+    assert isinstance(edges, PackedAdjacency)
+    with Team() as team:
+        offsets = packed_array(edges.offsets, ASCENDING, team)
+    assert offsets is not None
+    values = edges.packed_values
+    parts = [
+        4 * stored_words(edges.packed),
+        len(edges.packed.records) * RECORD_BYTES,
+        4 * -(-graph.m // GROUP),
+        stored(offsets),
+        0 if values is None else stored(values) if isinstance(values, Packed) else values.nbytes,
+    ]
+    return [part / graph.m for part in parts]
+
+
+def stored_words(packed: Packed) -> int:
+    return int(packed.records["widths"].sum(dtype=np.int64))
+
+
+def stored(packed: Packed) -> int:
+    return len(packed.records) * RECORD_BYTES + 4 * stored_words(packed)
+
+
+def bytes_(options: argparse.Namespace) -> None:
+    print("| graph | order | M edges | words | records | masks | offsets | these | values | everything |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for name in options.graphs:
+        given = load(name)
+        for order in options.order:
+            graph = given if order == "given" else rebuilt(given, order=ORDERS[order])
+            *parts, values = in_bytes(graph)
+            these = sum(parts)
+            cells = " | ".join(f"{part:.2f}" for part in [*parts, these, values, these + values])
+            print(f"| {shown(name)} | {order} | {graph.m / 1e6:.1f} | {cells} |", flush=True)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def pack(options: argparse.Namespace) -> None:
+    print("| graph | M edges | threads | packing M edges/s | unpacking M edges/s |\n|---|---:|---:|---:|---:|")
+    for name in options.graphs:
+        edges = load(name).in_edges
+        with Team() as team:
+            pack_it = partial(packed_array, edges.neighbours, LISTS, team, edges.offsets)
+            packed = pack_it()
+            assert packed is not None
+            unpack_it = partial(unpack, packed, LISTS, team, edges.offsets)
+            there, back = [], []
+            for _ in range(options.repeats):
+                there.append(seconds(pack_it))
+                back.append(seconds(unpack_it))
+            rates = [f"{packed.length / statistics.median(times) / 1e6:.0f}" for times in (there, back)]
+            print(f"| {shown(name)} | {packed.length / 1e6:.1f} | {team.size} | {' | '.join(rates)} |", flush=True)
+
+
+def pull(options: argparse.Namespace) -> None:
+    print("| graph | M edges | raw, s an iteration | packed | packed / raw |\n|---|---:|---:|---:|---:|")
+    for name in options.graphs:
+        raw = load(name)
+        graphs, times = (raw, raw.packed()), ([], [])
+        for number in range(options.repeats + 1):
+            for graph, taken in zip(graphs, times, strict=True):
+                program = gp.apps.PageRank(dtype=np.float32, stop="never")
+                result = gp.run(program, graph, device="cpu", mode="pull", iterations=options.iterations)
+                if number:  # the first compiles
+                    taken += [row.seconds for row in result.stats.iterations]
+        one, other = map(statistics.median, times)
+        print(f"| {shown(name)} | {raw.m / 1e6:.1f} | {one:.4f} | {other:.4f} | {other / one:.2f} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    tables = parser.add_subparsers(required=True)
+    for name, table in (("bytes", bytes_), ("pack", pack), ("pull", pull)):
+        command = tables.add_parser(name)
+        command.add_argument("graphs", nargs="+")
+        command.set_defaults(table=table)
+        if table is bytes_:
+            command.add_argument("--order", nargs="+", choices=ORDERS, default=list(ORDERS))
+        else:
+            command.add_argument("--repeats", type=int, default=5)
+        if table is pull:
+            command.add_argument("--iterations", type=int, default=10)
+    options = parser.parse_args()
+    options.table(options)
+
+
+if __name__ == "__main__":
+    main()
