@@ -133,9 +133,9 @@ def make_packed_walk(unpack, values_of):
             while e < end:
                 at = e // span * span
                 if held[0] != at:
-                    held[0] = at
-                    unpack_sums(at - base, span, edges)
-                    unpack(at - base, span, edges)
+                    follows, held[0] = held[0] + span == at, at
+                    unpack_sums(at - base, span, follows, edges)
+                    unpack(at - base, span, follows, edges)
                 stop = min(end, at + span)
                 before = np.int64(sums[e - at]) - source
                 start = min(max(e, begin), stop)
@@ -152,11 +152,12 @@ def make_packed_walk(unpack, values_of):
     return make_walk
 
 
-def unpack_sums(begin, count, edges):
-    """The sums of `count` numbers from number `begin` of the page on, the first of them 0."""
-    records, widths, words, first_word, _, sums, _ = edges[:7]
+def unpack_sums(begin, count, follows, edges):
+    """The sums of `count` numbers from number `begin` of the page on, the first of them 0; if it `follows`, their words
+    come after those that were unpacked last."""
+    records, widths, words, first_word, _, sums, held = edges[:7]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = place(records, widths, run, first) - first_word
+    position = held[1] if follows else place(records, widths, run, first) - first_word
     total = np.uint32(0)
     sums[0] = total
     for group in range(count // GROUP):
@@ -167,26 +168,29 @@ def unpack_sums(begin, count, edges):
             total = np.uint32(total + packed_number(words, position, width, k))
             sums[group * GROUP + k + 1] = total
         position += width
+    held[1] = position
 
 
-def unpack_values(begin, count, edges):
-    """Values of `count` edges from number `begin` of the page on."""
+def unpack_values(begin, count, follows, edges):
+    """The values of the edges whose sums `unpack_sums` made."""
     records, widths, words, first_word, values = edges[7:]
+    held = edges[6]
     run, first = begin // RUN, begin % RUN // GROUP
-    position, base = place(records, widths, run, first) - first_word, records[run * RECORD_WORDS + 1]
+    position = held[2] if follows else place(records, widths, run, first) - first_word
+    base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
         for k in range(GROUP):
             values[group * GROUP + k] = base + np.int64(packed_number(words, position, width, k))
         position += width
+    held[2] = position
 
 
 def place(records, widths, run, group):
     """Where the words of a run's group begin."""
     position = records[run * RECORD_WORDS]
-    for k in range(RUN // GROUP):
-        if k < group:
-            position += np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + k])
+    for k in range(RUN // GROUP):  # all of them, without a branch
+        position += np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + k]) * np.int64(k < group)
     return position
 
 
@@ -194,7 +198,7 @@ def unpacked_values(at, edges):
     return edges[11], at
 
 
-def no_values(begin, count, edges):
+def no_values(begin, count, follows, edges):
     pass
 
 
