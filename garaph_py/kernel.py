@@ -56,12 +56,13 @@ class PageKernel(Protocol):
     ----------
     name : str
         ``"cpu"`` or ``"gpu"``.
-    modes : tuple of str
-        Those it knows.
     """
 
     name: ClassVar[str]
-    modes: ClassVar[tuple[str, ...]]
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Those it knows, for this graph."""
 
     def initialize(self, synchronous: bool) -> State:
         """Initial values, first frontier, first total."""

@@ -14,6 +14,7 @@ from .errors import ParameterError
 from .events import Iteration
 from .files import write_whole
 from .graph import VertexIds
+from .graph.graph import RAW
 
 Array = npt.NDArray[Any]
 
@@ -34,6 +35,8 @@ class Stats:
         Where the run ended: ``"cpu"``, or the GPU's name.
     note : str or None
         Why a GPU that might have been used was not, not to the end, or with less than was asked for.
+    encoding : {"raw", "packed"}
+        How the edges were stored.
     """
 
     iterations: list[Iteration]
@@ -42,6 +45,7 @@ class Stats:
     threads: int
     device: str = "cpu"
     note: str | None = None
+    encoding: str = RAW
 
     @property
     def edges(self) -> int:

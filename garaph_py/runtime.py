@@ -15,11 +15,12 @@ from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .errors import DeviceError, ParameterError, ProgramError
 from .gpu.device import find as find_device
-from .gpu.gather import AUTO, CALIBRATED, CUSTOM, PACKED, REPLICATED, SEGMENTED
+from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from .gpu.interface import can_replicate
 from .gpu.kernel import STREAMS, GpuKernel, Settings
 from .gpu.replication import FACTORS
 from .graph import Graph
+from .graph.graph import ENCODINGS, PACKED, RAW
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
@@ -37,6 +38,8 @@ MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_ONLY = (PUSH, PULL_TILED)
 """Modes that are not the paper's, and that the CPU alone has."""
 DEVICES = ("auto", "cpu", "gpu")
+AS_IT_IS = "auto"
+"""The encoding that the graph has."""
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
@@ -53,6 +56,7 @@ def run(
     sync: bool | None = None,
     threads: int | None = None,
     page_edges: int | None = None,
+    encoding: str = "auto",
     device: str = "auto",
     gpu_memory: int | str | None = None,
     streams: int = STREAMS,
@@ -86,6 +90,10 @@ def run(
         By default every core this process may use.
     page_edges : int, optional
         Bound on the in-edges of a page.
+    encoding : {"auto", "raw", "packed"}
+        How edges are stored while it runs: as `graph` has them, or as `Graph.unpacked` or `Graph.packed` makes them for
+        this run. Packed edges are half the bytes for more work; the answer is the same. The CPU does not push or
+        use tiles over them.
     device : {"auto", "cpu", "gpu"}
         ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges a thread),
         else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. A GPU that fails on the
@@ -132,7 +140,8 @@ def run(
     if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
         raise ParameterError(f"iterations={iterations!r}: give a whole number, 0 or more")
     for name, given, choices in (
-        ("engine", engine, ENGINES), ("mode", mode, MODES), ("device", device, DEVICES), ("gather", gather, GATHERS)
+        ("engine", engine, ENGINES), ("mode", mode, MODES), ("device", device, DEVICES), ("gather", gather, GATHERS),
+        ("encoding", encoding, (AS_IT_IS, *ENCODINGS)),
     ):  # fmt: skip
         if given not in choices:
             raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
@@ -140,6 +149,13 @@ def run(
         check_page_edges(page_edges)
     if deterministic and sync is False:
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
+    if mode in CPU_ONLY and PACKED in (encoding, graph.encoding) and encoding != RAW:
+        raise ParameterError(
+            f"mode={mode!r} reads raw edges, and these are packed; run on graph.unpacked() or with encoding='raw' "
+            "(--encoding raw), or choose another mode"
+        )
+    if encoding != AS_IT_IS:
+        graph = graph.packed(threads) if encoding == PACKED else graph.unpacked()
     bound = bind(program, graph)
     settings = gpu_settings(bound, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
     settings = replace(settings, iterations=iterations, threads=threads)
@@ -169,7 +185,7 @@ def run(
         on_gpu = device == "gpu" or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
         if not (on_gpu and run.on_gpu(settings, sync, required=device == "gpu")):
             run.on_cpu(sync, page_edges)
-        stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note)
+        stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
     result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
     if verify:
         check(program, graph, result)

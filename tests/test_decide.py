@@ -8,6 +8,7 @@ from garaph_py.dispatch.decide import (
     AUTO_THRESHOLD,
     GPU_THRESHOLD,
     PUSH_THRESHOLD,
+    RELAXING_THRESHOLD,
     Observation,
     Turn,
     decide,
@@ -47,6 +48,12 @@ def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     assert decide(seen(many, "auto", relaxes=True)).mode == PULL
     assert decide(seen(many, "auto", relaxes=True, in_turns=True)).mode == PUSH
     assert decide(seen(few, "garaph", relaxes=True)).mode == NOTIFY_PULL
+
+
+def test_auto_pulls_where_it_cannot_push() -> None:
+    few, many = int(1000 * RELAXING_THRESHOLD), int(1000 * RELAXING_THRESHOLD) + 1
+    assert decide(seen(few, "auto", relaxes=True, pushes=False)).mode == NOTIFY_PULL
+    assert decide(seen(many, "auto", relaxes=True, pushes=False)).mode == PULL
 
 
 def test_the_gpu_pulls() -> None:

@@ -26,12 +26,11 @@ def require_positive(program: Any, name: str) -> None:
 
 
 def require_no_negative_edges(program: Any, graph: Graph) -> None:
-    values = graph.in_edges.values
-    if values is None or not len(values):
+    if graph.edge_dtype is None or not graph.m:
         return
     lowest = graph.least_value
     if not lowest >= 0:
-        at = int(np.argmin(values))
+        at = int(np.argmin(edge_numbers(graph)))
         target = int(np.searchsorted(graph.in_edges.offsets, at, side="right")) - 1
         ends = graph.ids.take(np.array([graph.in_edges.neighbours[at], target]))
         raise GraphError(

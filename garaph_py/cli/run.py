@@ -45,6 +45,10 @@ def run(
         bool | None,
         Option("--sync/--async", help="New values count in the next iteration, or at once; by default what suits."),
     ] = None,
+    encoding: Annotated[
+        str,
+        Option(help="How edges are stored meanwhile: raw, packed (half the bytes) or auto, as they are."),
+    ] = "auto",
     device: Annotated[str, Option(help="auto, cpu or gpu; auto takes the GPU for large graphs.")] = "auto",
     gpu_memory: Annotated[
         str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")
@@ -98,9 +102,10 @@ def run(
         )  # fmt: skip
         read_seconds = time.perf_counter() - started
         result = runtime.run(
-            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
-            gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication,
-            deterministic=deterministic, verify=verify, on_event=compiling_told(progress, quiet),
+            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads,
+            encoding=encoding, device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
+            replication=replication, deterministic=deterministic, verify=verify,
+            on_event=compiling_told(progress, quiet),
         )  # fmt: skip
     if write is not None and output is not None:
         write(result, output)

@@ -45,11 +45,15 @@ def per_edge(rows: list[Iteration]) -> str:
 
 def ending(stats: Stats) -> str:
     """How the run ended, after how long and where, and what a GPU was sent."""
+    from ..graph.graph import PACKED
+
     count = len(stats.iterations)
     text = (
         f"{'converged' if stats.converged else 'stopped'} after {count} iteration{'s' * (count != 1)} in "
         f"{stats.seconds:.3f} s on {stats.device}, {stats.threads} threads"
     )
+    if stats.encoding == PACKED:
+        text += ", packed"
     if not used_gpu(stats):
         return text
     rows = [row for row in stats.iterations if row.device == "gpu"]
@@ -84,6 +88,7 @@ def document(result: Result, graph: Graph, count: int, read_seconds: float) -> d
         "converged": result.stats.converged,
         "device": result.stats.device,
         "note": result.stats.note,
+        "encoding": result.stats.encoding,
         "threads": result.stats.threads,
         "seconds": {"read": read_seconds, "run": result.stats.seconds},
         "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..graph import Graph
-from ..graph.graph import Edges
+from ..graph import Graph, PackedAdjacency
+from ..graph.graph import PACKED, Edges
 from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
 from ..native.job import PUBLISH, WORK
@@ -21,8 +21,9 @@ from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from ..state import BLOCK, State, VertexSet
 from ..threads import Team, split
+from .edges import Reader, Windows, reader_of
 from .kernels import kernels
-from .notify import NOTIFY, SELECT
+from .notify import SELECT, make_notify
 from .push import TO_THE_END
 
 Array = npt.NDArray[Any]
@@ -50,7 +51,7 @@ class CpuKernel:
     """
 
     name: ClassVar[str] = "cpu"
-    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
+    modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
@@ -58,7 +59,12 @@ class CpuKernel:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._to_the_letter = to_the_letter
         self._relaxes = bound.relaxes and not to_the_letter
-        self._kernels = kernels(bound)
+        if graph.encoding == PACKED:
+            self.modes = (PULL, NOTIFY_PULL)
+        self._reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
+        self._out_reader = reader_of(graph.out_edges, None)
+        self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
+        self._windows: dict[tuple[Reader, int], Windows] = {}
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
         self._sums: Array | None = None
@@ -135,7 +141,7 @@ class CpuKernel:
 
     def notify(self, state: State) -> int:
         """Find the vertices that active ones notify, for whoever updates them; out-edges followed."""
-        self._prepare(SELECT, NOTIFY)
+        self._prepare(SELECT, self._notifies)
         if state.active_count == self.graph.n or self.bound.total is not None:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
@@ -153,9 +159,10 @@ class CpuKernel:
         _, starts = self._selected(active, out, 0, self.graph.n)
         edges = int(starts[-1])
         block, position, start, stop = self._runs_of(starts, edges, "right")
+        targets = PageEdges(0, out.packed if isinstance(out, PackedAdjacency) else out.neighbours, None)
         self._launch(
-            NOTIFY, len(start), active.bits, active.blocks, self.graph.n, out.offsets, out.neighbours, notified.bits,
-            notified.blocks, block, position, start, stop,
+            self._notifies, len(start), *self._edges(self._out_reader, targets, len(start)), active.bits,
+            active.blocks, self.graph.n, out.offsets, notified.bits, notified.blocks, block, position, start, stop,
         )  # fmt: skip
         return edges
 
@@ -216,7 +223,7 @@ class CpuKernel:
         if self._sums is None:
             self._sums = np.empty(self.graph.n, bound.accumulator)
         self._launch(
-            self._kernels.pull_tiled, tiles.blocks, self.graph.n, *self._offsets, tiles.edges, 0, tiles.values,
+            self._kernels.pull_tiled, tiles.blocks, tiles.edges, tiles.values, self.graph.n, *self._offsets,
             state.values, state.pending, bound.parameters, bound.vertex_data, state.total, activated.bits,
             activated.blocks, self._sums, tiles.starts, tiles.blocks, Each(own.counts), Each(own.partials),
             np.arange(tiles.blocks),
@@ -252,13 +259,13 @@ class CpuKernel:
         """Gather and apply in parallel, then settle the vertices that the partitions' bounds cut."""
         own, bound, activated = self._parts(parts), self.bound, state.activated
         context = (
-            self.graph.n, *self._offsets, edges.sources, edges.first_edge, edges.values, state.values, state.pending,
-            bound.parameters, bound.vertex_data, state.total, activated.bits, activated.blocks,
+            self.graph.n, *self._offsets, state.values, state.pending, bound.parameters, bound.vertex_data,
+            state.total, activated.bits, activated.blocks,
         )  # fmt: skip
         early = int(state.synchronous)
         self._launch(
-            kernel, parts, *context, early, Each(own.heads), Each(own.tails), Each(own.cuts),
-            Each(own.counts), Each(own.partials), *task,
+            kernel, parts, *self._edges(self._reader, edges, parts), *context, early, Each(own.heads),
+            Each(own.tails), Each(own.cuts), Each(own.counts), Each(own.partials), *task,
         )  # fmt: skip
         own.forget_settled()
         if parts > 1:
@@ -313,6 +320,13 @@ class CpuKernel:
         if key not in self._rows:
             self._rows[key] = Rows(kernel, parts)
         return self.team.launch(self._rows[key].fill(*arguments))
+
+    def _edges(self, reader: Reader, edges: PageEdges, parts: int) -> tuple[Any, ...]:
+        """What `parts` calls take as their edges."""
+        key = reader, parts
+        if key not in self._windows:
+            self._windows[key] = Windows(parts, reader)
+        return self._windows[key].arguments(edges)
 
     def _parts(self, parts: int) -> Partitions:
         if parts not in self._partitions:

@@ -6,9 +6,12 @@ sums over blocks of 4096 vertices say where a run begins. Work and memory follow
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from ..native import Kernel, atomic_load, atomic_or, trailing_zeros
+from .edges import Reader, source_of
 
 
 def mark(bits, blocks, v):
@@ -43,32 +46,44 @@ def select(bits, blocks, offsets, first, last, sums, first_block, last_block):
     return vertices
 
 
-def notify(bits, blocks, n, offsets, targets, notified, notified_blocks, block, position, start, stop):
-    """Mark the targets of edges [start, stop) of the active vertices' concatenated out-edges."""
-    words = ((n - 1) >> 6) + 1
-    w = block << 6
-    while w < words and position < stop:
-        if w & 63 == 0 and blocks[w >> 6] == 0:
-            w += 64
-            continue
-        word = bits[w]
-        while word != np.uint64(0):
-            v = (w << 6) + trailing_zeros(word)
-            word &= word - np.uint64(1)
-            begin = offsets[v]
-            end = offsets[v + 1]
-            here = position
-            position += end - begin
-            if here >= stop:
-                break
-            for e in range(begin + max(start - here, 0), min(end, begin + (stop - here))):
-                mark(notified, notified_blocks, np.int64(targets[e]))
-        w += 1
-    return 0
+def mark_targets(acc, begin, end, targets, base, before, values, values_base, context):
+    notified, blocks = context
+    for e in range(begin, end):
+        mark(notified, blocks, source_of(targets, e - base, before))
+    return acc, end - begin
+
+
+@cache
+def make_notify(reader: Reader) -> Kernel:
+    walk = reader.walk(mark_targets, False)
+
+    def notify(edges, bits, blocks, n, offsets, notified, notified_blocks, block, position, start, stop):
+        """Mark the targets of edges [start, stop) of the active vertices' concatenated out-edges."""
+        words = ((n - 1) >> 6) + 1
+        w = block << 6
+        while w < words and position < stop:
+            if w & 63 == 0 and blocks[w >> 6] == 0:
+                w += 64
+                continue
+            word = bits[w]
+            while word != np.uint64(0):
+                v = (w << 6) + trailing_zeros(word)
+                word &= word - np.uint64(1)
+                begin = offsets[v]
+                end = offsets[v + 1]
+                here = position
+                position += end - begin
+                if here >= stop:
+                    break
+                from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
+                walk(0, begin, from_, to, edges, (notified, notified_blocks))
+            w += 1
+        return 0
+
+    return reader.kernel("u64* u8* i64 i64* u64* u8* i64 i64 i64 i64", notify)
 
 
 SELECT = Kernel("u64* u8* i64* i64 i64 i64* i64 i64", select)
-NOTIFY = Kernel("u64* u8* i64 i64* u32* u64* u8* i64 i64 i64 i64", notify)
 
 
 def make_commit(width: int) -> Kernel:

@@ -11,22 +11,22 @@ from __future__ import annotations
 import numpy as np
 
 from ..native import Kernel, atomic_or, no_unroll, prefetch, trailing_zeros
+from .edges import Reader, source_of
 from .functions import Functions
 
 STREAM = 256
 """Edges ahead to fetch sources that are read as a stream: a kilobyte."""
 
-CONTEXT = "i64 i64* i64* u32* i64 {edges} {value} {value} {parameters} {data} {total} u64* u8*"
-"""n, in-offsets, out-offsets, sources, first edge of `sources`, edge values, values, pending values, parameters, vertex
-data, total, activated bits, activated blocks."""
+CONTEXT = "i64 i64* i64* {value} {value} {parameters} {data} {total} u64* u8*"
+"""n, in-offsets, out-offsets, values, pending values, parameters, vertex data, total, activated bits, activated blocks;
+before them `edges`, where a kernel reads any."""
 REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
 """Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges,
 active that may change again], partial total."""
 
 
-def signature(f: Functions, edges: str, text: str) -> str:
+def signature(f: Functions, text: str) -> str:
     return text.format(
-        edges=edges,
         value=f.value.pointer,
         parameters=f.parameters.pointer,
         data=f.data.pointer,
@@ -55,25 +55,33 @@ def make_views(f: Functions):
     return views
 
 
-def make_gather(f: Functions, filtered: bool = False, streams: bool = False):
-    """``acc`` plus the contributions of edges [begin, end) of one vertex, and how many of them were visited.
+def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
+    """``acc`` plus the contributions of edges [begin, end) of one vertex, whose list begins at `first`, and how many of
+    them were visited.
 
     If `filtered`, only active sources contribute: what the others have to say was summed before. If it `streams`, edges
     are read from the first to the last and not again, so they are fetched ahead and past the caches.
     """
     gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge_at
+    fetches = streams and reader.in_place
 
-    def gather_edges(self, acc, old, begin, end, sources, base, edge_values, values, early, active):
+    def segment(acc, begin, end, sources, base, before, edge_values, values_base, context):
+        self, old, values, early, active = context
         for e in range(begin, end):
             no_unroll()
-            if streams:
+            if fetches:
                 prefetch(sources, e - base + STREAM)
             if early and done(self, acc, old):
                 return acc, e - begin
-            source = np.int64(sources[e - base])
+            source = source_of(sources, e - base, before)
             if not filtered or (active[source >> 6] >> np.uint64(source & 63)) & np.uint64(1) != np.uint64(0):
-                acc = add(acc, gather(self, load(values, source), edge(edge_values, e - base), old, source))
+                acc = add(acc, gather(self, load(values, source), edge(edge_values, e - values_base), old, source))
         return acc, end - begin
+
+    walk = reader.walk(segment, streams)
+
+    def gather_edges(self, acc, old, first, begin, end, edges, values, early, active):
+        return walk(acc, first, begin, end, edges, (self, old, values, early, active))
 
     return gather_edges
 
@@ -102,14 +110,14 @@ def make_update(f: Functions, filtered: bool = False):
     return update
 
 
-def make_pull(f: Functions, edges: str) -> Kernel:
-    gather_edges, update, views = make_gather(f, streams=True), make_update(f), make_views(f)
+def make_pull(f: Functions, reader: Reader) -> Kernel:
+    gather_edges, update, views = make_gather(f, reader, streams=True), make_update(f), make_views(f)
     identity, add_total, no_total, load = f.identity, f.add_total, f.no_total, f.value.load
     view_accumulator, load_accumulator, store_accumulator = f.accumulator.view, f.accumulator.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        edges, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
         bits, blocks, early, heads_, tails_, cuts, counts, partials_, accs_, start, stop, first, last,
     ):  # fmt: skip
         """Edges [start, stop), in which the vertices [first, last) begin.
@@ -122,7 +130,7 @@ def make_pull(f: Functions, edges: str) -> Kernel:
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
         cuts[0], cuts[1] = -1, -1
-        edges, active, active_edges, changeable = 0, 0, 0, 0
+        visits, active, active_edges, changeable = 0, 0, 0, 0
         partial = no_total()
         earliest = first - np.int64(start < stop and in_offsets[first] > start)
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
@@ -134,11 +142,11 @@ def make_pull(f: Functions, edges: str) -> Kernel:
                 for v in range(u, u_end):
                     end = in_offsets[v + 1]
                     acc, visited = gather_edges(
-                        self, identity(self), load(values, v), max(begin, start), min(end, stop), sources, base,
-                        edge_values, values, early, bits,
+                        self, identity(self), load(values, v), begin, max(begin, start), min(end, stop), edges,
+                        values, early, bits,
                     )  # fmt: skip
                     store_accumulator(accs, v - u, acc)
-                    edges += visited
+                    visits += visited
                     begin = end
                 for v in range(u, u_end):
                     acc, old = load_accumulator(accs, v - u), load(values, v)
@@ -162,21 +170,21 @@ def make_pull(f: Functions, edges: str) -> Kernel:
             if word != np.uint64(0):
                 atomic_or(bits, w, word)
                 blocks[w >> 6] = 1
-        counts[0], counts[1], counts[2], counts[3] = edges, active, active_edges, changeable
+        counts[0], counts[1], counts[2], counts[3] = visits, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    return Kernel(signature(f, edges, CONTEXT + REPLICAS + " {accumulator}") + " i64 i64 i64 i64", pull)
+    return reader.kernel(signature(f, CONTEXT + REPLICAS + " {accumulator}") + " i64 i64 i64 i64", pull)
 
 
-def make_pull_notified(f: Functions, edges: str) -> Kernel:
-    gather_edges, update, views = make_gather(f), make_update(f), make_views(f)
+def make_pull_notified(f: Functions, reader: Reader) -> Kernel:
+    gather_edges, update, views = make_gather(f, reader), make_update(f), make_views(f)
     identity, add_total, no_total = f.identity, f.add_total, f.no_total
     load, store_accumulator = f.value.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull_notified(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        edges, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
         bits, blocks, early, heads_, tails_, cuts, counts, partials_,
         notified, notified_blocks, first, last, block, position, start, stop,
     ):  # fmt: skip
@@ -189,7 +197,7 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
         cuts[0], cuts[1] = -1, -1
-        edges, active, active_edges, changeable = 0, 0, 0, 0
+        visits, active, active_edges, changeable = 0, 0, 0, 0
         partial = no_total()
         words = ((last - 1) >> 6) + 1
         w = max(first >> 6, block << 6)
@@ -214,10 +222,10 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
                     continue
                 old = load(values, v)
                 acc, visited = gather_edges(
-                    self, identity(self), old, begin + max(start - here, 0), min(end, begin + (stop - here)),
-                    sources, base, edge_values, values, early, notified,
+                    self, identity(self), old, begin, begin + max(start - here, 0), min(end, begin + (stop - here)),
+                    edges, values, early, notified,
                 )  # fmt: skip
-                edges += visited
+                visits += visited
                 if here < start:
                     store_accumulator(heads, 0, acc)
                     cuts[0] = v
@@ -238,21 +246,21 @@ def make_pull_notified(f: Functions, edges: str) -> Kernel:
                 atomic_or(bits, w, word)
                 blocks[w >> 6] = 1
             w += 1
-        counts[0], counts[1], counts[2], counts[3] = edges, active, active_edges, changeable
+        counts[0], counts[1], counts[2], counts[3] = visits, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " u64* u8* i64 i64 i64 i64 i64 i64", pull_notified)
+    return reader.kernel(signature(f, CONTEXT + REPLICAS) + " u64* u8* i64 i64 i64 i64 i64 i64", pull_notified)
 
 
-def make_settle(f: Functions, edges: str) -> Kernel:
+def make_settle(f: Functions) -> Kernel:
     update, views, add = make_update(f), make_views(f), f.sum
     add_total, no_total = f.add_total, f.no_total
     load, load_accumulator, store_accumulator = f.value.load, f.accumulator.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def settle(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
         bits, blocks, early, heads_, tails_, cuts, counts, partials_, parts,
     ):  # fmt: skip
         """Merge the replicas of `parts` partitions, last to first, and apply the vertices they belong to.
@@ -287,4 +295,4 @@ def make_settle(f: Functions, edges: str) -> Kernel:
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " i64", settle)
+    return Kernel(signature(f, CONTEXT + REPLICAS) + " i64", settle)

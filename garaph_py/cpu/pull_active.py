@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native import Kernel, atomic_or, prefetch, trailing_zeros
+from ..native import Kernel, atomic_or, trailing_zeros
+from .edges import Reader
 from .functions import Functions
 from .pull import CONTEXT, REPLICAS, make_gather, make_update, make_views, signature
 
 
-def make_due(f: Functions):
+def make_due(f: Functions, reader: Reader):
     """Which vertices of a word, in [first, last), have in-edges and are not done; their first sources are fetched."""
-    load, done, identity = f.value.load, f.done, f.identity
+    load, done, identity, fetch = f.value.load, f.done, f.identity, reader.fetch
 
-    def due(self, w, first, last, in_offsets, sources, base, values, early):
+    def due(self, w, first, last, in_offsets, edges, values, early):
         found = np.uint64(0)
         for v in range(max(first, w << 6), min(last, (w + 1) << 6)):
             is_due = (in_offsets[v] < in_offsets[v + 1]) & (not (early and done(self, identity(self), load(values, v))))
@@ -27,19 +28,20 @@ def make_due(f: Functions):
         while remaining != np.uint64(0):
             v = (w << 6) + trailing_zeros(remaining)
             remaining &= remaining - np.uint64(1)
-            prefetch(sources, in_offsets[v] - base)
+            fetch(edges, in_offsets[v])
         return found
 
     return due
 
 
-def make_pull_active(f: Functions, edges: str) -> Kernel:
-    gather_edges, update, views, due = make_gather(f, True), make_update(f, True), make_views(f), make_due(f)
+def make_pull_active(f: Functions, reader: Reader) -> Kernel:
+    gather_edges, update, views = make_gather(f, reader, True), make_update(f, True), make_views(f)
+    due = make_due(f, reader)
     identity, no_total, load, store_accumulator = f.identity, f.no_total, f.value.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
     def pull_active(
-        n, in_offsets, out_offsets, sources, base, edge_values, values_, pending_, parameters_, data_, total_,
+        edges, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
         bits, blocks, early, heads_, tails_, cuts, counts, partials_, from_bits, start, stop, first, last,
     ):  # fmt: skip
         """Edges [start, stop), in which the vertices [first, last) begin; gathers from the vertices in `from_bits`."""
@@ -47,21 +49,21 @@ def make_pull_active(f: Functions, edges: str) -> Kernel:
             values_, pending_, parameters_, data_, total_, heads_, tails_
         )
         cuts[0], cuts[1] = -1, -1
-        edges, active, active_edges, changeable = 0, 0, 0, 0
+        visits, active, active_edges, changeable = 0, 0, 0, 0
         earliest = first - np.int64(start < stop and in_offsets[first] > start)
-        following = due(self, earliest >> 6, earliest, last, in_offsets, sources, base, values, early)
+        following = due(self, earliest >> 6, earliest, last, in_offsets, edges, values, early)
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
             remaining, word = following, np.uint64(0)
-            following = due(self, w + 1, earliest, last, in_offsets, sources, base, values, early)
+            following = due(self, w + 1, earliest, last, in_offsets, edges, values, early)
             while remaining != np.uint64(0):
                 v = (w << 6) + trailing_zeros(remaining)
                 remaining &= remaining - np.uint64(1)
                 begin, end, old = in_offsets[v], in_offsets[v + 1], load(values, v)
                 acc, visited = gather_edges(
-                    self, identity(self), old, max(begin, start), min(end, stop), sources, base, edge_values, values,
-                    early, from_bits,
+                    self, identity(self), old, begin, max(begin, start), min(end, stop), edges, values, early,
+                    from_bits,
                 )  # fmt: skip
-                edges += visited
+                visits += visited
                 if begin < start:
                     store_accumulator(heads, 0, acc)
                     cuts[0] = v
@@ -83,8 +85,8 @@ def make_pull_active(f: Functions, edges: str) -> Kernel:
             if word != np.uint64(0):
                 atomic_or(bits, w, word)
                 blocks[w >> 6] = 1
-        counts[0], counts[1], counts[2], counts[3] = edges, active, active_edges, changeable
+        counts[0], counts[1], counts[2], counts[3] = visits, active, active_edges, changeable
         store_partial(view_partial(partials_), 0, no_total())
         return 0
 
-    return Kernel(signature(f, edges, CONTEXT + REPLICAS) + " u64* i64 i64 i64 i64", pull_active)
+    return reader.kernel(signature(f, CONTEXT + REPLICAS) + " u64* i64 i64 i64 i64", pull_active)

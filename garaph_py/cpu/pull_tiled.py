@@ -22,10 +22,10 @@ def make_pull_tiled(f: Functions, edges: str) -> Kernel:
     add_total, no_total, view_partial, store_partial = f.add_total, f.no_total, f.partial.view, f.partial.store
 
     def pull_tiled(
-        n, in_offsets, out_offsets, tiles, base, edge_values, values_, pending_, parameters_, data_, total_,
+        tiles, edge_values, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
         bits, blocks, sums_, starts, block_count, counts, partials_, block,
     ):  # fmt: skip
-        """The destinations of one `block`; `sums_` has room for one a vertex, ``base`` is 0."""
+        """The destinations of one `block`; `sums_` has room for one a vertex."""
         self, total, values, pending, data, sums, _ = views(values_, pending_, parameters_, data_, total_, sums_, sums_)
         first, last = block << BITS, min(n, (block + 1) << BITS)
         for v in range(first, last):
@@ -65,5 +65,5 @@ def make_pull_tiled(f: Functions, edges: str) -> Kernel:
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    text = CONTEXT + " {accumulator} i64* i64 i64* {partial} i64"
-    return Kernel(signature(f, edges, text), pull_tiled)
+    text = f"u32* {edges} " + CONTEXT + " {accumulator} i64* i64 i64* {partial} i64"
+    return Kernel(signature(f, text), pull_tiled)

@@ -101,8 +101,8 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
         return 0
 
     sets = "u64* u8* u64* u8* u64* u8*"
-    text = "i64 i64* u32* {edges} {value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
-    return Kernel(signature(f, edges, text), push)
+    text = f"i64 i64* u32* {edges} " + "{value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
+    return Kernel(signature(f, text), push)
 
 
 def make_advance(f: Functions) -> Kernel:
@@ -152,4 +152,4 @@ def make_advance(f: Functions) -> Kernel:
         return not none_waits
 
     text = "i64 i64* {value} {parameters} u64* u8* u64* u8* {value} i64* {value} i64 i64"
-    return Kernel(signature(f, "", text), advance)
+    return Kernel(signature(f, text), advance)

@@ -45,7 +45,7 @@ def make_init(f: Functions) -> Kernel:
         return 0
 
     text = "i64 i64* i64* {value} {parameters} {data} u64* u8* i64* {partial} i64 i64"
-    return Kernel(signature(f, "", text), initialize)
+    return Kernel(signature(f, text), initialize)
 
 
 def make_prepare(f: Functions) -> Kernel:
@@ -66,7 +66,7 @@ def make_prepare(f: Functions) -> Kernel:
             store(values, v, prepare(self, value, is_active, v, count(n), in_degree, out_degree, load_data(data, v)))
         return 0
 
-    return Kernel(signature(f, "", "i64 i64* i64* {value} {parameters} {data} u64* i64 i64"), prepare_values)
+    return Kernel(signature(f, "i64 i64* i64* {value} {parameters} {data} u64* i64 i64"), prepare_values)
 
 
 def make_result(f: Functions) -> Kernel:
@@ -88,4 +88,4 @@ def make_result(f: Functions) -> Kernel:
         return 0
 
     text = "i64 i64* i64* {value} {parameters} {data} " + f.report.pointer + " i64 i64"
-    return Kernel(signature(f, "", text), report)
+    return Kernel(signature(f, text), report)

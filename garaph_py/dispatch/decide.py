@@ -15,6 +15,9 @@ PUSH_THRESHOLD = 1 / 15
 GPU_THRESHOLD = 1 / 1000
 """``auto``'s bound on f where the GPU pulls: notifying, which spares it pages, is the CPU's work, an edge of which
 takes as long as a hundred of the GPU's and more."""
+RELAXING_THRESHOLD = 1 / 1000
+"""``auto``'s bound on f where a program relaxes and the processor cannot push: pull from active vertices passes over
+most edges, which notified vertices gather from."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Observation:
         Every vertex is to be updated, whoever is active: the program aggregates a total that all may depend on.
     relaxes : bool
         The program's active vertices may push (`BoundProgram.relaxes`).
+    pushes : bool
+        The processor can: not the GPU, nor the CPU over packed edges.
     tiles : bool
         The graph has tiles, and they suit the program.
     in_turns : bool
@@ -52,6 +57,7 @@ class Observation:
     forced_mode: str | None = None
     everybody: bool = False
     relaxes: bool = False
+    pushes: bool = True
     tiles: bool = False
     in_turns: bool = False
     k: float = 1.0
@@ -114,7 +120,7 @@ def decide(seen: Observation) -> Decision:
         return Decision(seen.forced_mode, "as asked")
     if seen.everybody:
         return dense(seen, "every vertex is to be updated")
-    if seen.relaxes and seen.engine == "auto":
+    if seen.relaxes and seen.pushes and seen.engine == "auto":
         if seen.in_turns:
             return Decision(PUSH, "those whose turn it is push")
         if seen.f <= PUSH_THRESHOLD:
@@ -122,7 +128,7 @@ def decide(seen: Observation) -> Decision:
         return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}")
     if seen.device == "gpu" and seen.engine == "garaph":
         return Decision(PULL, "the GPU only pulls (section 2.2)")
-    auto = AUTO_THRESHOLD if seen.device == "cpu" else GPU_THRESHOLD
+    auto = GPU_THRESHOLD if seen.device == "gpu" else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")

@@ -77,7 +77,8 @@ def iterate(
             device=kernel.name,
             forced_mode=limits.mode,
             everybody=bound.total is not None,
-            relaxes=bound.relaxes and PUSH in kernel.modes,
+            relaxes=bound.relaxes,
+            pushes=PUSH in kernel.modes,
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
         )

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from ..errors import DeviceMemoryError, ParameterError
 from ..graph import Graph, PackedAdjacency
-from ..graph.graph import Edges
+from ..graph.graph import PACKED, Edges
 from ..threads import Team
 from .edges import EdgeArrays, PackedArrays, RawArrays
-from .gather import AUTO, PACKED
+from .gather import AUTO
 from .packing import STAGING_BYTES
 
 Array = npt.NDArray[Any]

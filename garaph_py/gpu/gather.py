@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DeviceMemoryError
+from ..graph.graph import PACKED
 from ..pages.layout import Page
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
@@ -26,7 +27,7 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
-AUTO, REPLICATED, SEGMENTED, PACKED = "auto", "replicated", "segmented", "packed"
+AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
 CUSTOM, CALIBRATED = "custom", "calibrated"
 WORTH_MEASURING = 1 << 20
 """Edges of a page below which the launches are all that a measurement would see."""

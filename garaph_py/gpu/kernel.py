@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import DeviceMemoryError
 from ..graph import Graph
+from ..graph.graph import PACKED
 from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
 from ..pages.layout import Page
 from ..pages.memory import MemorySource
@@ -24,7 +25,7 @@ from ..state import BLOCK, WORD, State, VertexSet
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .edges import PackedArrays, pinned_arrays
-from .gather import PACKED, SEGMENTED, Gather
+from .gather import SEGMENTED, Gather
 from .interface import can_replicate
 from .launch import Launcher, block_count
 from .memory import DeviceMemory

@@ -159,9 +159,10 @@ class Graph:
     @cached_property
     def least_value(self) -> Any:
         """The least edge value, NaN if one is; of a graph that has values and edges."""
-        values = self.in_edges.values
+        edges = self.in_edges
+        values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
         assert values is not None
-        return values.min()
+        return values.least if isinstance(values, Packed) else values.min()
 
     def out_values(self, team: Team) -> Array | None:
         """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify; made once."""

@@ -66,6 +66,11 @@ class Packed:
         """Where ``words[0]`` stands in the whole array."""
         return int(self.records["first_word"][0]) if len(self.records) else 0
 
+    @property
+    def least(self) -> Any:
+        """The least number, of `NUMBERS`; of an array that has any."""
+        return self.records["base"].min().astype(self.dtype)
+
     def runs(self, first: int, last: int) -> Packed:
         """Runs [first, last), without a copy; where words follow, these are the padding."""
         records = self.records[first:last]

@@ -33,14 +33,18 @@ NARROW = ("int32", "uint32", "int64")
 """What can be packed."""
 
 
+def packed_number(words, position, width, k):
+    """Number k of the group whose words begin at `position`; reads one word past it."""
+    bit = k * width
+    word = position + (bit >> 5)
+    both = np.uint64(words[word]) | np.uint64(words[word + 1]) << np.uint64(32)
+    return np.uint32((both >> np.uint64(bit & 31)) & ((np.uint64(1) << np.uint64(width)) - np.uint64(1)))
+
+
 def unpack_group(words, position, width, out, at):
-    """The 32 numbers of the group whose words begin at `position`; reads one word past them."""
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    """The 32 numbers of a group."""
     for k in range(GROUP):
-        bit = k * width
-        word = position + (bit >> 5)
-        both = np.uint64(words[word]) | np.uint64(words[word + 1]) << np.uint64(32)
-        out[at + k] = np.uint32((both >> np.uint64(bit & 31)) & mask)
+        out[at + k] = packed_number(words, position, width, k)
 
 
 def unpack_run(records, widths, run, words, first_word, out):

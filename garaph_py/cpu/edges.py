@@ -1,0 +1,235 @@
+"""How a kernel reads a list's edges: where they lie, or unpacked into a small window.
+
+A kernel is written once, over `edges`, a tuple of arguments that only its reader knows. What it does with edges is a
+*segment*, ``segment(acc, begin, end, sources, base, before, values, values_base, context)``: it visits the edges
+[begin, end) in order, edge e's source being ``source_of(sources, e - base, before)`` and its value
+``values[e - values_base]``, and returns `acc` and how many it visited, fewer if it wants no more. A reader's `walk`
+makes of a segment the walk along a list or a part of one.
+
+Packed numbers are unpacked a window at a time, as their sums from the window's first. A source is then its sum less the
+sum before its list: windows know nothing of lists, and a list is entered anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph import PackedAdjacency
+from ..graph.graph import Edges
+from ..graph.packed import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
+from ..graph.packing import packed_number, views
+from ..native import Each, Kernel, prefetch
+from ..native.kernel import kind_of
+from ..pages.source import PageEdges
+
+Array = npt.NDArray[Any]
+DType = np.dtype[Any]
+
+LOW = 0xFFFFFFFF
+LINE = 8
+"""Words in a cache line: what each call writes stands alone."""
+NONE_HELD = -1
+AHEAD = 512
+"""Words ahead to fetch packed numbers that are read as a stream: two kilobytes."""
+
+
+def source_of(sources, i, before):
+    return (np.int64(sources[i]) - before) & LOW
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How edges are read.
+
+    Attributes
+    ----------
+    signature : str
+        Types of the arguments that are `edges`.
+    walk : callable
+        ``walk(segment, streams)`` is a function ``walk(acc, first, begin, end, edges, context)`` over the edges [begin,
+        end) of the list that begins at edge `first`; `streams`: lists are read one after the other.
+    fetch : callable
+        ``fetch(edges, e)``: a list that begins at edge e will be read soon.
+    in_place : bool
+        Segments read the graph's own arrays.
+    reads_values : bool
+        Edge values are of interest.
+    values : dtype or None
+        Of those, if they are packed.
+    """
+
+    signature: str
+    walk: Callable[..., Any]
+    fetch: Callable[..., Any]
+    in_place: bool
+    reads_values: bool
+    values: DType | None = None
+
+    def kernel(self, signature: str, function: Callable[..., Any]) -> Kernel:
+        """`function` as a kernel, its first argument the tuple `edges`."""
+        count = len(self.signature.split())
+
+        def entry(*arguments):
+            return function(arguments[:count], *arguments[count:])
+
+        entry.__name__ = function.__name__
+        return Kernel(f"{self.signature} {signature}", entry)
+
+
+def reader_of(edges: Edges, values: DType | None) -> Reader:
+    """For `edges`, and for a kernel that reads their values of dtype `values`, or none."""
+    if not isinstance(edges, PackedAdjacency):
+        return make_reader(False, values, False)
+    return make_reader(True, values, values is not None and isinstance(edges.packed_values, Packed))
+
+
+@cache
+def make_reader(packed: bool, values: DType | None, packed_values: bool) -> Reader:
+    pointer, reads_values = "void*" if values is None else kind_of(values), values is not None
+    if not packed:
+        return Reader(f"u32* i64 {pointer}", make_raw_walk, fetch_raw, True, reads_values)
+    signature = "i64* u8* u32* i64 i64 u32* i64*"
+    if not packed_values:
+        make_walk = make_packed_walk(no_values, raw_values)
+        return Reader(f"{signature} {pointer}", make_walk, fetch_packed, False, reads_values)
+    make_walk = make_packed_walk(unpack_values, unpacked_values)
+    return Reader(f"{signature} i64* u8* u32* i64 {pointer}", make_walk, fetch_packed, False, True, values)
+
+
+def make_raw_walk(segment, streams):
+    def walk(acc, first, begin, end, edges, context):
+        sources, base, values = edges
+        return segment(acc, begin, end, sources, base, 0, values, base, context)
+
+    return walk
+
+
+def fetch_raw(edges, e):
+    sources, base, _ = edges
+    prefetch(sources, e - base)
+
+
+def make_packed_walk(unpack, values_of):
+    """`unpack` and `values_of`: what there is to do for the values of a window, and where they are."""
+
+    def make_walk(segment, streams):
+        span = RUN if streams else GROUP
+
+        def walk(acc, first, begin, end, edges, context):
+            records, _, _, _, base, sums, held = edges[:7]
+            visited = 0
+            if begin >= end:
+                return acc, visited
+            e, source = first, 0
+            if e < begin // RUN * RUN:  # a run knows the source before it
+                e = begin // RUN * RUN
+                source = records[(e - base) // RUN * RECORD_WORDS + 1]
+            while e < end:
+                at = e // span * span
+                if held[0] != at:
+                    follows, held[0] = held[0] + span == at, at
+                    unpack_sums(at - base, span, follows, edges)
+                    unpack(at - base, span, follows, edges)
+                stop = min(end, at + span)
+                before = np.int64(sums[e - at]) - source
+                start = min(max(e, begin), stop)
+                values, values_base = values_of(at, edges)
+                acc, seen = segment(acc, start, stop, sums, at - 1, before, values, values_base, context)
+                visited += seen
+                if seen < stop - start:
+                    break
+                e, source = stop, source_of(sums, stop - at, before)
+            return acc, visited
+
+        return walk
+
+    return make_walk
+
+
+def unpack_sums(begin, count, follows, edges):
+    """The sums of `count` numbers from number `begin` of the page on, the first of them 0; if it `follows`, their words
+    come after those that were unpacked last."""
+    records, widths, words, first_word, _, sums, held = edges[:7]
+    run, first = begin // RUN, begin % RUN // GROUP
+    position = held[1] if follows else place(records, widths, run, first) - first_word
+    total = np.uint32(0)
+    sums[0] = total
+    for group in range(count // GROUP):
+        width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
+        if count > GROUP:
+            prefetch(words, position + AHEAD)
+        for k in range(GROUP):
+            total = np.uint32(total + packed_number(words, position, width, k))
+            sums[group * GROUP + k + 1] = total
+        position += width
+    held[1] = position
+
+
+def unpack_values(begin, count, follows, edges):
+    """The values of the edges whose sums `unpack_sums` made."""
+    records, widths, words, first_word, values = edges[7:]
+    held = edges[6]
+    run, first = begin // RUN, begin % RUN // GROUP
+    position = held[2] if follows else place(records, widths, run, first) - first_word
+    base = records[run * RECORD_WORDS + 1]
+    for group in range(count // GROUP):
+        width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
+        for k in range(GROUP):
+            values[group * GROUP + k] = base + np.int64(packed_number(words, position, width, k))
+        position += width
+    held[2] = position
+
+
+def place(records, widths, run, group):
+    """Where the words of a run's group begin."""
+    position = records[run * RECORD_WORDS]
+    for k in range(RUN // GROUP):  # all of them, without a branch
+        position += np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + k]) * np.int64(k < group)
+    return position
+
+
+def unpacked_values(at, edges):
+    return edges[11], at
+
+
+def no_values(begin, count, follows, edges):
+    pass
+
+
+def raw_values(at, edges):
+    return edges[7], edges[4]
+
+
+def fetch_packed(edges, e):
+    prefetch(edges[0], (e - edges[4]) // RUN * RECORD_WORDS)
+
+
+class Windows:
+    """What `parts` calls take as `edges`; each has its own room to unpack to."""
+
+    def __init__(self, parts: int, reader: Reader) -> None:
+        self._reader = reader
+        if not reader.in_place:
+            self._held, self._sums = np.empty((parts, LINE), np.int64), np.empty((parts, RUN + 1), np.uint32)
+            self._values = np.empty((parts, RUN if reader.values else 0), reader.values)
+
+    def arguments(self, page: PageEdges) -> tuple[Any, ...]:
+        """The edges of `page`."""
+        sources, values = page.sources, page.values if self._reader.reads_values else None
+        if not isinstance(sources, Packed):
+            return sources, page.first_edge, values
+        self._held[:] = NONE_HELD
+        start = *parts_of(sources), page.first_edge, Each(self._sums), Each(self._held)
+        if not isinstance(values, Packed):
+            return *start, values
+        return *start, *parts_of(values), Each(self._values)
+
+
+def parts_of(array: Packed) -> tuple[Any, ...]:
+    return *views(array.records), array.words, array.first_word
