@@ -10,6 +10,7 @@ from garaph_py.cpu import edges as readers
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.graph.packed import RUN
 from garaph_py.kernel import NOTIFY_PULL, PULL
+from garaph_py.native import Kernel, sums_of_packed
 from garaph_py.pages.memory import MemorySource
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
@@ -167,10 +168,23 @@ def test_negative_values_are_named(graph_of):
         gp.run(gp.apps.SSSP(0), graph_of(edges).packed(1))
 
 
-# The windows, in slow Python.
+# The windows.
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_sums_of_packed_numbers_of_every_width():
+    def sums_of_all(words, sums):
+        for width in range(33):
+            sums_of_packed(words, width, width, np.uint32(3000000000), sums, 32 * width)
+        return 0
+
+    rng = np.random.default_rng(8)
+    words, found, wanted = rng.integers(0, 2**32, 70, np.uint32), *np.zeros((2, 33 * 32), np.uint32)
+    kernel = Kernel("u32* u32*", sums_of_all)
+    kernel(words, found)
+    kernel.function(words, wanted)
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("weights", [None, "int64", "float32"])
 def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, streams):

@@ -24,7 +24,7 @@ from ..graph import PackedAdjacency
 from ..graph.graph import Edges
 from ..graph.packed import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ..graph.packing import packed_number, views
-from ..native import Each, Kernel, prefetch
+from ..native import Each, Kernel, prefetch, sums_of_packed
 from ..native.kernel import kind_of
 from ..pages.source import PageEdges
 
@@ -164,9 +164,7 @@ def unpack_sums(begin, count, follows, edges):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
         if count > GROUP:
             prefetch(words, position + AHEAD)
-        for k in range(GROUP):
-            total = np.uint32(total + packed_number(words, position, width, k))
-            sums[group * GROUP + k + 1] = total
+        total = sums_of_packed(words, position, width, total, sums, group * GROUP + 1)
         position += width
     held[1] = position
 

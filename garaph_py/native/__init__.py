@@ -17,6 +17,7 @@ from .intrinsics import (
     pause,
     prefetch,
     struct_array,
+    sums_of_packed,
     trailing_zeros,
 )
 from .kernel import Each, Kernel, Rows, prepare
@@ -37,5 +38,6 @@ __all__ = [
     "prefetch",
     "prepare",
     "struct_array",
+    "sums_of_packed",
     "trailing_zeros",
 ]

@@ -72,6 +72,16 @@ def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:
     return pointer
 
 
+def sums_of_packed(words: Any, position: int, width: int, before: Any, sums: Any, at: int) -> Any:
+    """`before` plus the sums of 32 packed numbers, modulo 2**32, to ``sums[at:]``; the last. Number k is the bits k
+    `width` to (k + 1) `width` - 1 of ``words[position:]``, all uint32."""
+    width, bits = int(width), sum(int(words[position + k]) << 32 * k for k in range(width))
+    for k in range(32):
+        before = np.uint32((int(before) + (bits >> k * width & (1 << width) - 1)) & 0xFFFFFFFF)
+        sums[at + k] = before
+    return before
+
+
 def trailing_zeros(word: np.uint64) -> int:
     """Number of the lowest set bit of `word`, which is not 0."""
     return (int(word) & -int(word)).bit_length() - 1

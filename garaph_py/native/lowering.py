@@ -13,7 +13,7 @@ from numba.core import cgutils
 
 from . import intrinsics
 
-WORD = ir.IntType(64)
+WORD, NUMBER = ir.IntType(64), ir.IntType(32)
 SCALARS = {
     "i8": nb.int8, "u8": nb.uint8, "i16": nb.int16, "u16": nb.uint16, "i32": nb.int32, "u32": nb.uint32,
     "i64": nb.int64, "u64": nb.uint64, "f32": nb.float32, "f64": nb.float64, "bool": nb.boolean,
@@ -155,6 +155,66 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
     return nb.int64(nb.uint64), emit
 
 
+NUMBERS = 32
+"""Packed together."""
+
+
+def unpacked(builder: Any, first: Any, width: int) -> Any:
+    """A vector of `NUMBERS` numbers of `width` bits, from the words at address `first`.
+
+    Places and shifts are constants, so that the compiler knows the best instructions for them.
+    """
+    if not width:
+        return constant([0] * NUMBERS)
+    kind, none = ir.VectorType(NUMBER, width), constant([0] * width)
+    words = builder.load(builder.bitcast(first, kind.as_pointer()), align=4, typ=kind)
+    place = [divmod(k * width, 32) for k in range(NUMBERS)]
+    low = builder.shuffle_vector(words, none, constant([word for word, _ in place]))
+    numbers = builder.lshr(low, constant([bit for _, bit in place]))
+    cut = [bit + width > 32 for _, bit in place]
+    if any(cut):
+        following = [word + 1 if c else width for (word, _), c in zip(place, cut, strict=True)]  # `width`: a zero
+        high = builder.shuffle_vector(words, none, constant(following))
+        shifts = [32 - bit if c else 0 for (_, bit), c in zip(place, cut, strict=True)]
+        numbers = builder.or_(numbers, builder.shl(high, constant(shifts)))
+    return builder.and_(numbers, constant([(1 << width) - 1] * NUMBERS))
+
+
+def constant(numbers: list[int]) -> Any:
+    return ir.Constant(ir.VectorType(NUMBER, len(numbers)), numbers)
+
+
+@numba.extending.intrinsic
+def _sums_of_packed(typing_context: Any, words: Any, position: Any, width: Any, before: Any, sums: Any, at: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first, kind = element(builder, arguments[:2], NUMBER), ir.VectorType(NUMBER, NUMBERS)
+        blocks = [builder.append_basic_block(f"width{k}") for k in range(33)]
+        end = builder.append_basic_block("sums")
+        choice = builder.switch(builder.trunc(arguments[2], NUMBER), blocks[0])
+        found = []
+        for k, block in enumerate(blocks):
+            if k:
+                choice.add_case(NUMBER(k), block)
+            builder.position_at_end(block)
+            found.append(unpacked(builder, first, k))
+            builder.branch(end)
+        builder.position_at_end(end)
+        total = builder.phi(kind)
+        for numbers, block in zip(found, blocks, strict=True):
+            total.add_incoming(numbers, block)
+        none = constant([0] * NUMBERS)
+        for step in (1, 2, 4, 8, 16):
+            earlier = constant([k - step if k >= step else NUMBERS for k in range(NUMBERS)])
+            total = builder.add(total, builder.shuffle_vector(total, none, earlier))
+        begin = builder.insert_element(none, arguments[3], NUMBER(0))
+        total = builder.add(total, builder.shuffle_vector(begin, none, none))
+        out = builder.bitcast(element(builder, arguments[4:], NUMBER), kind.as_pointer())
+        builder.store(total, out, align=4)
+        return builder.extract_element(total, NUMBER(NUMBERS - 1))
+
+    return nb.uint32(words, nb.int64, nb.int64, nb.uint32, sums, nb.int64), emit
+
+
 REPLACED: dict[Any, Any] = {
     intrinsics.atomic_or: read_modify_write("or", nb.uint64),
     intrinsics.atomic_and: read_modify_write("and", nb.uint64),
@@ -167,6 +227,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.prefetch: _prefetch,
     intrinsics.call: _call,
     intrinsics.struct_array: _struct_array,
+    intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
 }
 """What stands in compiled code for each function of `intrinsics`."""
