@@ -12,6 +12,7 @@ from garaph_py.cpu import CpuKernel
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, ProgramError
 from garaph_py.kernel import NOTIFY_PULL, PULL
 from garaph_py.pages.layout import layout
+from garaph_py.pages.memory import MemorySource
 from garaph_py.threads import Team
 
 
@@ -36,6 +37,7 @@ class FailingGpu:
         self._cpu = CpuKernel(bound, graph, self._team, listener, to_the_letter=bound.relaxes)
         pages = layout(graph.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
+        self.source = MemorySource(graph, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
 
     def initialize(self, synchronous):
