@@ -105,8 +105,8 @@ def run(
         Pages that may be under way on the GPU (section 5.2).
     gather : {"auto", "replicated", "segmented", "packed"}
         How the GPU sums: by replicated accumulators in shared memory (section 3.2), by segmented reductions in
-        registers, over edges as they are or packed; ``"auto"`` by the fastest as measured, and packs edges that do not
-        fit the GPU's memory where that pays within the iterations there will be.
+        registers, over edges as they are or packed. ``"auto"`` times the first two on the first page, and packs edges
+        that do not fit the GPU's memory where that pays within the iterations there will be. A packed graph stays so.
     replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
         For ``"replicated"``: equation 2, measured on the device, or the same factor for every shard.
     deterministic : bool
@@ -154,10 +154,9 @@ def run(
             f"mode={mode!r} reads raw edges, and these are packed; run on graph.unpacked() or with encoding='raw' "
             "(--encoding raw), or choose another mode"
         )
-    if encoding != AS_IT_IS:
-        graph = graph.packed(threads) if encoding == PACKED else graph.unpacked()
     bound = bind(program, graph)
-    settings = gpu_settings(bound, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
+    stored = graph.encoding if encoding == AS_IT_IS else encoding
+    settings = gpu_settings(bound, stored, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
     settings = replace(settings, iterations=iterations, threads=threads)
     if engine == "garaph" and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
@@ -177,6 +176,8 @@ def run(
             f"mode='pull-tiled' is for synchronous runs of programs without done, prepare and dst; {bound.name} is not "
             "one, or the run is asynchronous; choose another mode"
         )
+    if stored != graph.encoding:
+        graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
     with Team(threads) as team:
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
@@ -281,8 +282,8 @@ class Run:
 
 
 def gpu_settings(
-    bound: BoundProgram, engine: str, memory: int | str | None, streams: int, gather: str, replication: int | str,
-    page_edges: int | None, deterministic: bool,
+    bound: BoundProgram, encoding: str, engine: str, memory: int | str | None, streams: int, gather: str,
+    replication: int | str, page_edges: int | None, deterministic: bool,
 ) -> Settings:  # fmt: skip
     """How to use a GPU, checked.
 
@@ -303,9 +304,17 @@ def gpu_settings(
             f"gather='replicated': no atomic takes the sums of {bound.name}, whose own monoid combines "
             f"{bound.accumulator.itemsize} bytes together; choose gather='segmented'"
         )
-    if gather == AUTO:
-        alone = deterministic or not can_replicate(bound)
-        gather = SEGMENTED if alone else REPLICATED if engine == "garaph" else AUTO
+    if encoding == PACKED and gather in (REPLICATED, SEGMENTED):
+        raise ParameterError(
+            f"gather={gather!r} is for raw edges, and these are packed; use encoding='raw' (--encoding raw), or leave "
+            "gather out"
+        )
+    if gather == AUTO and encoding == PACKED:
+        gather = PACKED
+    elif gather == AUTO and deterministic:  # whether packing pays is a matter of time
+        gather = SEGMENTED
+    elif gather == AUTO and engine == "garaph":
+        gather = REPLICATED if can_replicate(bound) else SEGMENTED
     budget = None if memory is None else parse_bytes(memory, "gpu_memory")
     return Settings(budget, streams, gather, factor, page_edges, deterministic)
 

@@ -1,6 +1,5 @@
 // acc_v = sum over u -> v of gather(u), as gather_segmented has it, from packed sources: a lane takes four gaps out of
-// their words, and a segmented scan over the lanes makes sources of them. While the values of 128 sources are on their way
-// the next 128 are decoded.
+// their words, and a segmented scan over the lanes makes sources of them.
 // Launch: a warp a run of the page, blocks of 256. Shared memory: none.
 
 // The sources of the lane's four edges among 128, `most` at most whatever the words are; `carry` is the source before them,

@@ -6,7 +6,6 @@ import twins
 from cases import EXACT, FLOAT, hub
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError
 from garaph_py.gpu import choice, device, packing
 from garaph_py.gpu.device import failing
 from garaph_py.gpu.edges import page_bytes
@@ -119,11 +118,29 @@ def test_a_packed_graph_that_does_not_fit_is_streamed(graph_of, edges):
     assert sum(row.to_device for row in result.stats.iterations[1:]) > 0
 
 
-@pytest.mark.parametrize("gather", ["segmented", "replicated"])
-def test_raw_kinds_say_that_the_graph_is_packed(graph_of, edges, gather):
-    graph = graph_of(edges[None]).packed()
-    with pytest.raises(ParameterError, match="unpacked"):
-        gp.run(gp.apps.PageRank(), graph, device="gpu", gather=gather)
+class Own(gp.VertexProgram):
+    """A sum that is no atomic: of three numbers together."""
+
+    value = np.float64
+    accumulator = {"low": np.float64, "high": np.float64, "all": np.float64}  # noqa: RUF012
+    sum = gp.Monoid(lambda a, b: (min(a.low, b.low), max(a.high, b.high), a.all + b.all), (np.inf, -np.inf, 0.0))
+
+    def init(self, id):
+        return float(id % 97)
+
+    def gather(self, src):
+        return (src, src, src)
+
+    def apply(self, old, acc):
+        return old if acc.all == 0 else (acc.low + acc.high) / 2 + acc.all / 1e3
+
+
+def test_what_cannot_replicate_runs_on_packed_edges(graph_of, edges):
+    graph = graph_of(edges[None])
+    expected = gp.run(Own(), graph, iterations=3, sync=True, device="cpu").values
+    for how in ({}, {"deterministic": True}):
+        result = gp.run(Own(), graph.packed(), iterations=3, sync=True, device="gpu", **how)
+        np.testing.assert_allclose(result.values, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(1, 0), (5, 0), (1, 1), (64, 3), (65, 200), (4097, 5000)])

@@ -55,7 +55,7 @@ def run(
     ] = None,
     streams: Annotated[int, Option(help="Pages that may be under way on the GPU.")] = 4,
     gather: Annotated[
-        str, Option(help="How the GPU sums: replicated, segmented, packed, or auto, the fastest as measured.")
+        str, Option(help="How the GPU sums: replicated, segmented, packed, or auto, what suits as measured.")
     ] = "auto",
     replication: Annotated[
         str, Option(help="Copies of a sum in a GPU's shared memory: custom, calibrated, 1, 2, 4, 8, 16 or 32.")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
+import psutil
 
-from ..errors import DeviceMemoryError, ParameterError
+from ..errors import DeviceMemoryError
 from ..graph import Graph, PackedAdjacency
 from ..graph.graph import PACKED, Edges
-from ..threads import Team
+from ..threads import Team, available_cores
 from .edges import EdgeArrays, PackedArrays, RawArrays
 from .gather import AUTO
 from .packing import STAGING_BYTES
@@ -22,6 +23,10 @@ CPU_PACKS = 2e8
 """Edges a second that a thread of the CPU packs."""
 UNBOUNDED = 20
 """Iterations to expect where nobody bounds them."""
+WORTH_MEASURING = 3
+"""Fewer iterations do not even pay for the pass that measures."""
+HOST_SHARE = 0.5
+"""Of the host's memory that is available: what packed edges beside raw ones may take."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ def choose(
 
     Parameters
     ----------
+    graph : Graph
     value_bytes : int
         Of an edge value that the program reads, else 0.
     gather : {"auto", "replicated", "segmented", "packed"}
@@ -73,20 +79,18 @@ def choose(
         Bytes of device memory for edges.
     measure : callable
         Makes the records of the packed sources on the device, in a pass over the raw ones, and says how long that took.
-
-    Raises
-    ------
-    ParameterError
-        If the graph is packed and `gather` is for raw edges.
+    iterations : int or None
+        At most so many there will be.
+    threads : int or None
+        Of the CPU.
     """
     edges = graph.in_edges
     if isinstance(edges, PackedAdjacency):
-        if gather not in (AUTO, PACKED):
-            raise ParameterError(f"gather={gather!r} is for raw edges, and the graph is packed; use graph.unpacked()")
         return Choice(edges, PackedArrays.of(edges, value_bytes > 0))
     raw = Choice(edges, RawArrays(value_bytes))
     raw_bytes = graph.m * raw.arrays.width
-    if gather not in (AUTO, PACKED) or (gather == AUTO and raw_bytes <= left):
+    expected = UNBOUNDED if iterations is None else iterations
+    if gather not in (AUTO, PACKED) or (gather == AUTO and (raw_bytes <= left or expected < WORTH_MEASURING)):
         return raw
     if not graph.has_packed_in_edges:
         try:
@@ -98,11 +102,11 @@ def choose(
             arrays = PackedArrays(records, None, value_bytes)
             packed_bytes = graph.m * arrays.width
             fits = packed_bytes + STAGING_BYTES <= left
-            with Team(threads) as team:
-                cost = seconds if fits else graph.m / (CPU_PACKS * team.size)
+            cost = seconds if fits else graph.m / (CPU_PACKS * (threads or available_cores()))
             saved = max(raw_bytes - left, 0) - max(packed_bytes - left, 0)  # bytes an iteration
-            gain = saved * seconds / max(4 * graph.m, 1) * (UNBOUNDED if iterations is None else iterations)
-            if gather == AUTO and gain <= cost:
+            gain = saved * seconds / max(4 * graph.m, 1) * expected
+            too_large = not fits and packed_bytes > HOST_SHARE * psutil.virtual_memory().available
+            if gather == AUTO and (gain <= cost or too_large):
                 return raw
             if fits:
                 return Choice(edges, arrays, packs=True)

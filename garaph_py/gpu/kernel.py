@@ -25,14 +25,14 @@ from ..state import BLOCK, WORD, State, VertexSet
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .edges import PackedArrays, pinned_arrays
-from .gather import SEGMENTED, Gather
+from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
 from .launch import Launcher, block_count
 from .memory import DeviceMemory
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
 from .ranks import RUN, Ranks, starts_bytes
-from .residency import VERTICES, Residency, plan
+from .residency import VERTICES, Residency, plan, too_little
 from .shards import ITEM_EDGES, MOST_VERTICES
 from .streams import Buffer, Streams
 
@@ -175,6 +175,8 @@ class GpuKernel:
         """
         graph, settings = self.graph, self.settings
         fixed = sum(self._arrays(synchronous).values()) + self._reserve()
+        if budget < fixed:
+            raise too_little(fixed, 0, budget)
         edges = self._choose(budget, budget - fixed)
         self.residency = self._plan(edges, fixed, budget)
         if edges.packs and self.residency.resident < len(self.residency.pages):  # the last bytes were wanting
@@ -280,7 +282,7 @@ class GpuKernel:
         copies = max(self.launcher.share // self.bound.accumulator.itemsize, 1)
         items = 2 * (32 * int(self._ranks.before[-1]) // copies + self.graph.m // ITEM_EDGES) + n // MOST_VERTICES
         each = self.launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
-        replicates = self.launcher.share and self.settings.gather != SEGMENTED
+        replicates = self.launcher.share and self.settings.gather in (AUTO, REPLICATED)
         needed = (items + n // WORD // 64 + 64) * each if replicates else 0
         reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
         needed += len(self._ranks.hubs) * self.launcher.layouts.hub.itemsize

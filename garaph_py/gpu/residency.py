@@ -1,7 +1,7 @@
 """What of a graph stays in the GPU's memory and what is streamed through it: decided once, from sizes alone.
 
-A fixed part stays and the rest goes through N buffers, for every iteration passes over all pages in the same order:
-least-recently-used would throw out each page just before it comes again.
+A fixed part stays and the rest goes through N buffers, for every iteration passes over all pages: least-recently-used
+would throw out each page just before it comes again.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
@@ -75,6 +76,13 @@ class PackedAdjacency:
         values = None if edges.values is None else pack(edges.values, NUMBERS, team)
         return cls(edges.offsets, packed, edges.values if values is None else values)
 
+    def unpacked(self, team: Team) -> Adjacency:
+        """The same edges as they are."""
+        values = self.packed_values
+        if isinstance(values, Packed):
+            values = unpack(values, NUMBERS, team)
+        return Adjacency(self.offsets, unpack(self.packed, LISTS, team, self.offsets), values)
+
     @property
     def neighbours(self) -> Array:
         """The other endpoints unpacked anew: uint32, shape (m,)."""
@@ -104,9 +112,9 @@ class Graph:
 
     Attributes
     ----------
-    in_edges : Adjacency
+    in_edges : Adjacency or PackedAdjacency
         CSC: for each vertex its sources, with edge values.
-    out_edges : Adjacency
+    out_edges : Adjacency or PackedAdjacency
         CSR: for each vertex its targets, without values: it only serves to notify (section 2.1). An undirected graph
         stores its adjacency once, and this is `in_edges` itself.
     directed : bool
@@ -166,7 +174,7 @@ class Graph:
 
     def out_values(self, team: Team) -> Array | None:
         """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify; made once."""
-        if self.in_edges.values is None or self.out_edges.values is not None:
+        if self.edge_dtype is None or (isinstance(self.out_edges, Adjacency) and self.out_edges.values is not None):
             return self.out_edges.values
         from ..events import ignore
         from .build import transposed
@@ -208,23 +216,57 @@ class Graph:
     def packed(self, threads: int | None = None) -> Graph:
         """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4, and integer edge values likewise.
 
-        Half the bytes to read from memory, over a link or from a disk, for some work of the processor.
-        """
-        if isinstance(self.in_edges, PackedAdjacency) or isinstance(self.out_edges, PackedAdjacency):
-            return self
-        with Team(threads) as team:
-            into = PackedAdjacency.of(self.in_edges, team)
-            out = PackedAdjacency.of(self.out_edges, team) if self.out_edges is not self.in_edges else into
-        return Graph(into, out, self.directed, self.ids)
+        Half the bytes to read from memory, over a link or from a disk, for some work of the processor. Values that are
+        no integers, or span more than 32 bits, stay as they are.
 
-    def unpacked(self) -> Graph:
-        """The same graph with every edge 4 bytes and its value."""
-        if self.encoding == RAW:
-            return self
-        into, out = (
-            Adjacency(edges.offsets, edges.neighbours, edges.values) for edges in (self.in_edges, self.out_edges)
-        )
-        return Graph(into, out if self.directed else into, self.directed, self.ids)
+        Parameters
+        ----------
+        threads : int, optional
+            By default every core this process may use.
+
+        Returns
+        -------
+        Graph
+            With arrays of its own, but for offsets and ids; this graph, if it is packed.
+
+        Raises
+        ------
+        GraphError
+            If the edges of a vertex do not ascend.
+        """
+
+        def packed(edges: Edges, team: Team) -> Edges:
+            if edges is self.in_edges and self.has_packed_in_edges:
+                return self.packed_in_edges(team)
+            return edges if isinstance(edges, PackedAdjacency) else PackedAdjacency.of(edges, team)
+
+        return self._with(packed, threads)
+
+    def unpacked(self, threads: int | None = None) -> Graph:
+        """The same graph with every edge 4 bytes and its value.
+
+        Parameters
+        ----------
+        threads : int, optional
+
+        Returns
+        -------
+        Graph
+            With arrays of its own, but for offsets and ids; this graph, if it is raw.
+        """
+
+        def unpacked(edges: Edges, team: Team) -> Edges:
+            return edges.unpacked(team) if isinstance(edges, PackedAdjacency) else edges
+
+        return self._with(unpacked, threads)
+
+    def _with(self, other: Callable[[Edges, Team], Edges], threads: int | None) -> Graph:
+        """The graph with `other` edges, or itself if they are the same."""
+        with Team(threads) as team:
+            into = other(self.in_edges, team)
+            out = into if self.out_edges is self.in_edges else other(self.out_edges, team)
+        same = into is self.in_edges and out is self.out_edges
+        return self if same else Graph(into, out, self.directed, self.ids)
 
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.
