@@ -48,6 +48,12 @@ class VertexSet:
         """Whether it has vertices in many places, so that a walk is worth dividing."""
         return bool(np.count_nonzero(self.blocks) * 4 > len(self.blocks))
 
+    def mark(self) -> None:
+        """Make the blocks say what the bits do, after these were written without them."""
+        if len(self.bits):
+            starts = np.arange(0, len(self.bits), BLOCK // WORD)
+            self.blocks[:] = np.logical_or.reduceat(self.bits != 0, starts)
+
     def fill(self, n: int) -> None:
         """Put all `n` vertices in."""
         self.bits[:] = ~np.uint64(0)

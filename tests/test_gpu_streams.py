@@ -116,10 +116,12 @@ def test_every_page_finds_its_edges(setting, share):
             np.testing.assert_array_equal(weights, edges.values)
             seen.append(page.number)
 
-        copied = streams.process(source.pages, source, compute, lambda page, _, b=brought: b.append(page.number))
+        copied = streams.process(
+            streams.order(source.pages), source, compute, lambda page, _, b=brought: b.append(page.number)
+        )
         assert sorted(seen) == list(range(len(source.pages)))
         assert brought == seen
-        assert copied == {page.number: 8 * page.edges for page in source.pages if page.number not in before}
+        assert copied == {page.number: 8 * page.edges * (page.number not in before) for page in source.pages}
         assert not threads()
     assert streams.computation.wall > streams.computation.waited >= 0
     assert streams.computation.used > 0
@@ -128,7 +130,7 @@ def test_every_page_finds_its_edges(setting, share):
 def test_pages_that_send_most_back_come_first(setting):
     _, streams, source = setting(2)
     seen = []
-    streams.process(source.pages, source, lambda page, _: seen.append(page), lambda page, stream: None)
+    streams.process(streams.order(source.pages), source, lambda page, _: seen.append(page), lambda page, stream: None)
     sizes = [page.last_vertex - page.first_vertex for page in seen]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -146,7 +148,7 @@ def test_an_error_of_one_thread_ends_the_other(setting, share, at, error):
             raise error
 
     with pytest.raises(error):
-        streams.process(source.pages, source, compute, lambda page, stream: None)
+        streams.process(streams.order(source.pages), source, compute, lambda page, stream: None)
     assert not threads()
 
 
@@ -154,5 +156,5 @@ def test_an_error_of_one_thread_ends_the_other(setting, share, at, error):
 def test_an_error_of_the_driver_is_ours(setting, at):
     _, streams, source = setting(0.5, fails_at=at)
     with pytest.raises(DeviceError, match="launch failure"):
-        streams.process(source.pages, source, lambda page, buffer: None, lambda page, stream: None)
+        streams.process(streams.order(source.pages), source, lambda page, buffer: None, lambda page, stream: None)
     assert not threads()

@@ -71,7 +71,7 @@ class CpuKernel:
         self._starts: Array | None = None  # of the edges of the active vertices, if the last superstep left them
         self._prepared: set[Kernel] = set()
         self._rows: dict[tuple[str, int], Rows] = {}
-        self._cuts: dict[int, tuple[Array, ...]] = {}
+        self._cuts: dict[Page, tuple[Array, ...]] = {}
 
     @cached_property
     def _out_values(self) -> Array | None:
@@ -361,13 +361,13 @@ class CpuKernel:
 
     def _page_runs(self, page: Page) -> tuple[Array, ...]:
         """Equal runs of a page's edges, and the vertices that begin in them."""
-        if page.number not in self._cuts:
+        if page not in self._cuts:
             bounds = page.first_edge + np.array(split(page.edges, self._count_of(page.edges)), np.int64)
             offsets = self._offsets[0][page.first_vertex : page.last_vertex]
             cuts = np.searchsorted(offsets, bounds) + page.first_vertex
             cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
-            self._cuts[page.number] = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
-        return self._cuts[page.number]
+            self._cuts[page] = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
+        return self._cuts[page]
 
     def _vertex_runs(self, whole: bool = False) -> tuple[Array, Array]:
         """Equal runs of all vertices, or one; they begin where blocks do."""

@@ -22,6 +22,7 @@ from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from ..state import BLOCK, WORD, State, VertexSet
+from .arrays import REPORT_VERTICES, array_sizes, reserve
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .edges import PackedArrays, pinned_arrays
@@ -31,10 +32,9 @@ from .launch import Launcher, block_count
 from .memory import DeviceMemory
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
-from .ranks import RUN, Ranks, starts_bytes
-from .residency import VERTICES, Residency, plan, too_little
-from .shards import ITEM_EDGES, MOST_VERTICES
-from .streams import Buffer, Streams
+from .ranks import RUN, Ranks
+from .residency import Residency, plan, too_little
+from .streams import Buffer, Streams, Waiting
 
 Array = npt.NDArray[Any]
 
@@ -44,12 +44,8 @@ DEFAULT_SHARE = 0.9
 """Of the memory that is free: the rest is left to others."""
 DETERMINISTIC_SHARE = 0.8
 """Of the whole memory, where pages must not depend on what is free."""
-LEAST_ALLOCATIONS = 1 << 10
-"""Bytes of the arrays that a program does not have."""
 STREAMS = 4
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
-REPORT_VERTICES = 1 << 20
-"""Vertices whose results are made at a time."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,9 @@ class GpuKernel:
             If the graph's vertices and one page need more than `budget`.
         """
         graph, settings = self.graph, self.settings
-        fixed = sum(self._arrays(synchronous).values()) + self._reserve()
+        replicates = settings.gather in (AUTO, REPLICATED)
+        self._arrays = array_sizes(self.bound, graph, self._ranks, synchronous)
+        fixed = sum(self._arrays.values()) + reserve(self.bound, graph, self._ranks, self.launcher, replicates)
         if budget < fixed:
             raise too_little(fixed, 0, budget)
         edges = self._choose(budget, budget - fixed)
@@ -206,7 +204,7 @@ class GpuKernel:
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
             self._memory.budget = budget
-            for name, nbytes in self._arrays(synchronous).items():
+            for name, nbytes in self._arrays.items():
                 self._context[name] = self._memory.allocate(name, nbytes)
             self._fill()
             self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory)
@@ -248,46 +246,6 @@ class GpuKernel:
             packing.fill(page, arrays, self.streams.places(page, buffer), edges.values)
             buffer.page = page.number
         packing.close()
-
-    def _arrays(self, synchronous: bool) -> dict[str, int]:
-        """Bytes of every array that is not edges."""
-        graph, bound, n = self.graph, self.bound, self.graph.n
-        runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
-        destinations = int(self._ranks.before[-1])
-        arrays = {
-            "in_offsets": 8 * (n + 1),
-            "values": n * bound.value.itemsize,
-            "sums": destinations * bound.accumulator.itemsize,
-            "heads": runs * bound.accumulator.itemsize,
-            "starts": starts_bytes(graph.m),
-            "run_ranks": 4 * runs,
-            "word_ranks": words // 8,
-            "active": words // 8,
-            "activated": words // 8,
-            "total": 0 if bound.total is None else bound.total.itemsize,
-        }
-        if graph.directed:
-            arrays["out_offsets"] = 8 * (n + 1)
-        if synchronous:
-            arrays["pending"] = n * bound.value.itemsize
-        if bound.reads_dst:
-            arrays["destinations"] = 4 * destinations
-        if bound.vertex_data is not None:
-            arrays["vertex_data"] = bound.vertex_data.nbytes
-        return arrays
-
-    def _reserve(self) -> int:
-        """Bytes for what is allocated as pages need it: tallies, partial totals, work items, reported values."""
-        n, tally = self.graph.n, self.launcher.layouts.tally
-        copies = max(self.launcher.share // self.bound.accumulator.itemsize, 1)
-        items = 2 * (32 * int(self._ranks.before[-1]) // copies + self.graph.m // ITEM_EDGES) + n // MOST_VERTICES
-        each = self.launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
-        replicates = self.launcher.share and self.settings.gather in (AUTO, REPLICATED)
-        needed = (items + n // WORD // 64 + 64) * each if replicates else 0
-        reported = min(n, REPORT_VERTICES) * self.bound.reports.itemsize
-        needed += len(self._ranks.hubs) * self.launcher.layouts.hub.itemsize
-        pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
-        return needed + reported + pages * tally.itemsize + blocks * tally["partial"].itemsize + LEAST_ALLOCATIONS
 
     def _fill(self) -> None:
         """Copy to the device what stays the same, and make the rest of it there."""
@@ -337,7 +295,17 @@ class GpuKernel:
         return self._results(self.residency.pages, {})
 
     def begin(self, state: State, mode: str) -> int:
-        # all this goes to the default stream, on which the others wait
+        self.ready(state)
+        if mode == PULL:
+            return 0
+        state.active.mark()
+        return self._notify(state)
+
+    def ready(self, state: State) -> None:
+        """Before an iteration, on the device: the total, empty counts, `prepare`.
+
+        All this goes to the default stream, on which the others wait.
+        """
         driver = self.device.driver
         with self.device, failing(driver):
             if state.total is not None:
@@ -347,27 +315,44 @@ class GpuKernel:
             if "prepare" in self.bound.arguments:
                 task = self.task_of(Page(0, 0, self.graph.n, 0, self.graph.m))
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
-        if mode == PULL:
-            return 0
-        state.active.blocks[:] = blocks_of(state.active.bits)
-        return self._notify(state)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         every = list(pages)
+        done = self.work(self.offer(every, state, mode), source, state)
+        return [done.get(page.number, SKIPPED) for page in every]
+
+    def offer(self, pages: list[Page], state: State, mode: str) -> Waiting:
+        """The pages to process, but those nobody notified; other processors may take some before `work` does."""
         # `prepare` has rewritten values of every page
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
-        chosen = [page for page in every if not skips or state.notified.bits[words_of(page)].any()]
-        self._processed = chosen
+        chosen = [page for page in pages if not skips or state.notified.bits[words_of(page)].any()]
+        for page in pages if len(chosen) < len(pages) else ():
+            state.activated.bits[words_of(page)] = 0
+        return self.streams.order(chosen)
+
+    def work(self, waiting: Waiting, source: PageSource, state: State) -> dict[int, PageResult]:
+        """Process the pages that wait until none is left; what each did, by number."""
         with self.device, failing(self.device.driver):
             copied = self.streams.process(
-                chosen, source, self._compute, lambda page, stream: self._bring(page, state, stream)
+                waiting, source, self._compute, lambda page, stream: self._bring(page, state, stream)
             )
-        numbers = {page.number for page in chosen}
-        for page in every:
-            if page.number not in numbers:
-                state.activated.bits[words_of(page)] = 0
-        done = iter(self._results(chosen, copied))
-        return [next(done) if page.number in numbers else SKIPPED for page in every]
+        self._processed = [self.residency.pages[number] for number in sorted(copied)]
+        results = self._results(self._processed, copied)
+        return {page.number: result for page, result in zip(self._processed, results, strict=True)}
+
+    def receive(self, page: Page, state: State) -> None:
+        """Copy the values that another processor gave a page to the device (section 4.1)."""
+        size = state.pending.itemsize
+        run = slice(page.first_vertex, page.last_vertex)
+        with self.device, failing(self.device.driver):
+            place = self.address("pending") + page.first_vertex * size
+            self.device.driver.memcpy_htod_async(place, state.pending[run].view(np.uint8), self.streams.forth)
+
+    def refresh(self, state: State) -> None:
+        """Copy all values and the active set to the device, after iterations that it had no part in."""
+        with self.device, failing(self.device.driver):
+            for array, name in ((state.values, "values"), (state.active.bits, "active")):
+                self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
 
     def _compute(self, page: Page, buffer: Buffer) -> None:
         """Launch a page's kernels."""
@@ -428,8 +413,22 @@ class GpuKernel:
         return results
 
     def commit(self, state: State, mode: str) -> None:
-        context, everything = self._context, len(self._processed) == len(self.residency.pages)
-        if state.synchronous and not everything:  # the device first: if it fails, nothing is committed
+        everything = len(self._processed) == len(self.residency.pages)
+        self.settle(state, everything)
+        if everything:
+            state.values, state.pending = state.pending, state.values
+        else:
+            for page in self._processed:
+                run = slice(page.first_vertex, page.last_vertex)
+                state.values[run] = state.pending[run]
+
+    def settle(self, state: State, everything: bool) -> None:
+        """Make the new values the current ones on the device: of `everything`, or of the pages it processed.
+
+        The device comes first: if it fails, nothing is committed.
+        """
+        context = self._context
+        if state.synchronous and not everything:
             size = state.values.itemsize
             with self.device, failing(self.device.driver):
                 for page in self._processed:
@@ -439,12 +438,6 @@ class GpuKernel:
         elif state.synchronous:
             context["values"], context["pending"] = context["pending"].copy(), context["values"].copy()
         context["active"], context["activated"] = context["activated"].copy(), context["active"].copy()
-        if everything:
-            state.values, state.pending = state.pending, state.values
-        else:
-            for page in self._processed:
-                run = slice(page.first_vertex, page.last_vertex)
-                state.values[run] = state.pending[run]
 
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
@@ -487,10 +480,3 @@ class GpuKernel:
 def words_of(page: Page) -> slice:
     """The words of a bitmap that are the page's alone."""
     return slice(page.first_vertex // WORD, -(-page.last_vertex // WORD))
-
-
-def blocks_of(bits: Array) -> Array:
-    """Which blocks of 4096 vertices have bits set: uint8, shape (ceil(words / 64),)."""
-    if not len(bits):
-        return bits.astype(np.uint8)
-    return np.logical_or.reduceat(bits != 0, np.arange(0, len(bits), BLOCK // WORD)).astype(np.uint8)

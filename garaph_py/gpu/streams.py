@@ -10,6 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,6 +84,29 @@ class ThreadTime:
             self.used -= time.thread_time() - used
 
 
+@dataclass
+class Waiting:
+    """Pages that nobody has taken yet. Each end of a deque may be popped by another thread.
+
+    Attributes
+    ----------
+    here : deque of (Page, Buffer)
+        Whose edges are on the device.
+    coming : deque of Page
+        Whose edges have to be copied.
+    """
+
+    here: deque[tuple[Page, Buffer]]
+    coming: deque[Page]
+
+    def steal(self) -> Page | None:
+        """The last page to be copied, for another processor, or None."""
+        try:
+            return self.coming.pop()
+        except IndexError:
+            return None
+
+
 class Streams:
     """The buffers of a `Residency` and the two threads' work on them. The device's context must be current.
 
@@ -95,8 +119,8 @@ class Streams:
     ----------
     compute : list of pycuda.driver.Stream
         For the kernels of pages that stay, in turns.
-    back : pycuda.driver.Stream
-        For all copies to the host.
+    back, forth : pycuda.driver.Stream
+        For all copies to the host, and for values from there.
     transmission, computation : ThreadTime
     """
 
@@ -105,6 +129,7 @@ class Streams:
         self._offsets: dict[int, list[int]] = {}  # of a page's arrays in its buffer
         driver = device.driver
         self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
+        self.forth = driver.Stream()
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [
             self._buffer(memory, f"page {page.number}", page_bytes(page, arrays), self.compute[0])
@@ -124,9 +149,32 @@ class Streams:
         """The buffer of a page that stays."""
         return self._resident[page.number]
 
+    def order(self, pages: Iterable[Page]) -> Waiting:
+        """The pages of one `process`, as they are best taken.
+
+        Those that the last one left in the streams' buffers come first, and are not copied again.
+        """
+        # those with most vertices first: what they send back is hidden behind the others
+        ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
+        held = self._held({page.number for page in ordered})
+        waiting = Waiting(deque(), deque())
+        for k, page in enumerate(ordered):
+            if page.number < len(self._resident):
+                buffer = self._resident[page.number]
+                buffer.stream = self.compute[k % COMPUTE_STREAMS]
+                if buffer.page == page.number:
+                    waiting.here.append((page, buffer))
+                else:
+                    waiting.coming.append(page)
+            elif page.number in held:
+                waiting.here.appendleft((page, held[page.number]))  # first of all: others wait for its buffer
+            else:
+                waiting.coming.append(page)
+        return waiting
+
     def process(
         self,
-        pages: Iterable[Page],
+        waiting: Waiting,
         source: PageSource,
         compute: Callable[[Page, Buffer], None],
         bring: Callable[[Page, Any], None],
@@ -134,33 +182,17 @@ class Streams:
         """For every page, ``compute(page, buffer)`` launches its kernels and ``bring(page, stream)`` copies to the host
         what they change; return when all have ended.
 
-        Pages that the last iteration left in the streams' buffers come first, and are not copied again.
-
         Returns
         -------
         dict of int to int
-            Bytes copied for each page that had to be.
+            The pages, and the bytes that had to be copied for each.
         """
         copied: dict[int, int] = {}
-        # those with most vertices first: what they send back is hidden behind the others
-        ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
-        held = self._held({page.number for page in ordered})
-        here: list[tuple[Page, Buffer]] = []
-        coming: list[Page] = []
-        for k, page in enumerate(ordered):
-            if page.number < len(self._resident):
-                buffer = self._resident[page.number]
-                buffer.stream = self.compute[k % COMPUTE_STREAMS]
-                here += [(page, buffer)] * (buffer.page == page.number)
-                coming += [page] * (buffer.page != page.number)
-            elif page.number in held:
-                here.insert(0, (page, held[page.number]))  # first of all: others wait for its buffer
-            else:
-                coming.append(page)
+        here = waiting.here
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
-        if coming:
-            task = (coming, source, arrived)
+        if waiting.coming:
+            task = (waiting.coming, source, arrived)
             thread = threading.Thread(target=self._transmit, args=task, name="garaph-transmission", daemon=True)
             thread.start()
 
@@ -177,7 +209,9 @@ class Streams:
             with account.running():
                 while here or thread is not None:
                     if here and (thread is None or arrived.empty()):
-                        launch(*here.pop(0))
+                        page, buffer = here.popleft()
+                        copied[page.number] = 0
+                        launch(page, buffer)
                         continue
                     with account.waiting():
                         item = arrived.get()
@@ -209,21 +243,27 @@ class Streams:
                 self._free.put(buffer)
         return held
 
-    def _transmit(self, coming: list[Page], source: PageSource, arrived: Any) -> None:
+    def _transmit(self, coming: deque[Page], source: PageSource, arrived: Any) -> None:
         """The transmission thread."""
         account = self.transmission
         try:
             with self._device, failing(self._device.driver), account.running():
-                for page in coming:
-                    buffer: Buffer | None
-                    if page.number < len(self._resident):
-                        buffer = self._resident[page.number]
-                    else:
+                while first := peek(coming):
+                    if first.number < len(self._resident):
+                        free = None
+                    else:  # a page is taken only when there is room for it
                         with account.waiting():
-                            buffer = self._free.get()
-                            if buffer is None:
+                            free = self._free.get()
+                            if free is None:
                                 return
-                            buffer.idle.synchronize()
+                            free.idle.synchronize()
+                    try:
+                        page = coming.popleft()
+                    except IndexError:  # somebody took the last one
+                        if free is not None:
+                            self._free.put(free)
+                        break
+                    buffer = self._resident[page.number] if free is None else free
                     copied = self._copy(page, source, buffer)
                     buffer.page = page.number
                     arrived.put((page, buffer, copied))
@@ -246,3 +286,11 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(page))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
+
+
+def peek(pages: deque[Page]) -> Page | None:
+    """The first, which others may take meanwhile only if it is the last as well."""
+    try:
+        return pages[0]
+    except IndexError:
+        return None
