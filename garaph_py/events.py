@@ -47,7 +47,7 @@ class Iteration:
     seconds : float
         Wall time.
     device : str
-        ``"cpu"`` or ``"gpu"``.
+        ``"cpu"``, ``"gpu"`` or ``"both"``.
     to_device, from_device : int
         Bytes copied to the GPU's memory and back.
     """

@@ -83,6 +83,46 @@ class PageKernel(Protocol):
         """The reported values, shape (n,); may overwrite the state's arrays."""
 
 
+class Pages(Protocol):
+    """Pages that an accelerator has not taken yet."""
+
+    @property
+    def edges(self) -> int:
+        """Of those that another processor may take."""
+
+    def last(self, everything: bool) -> Page | None:
+        """What `steal` would take."""
+
+    def steal(self, everything: bool) -> Page | None:
+        """A page for another processor, of `everything` or only one whose edges have yet to be copied; or None."""
+
+
+class Accelerator(PageKernel, Protocol):
+    """A processor with memory of its own, that works beside another."""
+
+    @property
+    def load(self) -> tuple[int, float]:
+        """Edges of the graph, and bytes that an iteration copies for them."""
+
+    def ready(self, state: State) -> None:
+        """Before an iteration: as `begin`, without finding whom to notify."""
+
+    def offer(self, pages: list[Page], state: State, mode: str) -> Any:
+        """The pages to process (`Pages`)."""
+
+    def work(self, waiting: Any, source: PageSource, state: State) -> dict[int, PageResult]:
+        """Process those that wait until none is left; what each did, by number."""
+
+    def receive(self, page: Page, state: State) -> None:
+        """Take over the new values of a page that another processor had."""
+
+    def refresh(self, state: State, values: bool) -> None:
+        """Take over who is active, and all current `values` if they changed elsewhere."""
+
+    def settle(self, state: State, everything: bool) -> None:
+        """Make new values the current ones in its memory."""
+
+
 class TakesTurns(PageKernel, Protocol):
     """A processor that can push, and so let changed vertices wait for their turn."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from . import events
 from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
+from .dispatch.together import Together
 from .errors import DeviceError, ParameterError, ProgramError
 from .gpu.device import find as find_device
 from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
@@ -29,7 +30,7 @@ from .program import BoundProgram, VertexId, VertexProgram, bind
 from .result import Result, Stats
 from .sizes import parse_bytes
 from .state import State
-from .threads import Team
+from .threads import Team, available_cores
 
 log = logging.getLogger("garaph_py")
 
@@ -37,10 +38,13 @@ ENGINES = ("auto", "garaph")
 MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_ONLY = (PUSH, PULL_TILED)
 """Modes that are not the paper's, and that the CPU alone has."""
-DEVICES = ("auto", "cpu", "gpu")
+HYBRID = "hybrid"
+DEVICES = ("auto", "cpu", "gpu", HYBRID)
 AS_IT_IS = "auto"
 """The encoding that the graph has."""
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
+SPARED = 2
+"""With more cores than that a hybrid run leaves one to the threads that serve the GPU."""
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
 a quarter of a billion edges a second and thread."""
@@ -94,10 +98,11 @@ def run(
         How edges are stored while it runs: as `graph` has them, or as `Graph.unpacked` or `Graph.packed` makes them for
         this run. Packed edges are half the bytes for more work; the answer is the same. The CPU does not push or
         use tiles over them.
-    device : {"auto", "cpu", "gpu"}
+    device : {"auto", "cpu", "gpu", "hybrid"}
         ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges a thread),
-        else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. A GPU that fails on the
-        way costs no answer: the run ends on the CPU, from the last iteration that was complete.
+        else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. ``"hybrid"``: both work on
+        one job where alpha (equation 3) is at least 1, each taking the next page when it is free, else the CPU alone.
+        A GPU that fails on the way costs no answer: the run ends on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
         By default nine tenths of what is free. (What the driver takes for itself, some hundred MB, is not counted.)
@@ -166,8 +171,8 @@ def run(
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
-    if device == "gpu" and mode in CPU_ONLY:
-        raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device='gpu' out")
+    if device in ("gpu", HYBRID) and mode in CPU_ONLY:
+        raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")
     if sync is None:
         free = engine == "auto" and iterations is None and bound.order_is_free and not deterministic
         sync = mode == PULL_TILED or not free
@@ -178,13 +183,17 @@ def run(
         )
     if stored != graph.encoding:
         graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
+    cores = available_cores()
+    if device == HYBRID and threads is None and cores > SPARED:
+        threads = cores - 1  # one is left to the GPU's threads
     with Team(threads) as team:
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
         run = Run(bound, graph, cpu, limits, on_event)
-        on_gpu = device == "gpu" or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
-        if not (on_gpu and run.on_gpu(settings, sync, required=device == "gpu")):
+        needed = device in ("gpu", HYBRID)
+        on_gpu = needed or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
+        if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=device == HYBRID)):
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
     result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
@@ -218,8 +227,8 @@ class Run:
         self._left: State | None = None  # by a GPU that failed
         self._ended = False  # no more iterations are wanted
 
-    def on_gpu(self, settings: Settings, synchronous: bool, required: bool) -> bool:
-        """Run on the GPU; whether it came to the end there.
+    def on_gpu(self, settings: Settings, synchronous: bool, required: bool, together: bool) -> bool:
+        """Run on the GPU, or `together` with the CPU; whether it came to the end there.
 
         Raises
         ------
@@ -232,7 +241,8 @@ class Run:
                 kernel = stack.enter_context(
                     GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
                 )
-                state = kernel.initialize(synchronous)
+                worker = self._together(kernel) if together else kernel
+                state = worker.initialize(synchronous)
             except (DeviceError, ProgramError) as error:
                 if required:
                     raise
@@ -246,12 +256,19 @@ class Run:
                     "allow more with gpu_memory, or use fewer streams"
                 )
             try:
-                self._iterate(kernel, kernel.source, state)
-                self.values = kernel.report(state)
+                self._iterate(worker, kernel.source, state)
+                self.values = worker.report(state)
+                if isinstance(worker, Together) and worker.note is not None:
+                    self.note, self.device = worker.note, "cpu"
             except DeviceError as error:
                 self._tell(f"{found.name} failed after {len(self.done)} iterations, the CPU goes on: {error}")
                 return False
         return True
+
+    def _together(self, gpu: GpuKernel) -> Together:
+        """Both processors as one kernel."""
+        threads = self._cpu.team.size
+        return Together(self._cpu, gpu, MemorySource(self._graph), threads, reactive=self._limits.engine == "garaph")
 
     def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
         """Run on the CPU, from where the GPU left off if it did."""

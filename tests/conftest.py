@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from numpy_gpu import device_for  # noqa: F401 - a fixture
 
 from garaph_py.cpu import kernel
 from garaph_py.errors import DeviceError

@@ -49,7 +49,9 @@ def run(
         str,
         Option(help="How edges are stored meanwhile: raw, packed (half the bytes) or auto, as they are."),
     ] = "auto",
-    device: Annotated[str, Option(help="auto, cpu or gpu; auto takes the GPU for large graphs.")] = "auto",
+    device: Annotated[
+        str, Option(help="auto, cpu, gpu or hybrid (both at once); auto takes the GPU for large graphs.")
+    ] = "auto",
     gpu_memory: Annotated[
         str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")
     ] = None,

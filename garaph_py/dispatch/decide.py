@@ -46,6 +46,10 @@ class Observation:
         Changed vertices wait for their turn (`VertexProgram.priority`).
     k : float
         Sequential over random read speed of the storage; 1 in memory.
+    ratio : float or None
+        T_pull / T_GPU, the CPU's time to pull over all pages over the GPU's; None where only one of them works.
+    sparse : float
+        What an out-edge of an active vertex costs the CPU alone, over an in-edge that it pulls: 2 in the paper.
     """
 
     vertices: int
@@ -61,6 +65,15 @@ class Observation:
     tiles: bool = False
     in_turns: bool = False
     k: float = 1.0
+    ratio: float | None = None
+    sparse: float = 2.0
+
+    @property
+    def alpha(self) -> float | None:
+        """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 the CPU is faster alone."""
+        if self.ratio is None:
+            return None
+        return min((1.0 if self.everybody else self.sparse * self.f * self.k), 1.0) * self.ratio
 
     @property
     def f(self) -> float:
@@ -70,10 +83,11 @@ class Observation:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do in one iteration, and why."""
+    """What to do in one iteration, and why; `together`: the CPU and the GPU both take pages."""
 
     mode: str
     why: str
+    together: bool = False
 
 
 TINY = 1e-30
@@ -115,6 +129,13 @@ def next_step(step: float, turn: Turn, before: Turn | None, edges: int) -> float
 
 
 def decide(seen: Observation) -> Decision:
+    """Who works, and how: both if alpha >= 1 (Garaph section 5.1), and then they pull; else as `alone` says."""
+    if seen.alpha is not None and seen.alpha >= 1 and seen.forced_mode in (None, PULL):
+        return Decision(PULL, f"alpha = {seen.alpha:.3g} >= 1", together=True)
+    return alone(seen)
+
+
+def alone(seen: Observation) -> Decision:
     """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push and tiles."""
     if seen.forced_mode is not None:
         return Decision(seen.forced_mode, "as asked")

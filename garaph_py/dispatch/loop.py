@@ -15,6 +15,7 @@ from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..state import State
 from .decide import Observation, Turn, decide, first_step, next_step
+from .together import Together
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,8 @@ def iterate(
     `done` are the iterations before; each that is committed is added.
     """
     done = [] if done is None else done
-    takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous
+    both = kernel if isinstance(kernel, Together) else None
+    takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous and both is None
     pushes = limits.engine == "auto" and limits.mode in (None, PUSH) and PUSH in kernel.modes
     turns = Turns(cast(TakesTurns, kernel), state) if takes_turns and pushes else None
     while state.active_count or (turns is not None and turns.next(edges)):
@@ -74,13 +76,15 @@ def iterate(
             state.active_count,
             state.active_edges,
             limits.engine,
-            device=kernel.name,
+            device="cpu" if both is not None else kernel.name,
             forced_mode=limits.mode,
             everybody=bound.total is not None,
             relaxes=bound.relaxes,
             pushes=PUSH in kernel.modes,
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
+            ratio=None if both is None else both.ratio,
+            sparse=2.0 if both is None else both.sparse,
         )
         record = one_iteration(kernel, source, bound, state, seen, len(done))
         done.append(record)
@@ -96,7 +100,10 @@ def one_iteration(
     kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int
 ) -> events.Iteration:
     started = time.perf_counter()
-    mode = decide(seen).mode
+    decision = decide(seen)
+    mode, device = decision.mode, seen.device
+    if isinstance(kernel, Together):
+        kernel.together, device = decision.together, "both" if decision.together else device
     visited = kernel.begin(state, mode)
     results = kernel.process(source.pages, source, state, mode)
     kernel.commit(state, mode)
@@ -110,7 +117,7 @@ def one_iteration(
     skipped = sum(result.skipped for result in results)
     return events.Iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
-        len(results) - skipped, skipped, time.perf_counter() - started, kernel.name,
+        len(results) - skipped, skipped, time.perf_counter() - started, device,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
     )  # fmt: skip
 

@@ -146,6 +146,12 @@ class GpuKernel:
             self._lay_out(synchronous, less)
             return self._start(synchronous, less)
 
+    @property
+    def load(self) -> tuple[int, float]:
+        """Edges of the graph, and bytes that an iteration copies for them."""
+        coming = sum(page.edges for page in self.residency.pages[self.residency.resident :])
+        return self.graph.m, coming * self.edges.arrays.width
+
     def budget(self) -> int:
         """Bytes of device memory this run may use."""
         free, wanted = int(DEFAULT_SHARE * self.device.free_memory()), self.settings.memory
@@ -348,10 +354,10 @@ class GpuKernel:
             place = self.address("pending") + page.first_vertex * size
             self.device.driver.memcpy_htod_async(place, state.pending[run].view(np.uint8), self.streams.forth)
 
-    def refresh(self, state: State) -> None:
-        """Copy all values and the active set to the device, after iterations that it had no part in."""
+    def refresh(self, state: State, values: bool) -> None:
+        """Copy the active set to the device; all values too, after iterations that it had no part in."""
         with self.device, failing(self.device.driver):
-            for array, name in ((state.values, "values"), (state.active.bits, "active")):
+            for array, name in ((state.active.bits, "active"), (state.values, "values"))[: 1 + values]:
                 self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
 
     def _compute(self, page: Page, buffer: Buffer) -> None:

@@ -27,6 +27,8 @@ from .residency import Residency
 
 Array = npt.NDArray[Any]
 
+AHEAD = 4
+"""Pages launched and not ended while more wait: what is not launched somebody else may take."""
 COMPUTE_STREAMS = 3
 """For pages that stay: where one's kernel ends, the next one's fills the multiprocessors. With a stream a page, the
 gathers of all would run before the first one's values could leave."""
@@ -90,19 +92,41 @@ class Waiting:
 
     Attributes
     ----------
+    held : deque of (Page, Buffer)
+        Whose edges are left in a stream's buffer, for which other pages wait: nobody else may take these.
     here : deque of (Page, Buffer)
-        Whose edges are on the device.
+        Whose edges stay on the device.
     coming : deque of Page
         Whose edges have to be copied.
     """
 
+    held: deque[tuple[Page, Buffer]]
     here: deque[tuple[Page, Buffer]]
     coming: deque[Page]
 
-    def steal(self) -> Page | None:
-        """The last page to be copied, for another processor, or None."""
+    def next_here(self) -> tuple[Page, Buffer] | None:
+        """The next page that need not be copied, or None."""
         try:
-            return self.coming.pop()
+            return self.held.popleft() if self.held else self.here.popleft()
+        except IndexError:
+            return None
+
+    @property
+    def edges(self) -> int:
+        """Of the pages that have to be copied."""
+        return sum(page.edges for page in self.coming.copy())
+
+    def last(self, everything: bool) -> Page | None:
+        """What `steal` would take."""
+        try:
+            return self.coming[-1] if self.coming or not everything else self.here[-1][0]
+        except IndexError:
+            return None
+
+    def steal(self, everything: bool) -> Page | None:
+        """The last page to be copied, for another processor; of `everything`, else the last that is here. Or None."""
+        try:
+            return self.coming.pop() if self.coming or not everything else self.here.pop()[0]
         except IndexError:
             return None
 
@@ -157,7 +181,7 @@ class Streams:
         # those with most vertices first: what they send back is hidden behind the others
         ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
         held = self._held({page.number for page in ordered})
-        waiting = Waiting(deque(), deque())
+        waiting = Waiting(deque(), deque(), deque())
         for k, page in enumerate(ordered):
             if page.number < len(self._resident):
                 buffer = self._resident[page.number]
@@ -167,7 +191,7 @@ class Streams:
                 else:
                     waiting.coming.append(page)
             elif page.number in held:
-                waiting.here.appendleft((page, held[page.number]))  # first of all: others wait for its buffer
+                waiting.held.append((page, held[page.number]))
             else:
                 waiting.coming.append(page)
         return waiting
@@ -188,7 +212,7 @@ class Streams:
             The pages, and the bytes that had to be copied for each.
         """
         copied: dict[int, int] = {}
-        here = waiting.here
+        launched: deque[Buffer] = deque()
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if waiting.coming:
@@ -207,11 +231,15 @@ class Streams:
         account = self.computation
         try:
             with account.running():
-                while here or thread is not None:
-                    if here and (thread is None or arrived.empty()):
-                        page, buffer = here.popleft()
-                        copied[page.number] = 0
-                        launch(page, buffer)
+                while waiting.held or waiting.here or thread is not None:
+                    if (waiting.held or waiting.here) and (thread is None or arrived.empty()):
+                        if len(launched) == AHEAD:
+                            with account.waiting():
+                                launched.popleft().idle.synchronize()
+                        if (taken := waiting.next_here()) is not None:
+                            copied[taken[0].number] = 0
+                            launch(*taken)
+                            launched.append(taken[1])
                         continue
                     with account.waiting():
                         item = arrived.get()

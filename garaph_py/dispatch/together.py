@@ -1,0 +1,211 @@
+"""CPU and GPU on one job (Garaph section 5.1): a page goes to whoever is free, values go both ways (section 4.1).
+
+The GPU takes pages from the front, where those stand that need not be copied; the CPU those from the back, as long as
+it would not keep the GPU waiting (`Rates.worth_taking`). New values of the GPU's pages reach the host as each page
+ends, those of the CPU's the GPU likewise; both are committed at the iteration's end, where the run is synchronous.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy.typing as npt
+
+from ..errors import DeviceError
+from ..kernel import PULL, Accelerator, PageKernel, PageResult
+from ..pages.layout import Page
+from ..pages.source import PageSource
+from ..state import State
+from .rates import Rates
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+
+class Together:
+    """The `PageKernel` of both processors.
+
+    Parameters
+    ----------
+    cpu : PageKernel
+    gpu : Accelerator
+    cpu_source : PageSource
+        Edges as the CPU reads them, and its own pages.
+    threads : int
+        Of the CPU.
+    reactive : bool
+        Whoever is free takes the next page, as the paper has it, worth it or not.
+
+    Attributes
+    ----------
+    together : bool
+        Whether both work in the iteration that is under way.
+    note : str or None
+        Why the GPU no longer does.
+    rates : Rates
+        After `initialize`.
+    """
+
+    rates: Rates
+
+    name: ClassVar[str] = "hybrid"
+
+    def __init__(
+        self,
+        cpu: PageKernel,
+        gpu: Accelerator,
+        cpu_source: PageSource,
+        threads: int,
+        reactive: bool,
+    ) -> None:
+        self._cpu, self._gpu, self._cpu_source = cpu, gpu, cpu_source
+        self._threads, self._reactive = threads, reactive
+        self.together = False
+        self.note: str | None = None
+        self._stale = False  # the device has not got the values of the last iteration
+        self._lost = False
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        return self._cpu.modes
+
+    @property
+    def ratio(self) -> float | None:
+        """T_pull / T_GPU, or None where the CPU is alone for good."""
+        return None if self._lost else self.rates.ratio
+
+    @property
+    def sparse(self) -> float:
+        """The cost of an active vertex's out-edge: the paper's, or as measured."""
+        return 2.0 if self._reactive else self.rates.sparse
+
+    def initialize(self, synchronous: bool) -> State:
+        state = self._gpu.initialize(synchronous)
+        state.active.mark()
+        self.rates = Rates.expected(self._threads, *self._gpu.load)
+        if synchronous:
+            state.pending[:] = state.values
+        else:
+            state.pending = state.values  # what the GPU sends is visible at once
+        return state
+
+    def begin(self, state: State, mode: str) -> int:
+        if not self.together:
+            return self._cpu.begin(state, mode)
+        self._gpu.refresh(state, self._stale)
+        self._stale = False
+        followed = self._cpu.begin(state, PULL)
+        self._gpu.ready(state)
+        return followed
+
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        started = time.perf_counter()
+        if not self.together:
+            done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
+            if mode != PULL:
+                self.rates = self.rates.alone(state.active_edges, time.perf_counter() - started)
+            return done
+        gpu = _Shared(self._gpu, source, state)
+        try:
+            own = self._take(gpu, state)
+        finally:
+            gpu.end()
+        results = own | gpu.results
+        if gpu.error is not None:
+            self._lose(gpu.error, [page for page in gpu.pages if page.number not in own], state, results)
+        else:
+            state.activated.mark()
+            edges = sum(result.edges for result in gpu.results.values())
+            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds)
+        return [results[page.number] for page in gpu.pages]
+
+    def _take(self, shared: _Shared, state: State) -> dict[int, PageResult]:
+        """Process pages while some are worth it; what each did, by number."""
+        results: dict[int, PageResult] = {}
+        edges, started = 0, time.perf_counter()
+        while (page := shared.steal(self.rates, self._reactive)) is not None:
+            results[page.number] = self._cpu.process([page], self._cpu_source, state, PULL)[0]
+            shared.send(page)
+            edges += page.edges
+        if edges:
+            self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=time.perf_counter() - started)
+        return results
+
+    def _lose(self, error: DeviceError, pages: list[Page], state: State, results: dict[int, PageResult]) -> None:
+        """Go on without the GPU: the pages that it had, or half had, are processed anew."""
+        self._lost, self.note = True, f"the GPU failed, the CPU goes on alone: {error}"
+        log.warning("%s", self.note)
+        for page in pages:
+            if state.synchronous:
+                run = slice(page.first_vertex, page.last_vertex)
+                state.pending[run] = state.values[run]
+            state.activated.bits[page.first_vertex // 64 : -(-page.last_vertex // 64)] = 0
+            results[page.number] = self._cpu.process([page], self._cpu_source, state, PULL)[0]
+        state.activated.mark()
+
+    def commit(self, state: State, mode: str) -> None:
+        if self.together and not self._lost:
+            try:
+                self._gpu.settle(state, True)
+            except DeviceError as error:
+                self._lose(error, [], state, {})
+        elif not self._lost:
+            self._stale = True
+        self._cpu.commit(state, mode)
+
+    def report(self, state: State) -> Array:
+        return self._cpu.report(state)
+
+
+class _Shared:
+    """One iteration's pages; the GPU's thread works on them from the beginning to `end`."""
+
+    def __init__(self, gpu: Accelerator, source: PageSource, state: State) -> None:
+        self.pages = list(source.pages)
+        self.results: dict[int, PageResult] = {}
+        self.error: DeviceError | None = None
+        self.seconds = 0.0
+        self._failure: BaseException | None = None
+        self._gpu, self._source, self._state = gpu, source, state
+        self._waiting = gpu.offer(self.pages, state, PULL)
+        self._thread = threading.Thread(target=self._work, name="garaph-gpu", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        started = time.perf_counter()
+        try:
+            self.results = self._gpu.work(self._waiting, self._source, self._state)
+        except DeviceError as error:
+            self.error = error
+        except BaseException as error:
+            self._failure = error
+        self.seconds = time.perf_counter() - started
+
+    def steal(self, rates: Rates, reactive: bool) -> Page | None:
+        """The next page for the CPU, if there is one and it is worth it."""
+        if not self._thread.is_alive():
+            return None
+        last = self._waiting.last(reactive)
+        if last is None or not (reactive or rates.worth_taking(last.edges, self._waiting.edges - last.edges)):
+            return None
+        page: Page | None = self._waiting.steal(reactive)
+        return page
+
+    def send(self, page: Page) -> None:
+        """The CPU's values of a page, to the GPU."""
+        if self.error is None:
+            try:
+                self._gpu.receive(page, self._state)
+            except DeviceError as error:
+                self.error = error
+
+    def end(self) -> None:
+        """Wait for the GPU; on an error of the CPU what waits is left."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure

@@ -1,0 +1,130 @@
+"""CPU and GPU on one job: answers do not depend on who took which page, whatever fails on the way."""
+
+import threading
+
+import numpy as np
+import pytest
+from numpy_gpu import Hops, Quiet
+from test_gpu_kernel import GRAPH, HUB, memory_for
+
+import garaph_py as gp
+from garaph_py.dispatch import together
+from garaph_py.dispatch.decide import Observation, decide
+from garaph_py.dispatch.rates import Rates
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Both processors work in every iteration."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+
+
+def run(program, graph, **how):
+    given = {"device": "hybrid", "gather": "segmented", "page_edges": 3000, "streams": 3} | how
+    return gp.run(program, graph, **given)
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
+def test_any_schedule_gives_the_same_answer(device_for, graph_of, always, monkeypatch, program, sync, seed):
+    graph = graph_of(GRAPH)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.3)
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(Rates, "worth_taking", lambda self, page_edges, waiting_edges: rng.random() < seed / 24)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    result = run(program, graph, sync=sync, gpu_memory=memory)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert result.stats.iterations[0].device == "both"
+    if sync:
+        assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
+    assert driver.held == 0
+    assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
+
+
+@pytest.mark.parametrize("engine", ["auto", "garaph"])
+@pytest.mark.parametrize("share", [0.2, 2])
+def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, share):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    device_for(program, graph)
+    memory = memory_for(program, graph, share)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    for ratio in (1e-9, 3.0):
+        monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
+        result = run(program, graph, engine=engine, sync=True, gpu_memory=memory)
+        np.testing.assert_array_equal(result.values, expected.values)
+        devices = {row.device for row in result.stats.iterations}
+        assert devices == {"cpu"} if ratio < 1 else "both" in devices
+
+
+@pytest.mark.parametrize("at", [0, 3, 8, 20])
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, always, sync, at):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.3)
+    copy, copies = driver.memcpy_htod_async, []
+
+    def fails(place, array, stream=None):
+        copies.append(place)
+        if len(copies) > at:
+            raise driver.Error("cuMemcpyHtoDAsync failed: unspecified launch failure")
+        copy(place, array, stream)
+
+    driver.memcpy_htod_async = fails
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    result = run(program, graph, sync=sync, gpu_memory=memory)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert "launch failure" in result.stats.note
+    assert result.stats.iterations[-1].device == "cpu"
+
+
+def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkeypatch):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.3)
+
+    def interrupted(self, shared, state):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(together.Together, "_take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(program, graph, gpu_memory=memory)
+    assert driver.held == 0
+    assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
+
+
+def observation(**what):
+    return Observation(
+        **({"vertices": 100, "edges": 1000, "active": 10, "active_edges": 100, "engine": "garaph"} | what)
+    )
+
+
+@pytest.mark.parametrize(("what", "alpha"), [
+    ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
+    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 10.0, "sparse": 0.5}, 0.5), ({"ratio": 3.0, "everybody": True}, 3.0),
+])  # fmt: skip
+def test_alpha_is_equation_3(what, alpha):
+    seen = observation(**what)
+    assert seen.alpha == pytest.approx(alpha)
+    assert decide(seen).together == (alpha >= 1)
+
+
+def test_one_processor_has_no_alpha():
+    assert observation().alpha is None
+    assert not decide(observation()).together
+
+
+def test_rates_follow_what_was_measured():
+    rates = Rates.expected(4, 10**9, 0)
+    for _ in range(90):
+        rates = rates.measured(cpu_edges=100, cpu_seconds=1, gpu_edges=1000, gpu_seconds=1).alone(50, 1.0)
+    assert rates.ratio == pytest.approx(10)
+    assert rates.sparse == pytest.approx(2)
+    assert rates.worth_taking(10, 101)
+    assert not rates.worth_taking(10, 99)
+    assert rates.measured() == rates
+    assert Rates.expected(4, 0, 0).ratio > 0
