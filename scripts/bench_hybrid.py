@@ -1,0 +1,90 @@
+"""Does it pay to put both processors on one job? Seconds of all iterations, on the CPU, the GPU, and both.
+
+    python scripts/bench_hybrid.py rmat:24:16:symmetric rmat:24:16 [linux-symrefs.npz ...] [--programs PageRank SSSP ...]
+
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that `garaph_py` reads. Each is run with all edges
+on the GPU, and with device memory for a quarter of them. PageRank has ten iterations, SSSP (integer lengths from 1 to 255)
+and ConnectedComponents (undirected graphs only) as many as they need. Medians of `--repeats` runs, warm, in turns; the
+last column is hybrid auto over the better of CPU and GPU. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from pathlib import Path
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.gpu import device as devices
+from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.program import VertexProgram, bind
+
+WAYS = {
+    "CPU": {"device": "cpu"},
+    "GPU": {"device": "gpu"},
+    "hybrid garaph": {"device": "hybrid", "engine": "garaph"},
+    "hybrid auto": {"device": "hybrid"},
+}
+PROGRAMS = ("PageRank", "SSSP", "ConnectedComponents")
+
+
+def load(name: str) -> gp.Graph:
+    kind, *rest = name.split(":")
+    if kind == "rmat":
+        return gp.rmat(int(rest[0]), int(rest[1]), directed="symmetric" not in rest, weights=(1, 255))
+    return gp.open(name) if Path(name).is_dir() else gp.read(name)
+
+
+def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None] | None:
+    """The program and how many iterations; None where it does not fit the graph."""
+    if name == "PageRank":
+        return gp.apps.PageRank(dtype=np.float32, stop="never"), 10
+    if name == "SSSP":
+        source = int(graph.out_degrees.argmax())
+        return (gp.apps.SSSP(graph.ids.take(np.array([source]))[0]), None) if graph.edge_dtype is not None else None
+    return None if graph.directed else (gp.apps.ConnectedComponents(), None)
+
+
+def quarter(program: VertexProgram, graph: gp.Graph) -> int:
+    """Bytes of device memory in which a quarter of the raw edges stays."""
+    with GpuKernel(
+        bind(program, graph), graph, devices.find(), Settings(gather="segmented"), lambda state: 0
+    ) as kernel:
+        kernel.initialize(True)
+        return int(kernel.residency.used - 0.75 * graph.m * kernel.edges.arrays.width)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    print(f"| graph | program | memory | {' | '.join(WAYS)} | auto / better |\n{'|---' * (len(WAYS) + 4)}|")
+    ratios = []
+    for name in options.graphs:
+        graph = load(name)
+        for called in options.programs:
+            made = program_of(called, graph)
+            if made is None:
+                continue
+            for memory in (None, quarter(made[0], graph)):
+                times: dict[str, list[float]] = {way: [] for way in WAYS}
+                for _ in range(options.repeats + 1):
+                    for way, how in WAYS.items():
+                        given = {} if way == "CPU" else {"gpu_memory": memory}
+                        result = gp.run(made[0], graph, iterations=made[1], **how, **given)
+                        assert result.stats.note is None or "short" in result.stats.note, result.stats.note
+                        times[way].append(result.stats.seconds)
+                middle = {way: statistics.median(taken[1:]) for way, taken in times.items()}
+                ratio = middle["hybrid auto"] / min(middle["CPU"], middle["GPU"])
+                ratios += [ratio] if memory else []
+                cells = " | ".join(f"{seconds * 1e3:.1f} ms" for seconds in middle.values())
+                print(f"| {name} | {called} | {'quarter' if memory else 'all'} | {cells} | {ratio:.3f} |", flush=True)
+    print(f"\nGeometric mean where the GPU streams: {statistics.geometric_mean(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
