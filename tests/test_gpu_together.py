@@ -53,9 +53,10 @@ def test_float_programs_are_close(graph_of, edges, at_random, case):
 
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 @pytest.mark.parametrize("memory", [None, "1.5MiB"])
-def test_alpha_as_measured(graph_of, edges, engine, memory):
+@pytest.mark.parametrize("sync", [True, False])
+def test_alpha_as_measured(graph_of, edges, engine, memory, sync):
     graph = graph_of(edges["int32"])
     program = gp.apps.SSSP(int(graph.out_degrees.argmax()))
     cpu = gp.run(program, graph, device="cpu", sync=True)
-    hybrid = gp.run(program, graph, device="hybrid", engine=engine, sync=True, gpu_memory=memory, page_edges=4000)
+    hybrid = gp.run(program, graph, device="hybrid", engine=engine, sync=sync, gpu_memory=memory, page_edges=4000)
     assert cpu.values.tobytes() == hybrid.values.tobytes()

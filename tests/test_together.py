@@ -45,6 +45,26 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, always, monkey
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
+class InTurns(Quiet):
+    """Pushes, and lets vertices far away wait for their turn where one processor works."""
+
+    monotone = True
+
+    def priority(self, value):
+        return value
+
+
+@pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
+@pytest.mark.parametrize("sync", [True, False])
+def test_nobody_waits_for_a_turn(device_for, graph_of, monkeypatch, ratio, sync):
+    graph, program = graph_of(GRAPH), InTurns(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: ratio))
+    expected = gp.run(program, graph, device="cpu")
+    result = run(program, graph, sync=sync, gpu_memory=memory_for(program, graph, 0.3))
+    np.testing.assert_array_equal(result.values, expected.values)
+
+
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 @pytest.mark.parametrize("share", [0.2, 2])
 def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, share):

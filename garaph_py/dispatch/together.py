@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
 from ..errors import DeviceError
@@ -68,6 +69,7 @@ class Together:
         self.together = False
         self.note: str | None = None
         self._stale = False  # the device has not got the values of the last iteration
+        self._unmarked = False  # blocks of the active set say more than the bits do
         self._lost = False
 
     @property
@@ -92,10 +94,15 @@ class Together:
             state.pending[:] = state.values
         else:
             state.pending = state.values  # what the GPU sends is visible at once
+            kind = state.limits.dtype
+            state.limits[:] = np.inf if kind.kind == "f" else np.iinfo(kind).max  # nobody waits for a turn
         return state
 
     def begin(self, state: State, mode: str) -> int:
         if not self.together:
+            if self._unmarked:
+                state.active.mark()
+                self._unmarked = False
             return self._cpu.begin(state, mode)
         self._gpu.refresh(state, self._stale)
         self._stale = False
@@ -119,7 +126,8 @@ class Together:
         if gpu.error is not None:
             self._lose(gpu.error, [page for page in gpu.pages if page.number not in own], state, results)
         else:
-            state.activated.mark()
+            state.activated.blocks[:] = 1
+            self._unmarked = True
             edges = sum(result.edges for result in gpu.results.values())
             self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds)
         return [results[page.number] for page in gpu.pages]

@@ -355,9 +355,11 @@ class GpuKernel:
             self.device.driver.memcpy_htod_async(place, state.pending[run].view(np.uint8), self.streams.forth)
 
     def refresh(self, state: State, values: bool) -> None:
-        """Copy the active set to the device; all values too, after iterations that it had no part in."""
+        """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
+        changed = [(state.values, "values")] * values
+        changed += [(state.active.bits, "active")] * ("prepare" in self.bound.arguments)
         with self.device, failing(self.device.driver):
-            for array, name in ((state.active.bits, "active"), (state.values, "values"))[: 1 + values]:
+            for array, name in changed:
                 self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
 
     def _compute(self, page: Page, buffer: Buffer) -> None:
