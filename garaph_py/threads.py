@@ -121,6 +121,7 @@ class Team:
                     os.sched_yield()
                 except KeyboardInterrupt as error:
                     interrupt = error
+            self._rows = None
         if interrupt is not None:
             raise interrupt
         if self._job[FAILED]:
