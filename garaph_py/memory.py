@@ -11,7 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import cgroup
 from .errors import GraphError
+
+
+def total_memory() -> int:
+    """Bytes of memory that this process may use at most: the machine's, or what its control group allows."""
+    import psutil
+
+    return int(min(psutil.virtual_memory().total, cgroup.memory()[0]))
+
+
+def available_memory() -> int:
+    """Bytes of it that are not in use."""
+    import psutil
+
+    return int(min(psutil.virtual_memory().available, cgroup.memory()[1]))
 
 
 def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -34,11 +49,15 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
 
 
+class TooLittleMemoryError(GraphError):
+    """What is to be made does not fit the memory."""
+
+
 @contextlib.contextmanager
 def enough_memory(what: str) -> Iterator[None]:
-    """Turn a lack of memory for `what` into an error that says what to do."""
+    """Turn a lack of memory for `what` into an error that says what to do, and for what as the caller knows it."""
     try:
         yield
-    except MemoryError:
+    except (MemoryError, TooLittleMemoryError):
         problem = f"there is not enough memory for {what}"
-        raise GraphError(f"{problem}; use a smaller graph, or a machine with more") from None
+        raise TooLittleMemoryError(f"{problem}; use a smaller graph, or a machine with more") from None
