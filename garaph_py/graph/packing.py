@@ -33,6 +33,10 @@ NARROW = ("int32", "uint32", "int64")
 """What can be packed."""
 
 
+class UnsortedError(GraphError):
+    """A list to be packed does not ascend."""
+
+
 def packed_number(words, position, width, k):
     """Number k of the group whose words begin at `position`; reads one word past it."""
     bit = k * width
@@ -218,8 +222,10 @@ def pack(
 
     Raises
     ------
+    UnsortedError
+        If a list does not ascend.
     GraphError
-        If a list does not ascend, or there is not enough memory.
+        If there is not enough memory.
     """
     if array.dtype.name not in NARROW:
         return None
@@ -232,7 +238,7 @@ def pack(
     given = array, offsets, start, before, len(array), first, last, lists, Each(numbers), *views(records)
     if not np.all(team.launch(measure.rows(len(first), *given))):
         if kind == LISTS:  # a gap below 0 is the one that needs more than 32 bits
-            raise GraphError("a vertex's neighbours are not in ascending order; import the graph again")
+            raise UnsortedError("a vertex's neighbours are not in ascending order; import the graph again")
         return None
     counts = records["first_word"].copy()
     np.cumsum(counts[:-1], out=records["first_word"][1:])
