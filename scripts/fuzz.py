@@ -50,7 +50,7 @@ MIB = 1 << 20
 ALLOWANCE = 64 * MIB
 ADDRESSES = 2 << 30  # what a worker may map beyond what it starts with
 PLAIN_SHARE = 6  # of every 9 samples that may be compressed: damage to those seldom reaches the parser
-SEVERAL_BLOCKS = 4  # samples of directories whose packed arrays have more than one, beside 12 others
+SEVERAL_BLOCKS = 4  # samples of directories whose packed arrays have more than one, beside 10 others
 DIRECTORY, EVERY_BYTE, BLOCK = "graph directory", "graph directory, each byte changed", "packed block"
 Parts = dict[str, bytes]
 

@@ -73,26 +73,34 @@ class Repacked:
     def __init__(self, array: StoredArray, offsets: Array | None, team: Team, grown: Callable[[int], None]) -> None:
         self._array, self._offsets, self._team, self._grown = array, offsets, team, grown
         self._blocks = blocks_of_whole_runs(array.block_bytes, array.dtype.itemsize)
-        self._chunk = np.empty(min(array.bounds(self._blocks)[0], array.length), array.dtype)
-        self._start = 0
+        room = min(array.bounds(self._blocks)[0], array.length)
+        self._chunk = on_own_pages(room, array.dtype)  # which are given back at once
+        self._start = self._before = 0
+        self._pieces: list[Packed] = []
         self.packed: Packed | None = None
 
     def chunks(self) -> Iterator[range]:
         """Numbers of the blocks of each chunk, to be read to `elements` before the next is asked for."""
-        array, packed, before, nbytes = self._array, [], 0, 0
+        array = self._array
         for block in range(0, array.blocks, self._blocks):
             blocks = range(block, min(block + self._blocks, array.blocks))
             self._start, last = array.bounds(block)[0], array.bounds(blocks[-1])[1]
             yield blocks
-            chunk = self._chunk[: last - self._start]
-            piece = pack(chunk, KIND_OF[array.name], self._team, self._offsets, self._start, before)
-            if piece is None:
+            if not self._pack(last - self._start):
                 return
-            packed.append(piece)
-            before, nbytes = int(chunk[-1]), nbytes + piece.nbytes
-            self._grown(nbytes)
         del self._chunk
-        self.packed = joined(packed, array.dtype)
+        self.packed = joined(self._pieces, array.dtype)
+
+    def _pack(self, count: int) -> bool:
+        """Pack the chunk of so many elements; whether they fit."""
+        chunk, kind = self._chunk[:count], KIND_OF[self._array.name]
+        piece = pack(chunk, kind, self._team, self._offsets, self._start, self._before)
+        if piece is None:
+            return False
+        self._pieces.append(piece)
+        self._before = int(chunk[-1])
+        self._grown(sum(each.nbytes for each in self._pieces))
+        return True
 
     def elements(self, first: int, last: int) -> Array:
         """Room for elements [first, last) of the array."""
