@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from .memory import available_memory, total_memory
 from .native import Kernel
 from .threads import Team, split
 
@@ -43,7 +44,7 @@ class Processor:
     cores : int
         That this process may use.
     memory, available : int
-        Bytes of the machine's memory, and of what is left of it.
+        Bytes of the machine's memory that this process may use, and of what is left of them.
     """
 
     name: str
@@ -83,8 +84,7 @@ class Disk:
 
 def processor(cores: int) -> Processor:
     """The CPU, of which this process may use `cores`, as the system describes it."""
-    memory = psutil.virtual_memory()
-    return Processor(processor_name(), cores, int(memory.total), int(memory.available))
+    return Processor(processor_name(), cores, total_memory(), available_memory())
 
 
 def processor_name() -> str:
@@ -125,7 +125,7 @@ KERNELS = (FILL, READ, GATHER)
 def read_bandwidth(team: Team, nbytes: int = READ_BYTES) -> float:
     """Bytes a second that all threads together read one after another from `nbytes` of memory, never more than a
     quarter of what is available."""
-    words = np.empty(max(min(nbytes, psutil.virtual_memory().available // 4) // 8, 1), np.int64)
+    words = np.empty(max(min(nbytes, available_memory() // 4) // 8, 1), np.int64)
     bounds = split(len(words), PARTS * team.size)
     first, last = bounds[:-1], bounds[1:]
     team.launch(FILL.rows(len(first), words, first, last))

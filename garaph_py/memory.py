@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import mmap
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from . import cgroup
+from .errors import GraphError
+
+
+def total_memory() -> int:
+    """Bytes of memory that this process may use at most: the machine's, or what its control group allows."""
+    import psutil
+
+    return int(min(psutil.virtual_memory().total, cgroup.memory()[0]))
+
+
+def available_memory() -> int:
+    """Bytes of it that are not in use."""
+    import psutil
+
+    return int(min(psutil.virtual_memory().available, cgroup.memory()[1]))
+
 
 def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """A new array of zeros that shares no page of memory with others, so that a GPU can pin it."""
+    """A new array of zeros that shares no page of memory with others, so that a GPU can pin it.
+
+    Raises
+    ------
+    MemoryError
+    """
     nbytes = length * dtype.itemsize
-    pages = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE))
+    try:
+        pages = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE))
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise MemoryError(f"{nbytes} bytes") from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):  # a kernel without them; otherwise as NumPy's own arrays
             pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
+
+
+class TooLittleMemoryError(GraphError):
+    """What is to be made does not fit the memory."""
+
+
+@contextlib.contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Turn a lack of memory for `what` into an error that says what to do, and for what as the caller knows it."""
+    try:
+        yield
+    except (MemoryError, TooLittleMemoryError):
+        problem = f"there is not enough memory for {what}"
+        raise TooLittleMemoryError(f"{problem}; use a smaller graph, or a machine with more") from None

@@ -7,13 +7,13 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from . import cgroup
 from .errors import ParameterError
 from .native import Rows
 from .native.job import CLOSED, DONE, ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
@@ -28,26 +28,10 @@ SPINS = 1 << 14
 def available_cores() -> int:
     """Cores this process may use: its affinity, cut down by the cgroup's CPU quota (containers)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, int(min(cores, _cgroup_quota())))
+    return max(1, int(min(cores, cgroup_cores())))
 
 
-@cache
-def _cgroup_quota() -> float:
-    try:
-        group = Path("/proc/self/cgroup").read_text().splitlines()[-1].rpartition(":")[2].strip("/")
-    except (OSError, IndexError):
-        return float("inf")
-    best = float("inf")
-    base = Path("/sys/fs/cgroup")
-    for folder in (base / group, *(base / group).parents):  # a parent's quota binds its children
-        if not folder.is_relative_to(base):
-            break
-        try:
-            quota, period = (folder / "cpu.max").read_text().split()
-            best = min(best, float(quota) / float(period)) if quota != "max" else best
-        except (OSError, ValueError):
-            continue
-    return max(best, 1.0)
+cgroup_cores = cache(cgroup.cores)
 
 
 class Team:
@@ -121,6 +105,7 @@ class Team:
                     os.sched_yield()
                 except KeyboardInterrupt as error:
                     interrupt = error
+            self._rows = None
         if interrupt is not None:
             raise interrupt
         if self._job[FAILED]:

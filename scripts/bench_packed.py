@@ -1,13 +1,13 @@
-"""What does packing save, and what does it cost? Bytes an edge, packing and unpacking, PageRank by pulling.
+"""What does packing save, and what does it cost? Bytes an edge, packing and unpacking, running.
 
     python scripts/bench_packed.py bytes rmat:20:16:symmetric linux.npz [--order given degree hub]
     python scripts/bench_packed.py pack rmat:20:16:symmetric [--repeats 5]
-    python scripts/bench_packed.py pull rmat:20:16:symmetric [--repeats 5] [--iterations 10]
+    python scripts/bench_packed.py pull rmat:20:16:symmetric:weighted [--repeats 5] [--iterations 10]
 
-A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, ``uniform:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric][:weighted]``, the same with ``uniform``, or a file or directory that
 `garaph_py` reads. ``bytes``: of the packed in-edges in a graph directory, an edge; raw, sources take 4. ``pack``: M
-edges/s on all cores. ``pull``: seconds an iteration of PageRank in float32, raw and packed in turns. Tables are
-Markdown; times are medians.
+edges/s on all cores. ``pull``: seconds of runs of PageRank (for `--iterations`), BFS and, with weights, SSSP, raw and
+packed in turns, and the median of their ratios. Tables are Markdown; times are medians.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ ORDERS = {"given": "none", "degree": "degree", "hub": "hub"}
 def load(name: str) -> gp.Graph:
     kind, *rest = name.split(":")
     if kind in GENERATORS:
-        return GENERATORS[kind](int(rest[0]), int(rest[1]), directed="symmetric" not in rest)
+        weights = (1, 255) if "weighted" in rest else None
+        return GENERATORS[kind](int(rest[0]), int(rest[1]), directed="symmetric" not in rest, weights=weights)
     return gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
 
 
@@ -106,19 +107,40 @@ def pack(options: argparse.Namespace) -> None:
             print(f"| {shown(name)} | {packed.length / 1e6:.1f} | {team.size} | {' | '.join(rates)} |", flush=True)
 
 
+def programs(graph: gp.Graph) -> dict[str, tuple[gp.VertexProgram, dict[str, object]]]:
+    """What `pull` runs, and how: from the vertex of most out-edges; SSSP where there are weights."""
+    source = graph.ids.take(np.array([np.argmax(graph.out_degrees)]))[0]
+    pulled = {"mode": "pull"}
+    chosen: dict[str, tuple[gp.VertexProgram, dict[str, object]]] = {
+        f"PageRank {kind.__name__}, pull": (gp.apps.PageRank(dtype=kind, stop="never"), pulled)
+        for kind in (np.float32, np.float64)
+    }
+    chosen |= {
+        "BFS, pull in every iteration": (gp.apps.BFS(source=source), pulled),
+        "BFS, auto": (gp.apps.BFS(source=source), {}),
+    }
+    return chosen | ({"SSSP, auto": (gp.apps.SSSP(source=source), {})} if graph.edge_dtype is not None else {})
+
+
 def pull(options: argparse.Namespace) -> None:
-    print("| graph | M edges | raw, s an iteration | packed | packed / raw |\n|---|---:|---:|---:|---:|")
+    print("| graph | program | M edges | raw, s | packed, s | packed / raw |\n|---|---|---:|---:|---:|---:|")
     for name in options.graphs:
         raw = load(name)
-        graphs, times = (raw, raw.packed()), ([], [])
-        for number in range(options.repeats + 1):
-            for graph, taken in zip(graphs, times, strict=True):
-                program = gp.apps.PageRank(dtype=np.float32, stop="never")
-                result = gp.run(program, graph, device="cpu", mode="pull", iterations=options.iterations)
-                if number:  # the first compiles
-                    taken += [row.seconds for row in result.stats.iterations]
-        one, other = map(statistics.median, times)
-        print(f"| {shown(name)} | {raw.m / 1e6:.1f} | {one:.4f} | {other:.4f} | {other / one:.2f} |", flush=True)
+        graphs = raw, raw.packed()
+        for title, (program, how) in programs(raw).items():
+            if isinstance(program, gp.apps.PageRank):
+                how = how | {"iterations": options.iterations}
+            times: tuple[list[float], list[float]] = ([], [])
+            for number in range(options.repeats + 1):
+                for graph, taken in zip(graphs, times, strict=True):
+                    result = gp.run(program, graph, device="cpu", **how)
+                    if number:  # the first compiles
+                        taken.append(sum(row.seconds for row in result.stats.iterations))
+            one, other = map(statistics.median, times)
+            ratio = statistics.median(b / a for a, b in zip(*times, strict=True))
+            print(
+                f"| {shown(name)} | {title} | {raw.m / 1e6:.1f} | {one:.3f} | {other:.3f} | {ratio:.2f} |", flush=True
+            )
 
 
 def main() -> None:

@@ -36,6 +36,7 @@ from typing import Any
 
 import fuzz_blocks
 import numpy as np
+from fuzz_mutations import mutated
 
 import garaph_py as gp
 from garaph_py.errors import FormatError, GaraphError, GraphError
@@ -49,6 +50,7 @@ MIB = 1 << 20
 ALLOWANCE = 64 * MIB
 ADDRESSES = 2 << 30  # what a worker may map beyond what it starts with
 PLAIN_SHARE = 6  # of every 9 samples that may be compressed: damage to those seldom reaches the parser
+SEVERAL_BLOCKS = 4  # samples of directories whose packed arrays have more than one, beside 10 others
 DIRECTORY, EVERY_BYTE, BLOCK = "graph directory", "graph directory, each byte changed", "packed block"
 Parts = dict[str, bytes]
 
@@ -104,6 +106,7 @@ def samples_of(name: str) -> list[Sample]:
         return [large_directory()]
     if name == DIRECTORY:
         chosen = [(graph, encoding) for graph in graphs()[1::3] for encoding in ("raw", "packed")]
+        chosen += [(of_several_blocks(), "packed")] * SEVERAL_BLOCKS
         return [sample for graph, encoding in chosen for sample in directory_samples(graph, encoding)]
     if name == BLOCK:
         return [sample for block in fuzz_blocks.blocks() for sample in block_samples(*block)]
@@ -153,12 +156,14 @@ def block_samples(entry: str, parts: Parts) -> list[Sample]:
 
 def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     """A graph directory as it is, and one whose manifest and arrays get right checksums after they are mutated."""
-    block_bytes = 512 if encoding == "raw" else UNIT  # packed, every array is one block
+    block_bytes = 512 if encoding == "raw" else UNIT
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "g")
         store.save(graph, path, encoding=encoding, block_bytes=block_bytes)
         plain = Sample("g", files_in(Path(folder)), write_parts)
         said = store.info(path)
+        lengths = {name: np.fromfile(path / array.index, blocks.INDEX_DTYPE)["length"] for name, array in
+                   said.arrays.items()}  # fmt: skip
     document = json.loads(plain.parts[f"g/{manifest.NAME}"])
     del document["checksum"]
     arrays = {name: plain.parts[f"g/{array.data}"] for name, array in said.arrays.items()}
@@ -172,11 +177,12 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
         for name in arrays:
             old, dtype = said.arrays[name], said.arrays[name].dtype
             if old.encoding == blocks.PACKED_1:
-                block, shape = np.frombuffer(parts[name], np.uint8), np.empty(old.length, dtype)
-                array = store.write_blocks(path, name, shape, old.encoding, [block], key, block_bytes, progress)
+                whole, elements = np.frombuffer(parts[name], np.uint8), np.empty(old.length, dtype)
+                stored = np.split(whole, np.cumsum(lengths[name])[:-1])
             else:
                 elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
-                array = store.write_array(path, name, elements, key, block_bytes, progress)
+                stored = store.raw_blocks(elements, block_bytes)
+            array = store.write_blocks(path, name, elements, old.encoding, stored, key, block_bytes, progress)
             written[name] = manifest.array_document(array)
         text = parts[manifest.NAME]
         try:
@@ -193,6 +199,13 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     return [plain, Sample("g", parts, pack)]
 
 
+def of_several_blocks() -> Graph:
+    """A graph whose packed edges are three blocks an array, and its offsets two; lists go on from block to block."""
+    sources, targets = np.random.default_rng(3).integers(0, 1500, (2, 4500))
+    targets[:300] = targets[4200:] = 700
+    return gp.from_edges(sources, targets, np.arange(4500, dtype=np.int32), vertices=np.arange(1500))
+
+
 def large_directory() -> Sample:
     """A graph directory of 64 KiB: weights, names, several blocks an array."""
     sources, targets = np.random.default_rng(2).integers(0, 700, (2, 3400))
@@ -203,77 +216,7 @@ def large_directory() -> Sample:
         return Sample("g", files_in(Path(folder)), write_parts)
 
 
-# Mutations
-
-
-HUGE = (0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**48, 2**48 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
-
-
-def mutated(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """`data` after one to four accidents or attacks."""
-    for _ in range(rng.choice((1, 1, 2, 4))):
-        data = rng.choice(MUTATIONS)(data, others, rng)
-    return data
-
-
-def flip_bits(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    changed = bytearray(data)
-    for _ in range(rng.randint(1, 8) if data else 0):
-        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-    return bytes(changed)
-
-
-def set_bytes(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    place, count = place_in(data, rng), rng.choice((1, 1, 2, 4, 8, 64))
-    return data[:place] + bytes([rng.choice(b"\x00\x01\x7f\x80\xff \n\t-0%#")]) * count + data[place + count :]
-
-
-def truncate(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    return data[: place_in(data, rng)]
-
-
-def splice(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """A piece of this file or another one, put in or over what is there."""
-    donor = rng.choice([data, *others])
-    piece = donor[place_in(donor, rng) :][: rng.choice((1, 8, 64, 1024))]
-    place = place_in(data, rng)
-    return data[:place] + piece + data[place + rng.choice((0, len(piece))) :]
-
-
-def delete(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    place = place_in(data, rng)
-    return data[:place] + data[place + rng.choice((1, 4, 8, 64)) :]
-
-
-def huge_integer(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """A count, an offset or an id, where binary formats have them."""
-    width, early = rng.choice((4, 8)), rng.random() < 0.5
-    place = place_in(data[:64] if early else data, rng)
-    place -= place % rng.choice((1, 4, 8))
-    return data[:place] + (rng.choice(HUGE) % (1 << 8 * width)).to_bytes(width, "little") + data[place + width :]
-
-
-def huge_decimal(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """The same, where text has them: the digits after some place."""
-    place = place_in(data[:200] if rng.random() < 0.5 else data, rng)
-    while place < len(data) and not data[place : place + 1].isdigit():
-        place += 1
-    end = place
-    while end < len(data) and data[end : end + 1].isdigit():
-        end += 1
-    return data[:place] + rng.choice((b"%d" % rng.choice(HUGE), b"-1", b"1e999", b"9" * 400, b"nan")) + data[end:]
-
-
-def random_bytes(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """Noise after the beginning, or nothing else."""
-    return data[: rng.choice((0, 4, 8, 17, 32))] + rng.randbytes(rng.choice((0, 1, 16, 300)))
-
-
-def place_in(data: bytes, rng: random.Random) -> int:
-    return rng.randrange(len(data) + 1)
-
-
-MUTATIONS = (flip_bits, set_bytes, truncate, splice, delete, huge_integer, huge_decimal, random_bytes)
+# Inputs
 
 
 def change_byte(parts: Parts, number: int) -> Parts:

@@ -12,7 +12,7 @@ import numpy as np
 
 from garaph_py.graph.packed import LISTS, PADDING, RECORD, RUN, Packed, decode
 from garaph_py.graph.packing import pack
-from garaph_py.pages.packed_blocks import KINDS, PADDING_BYTES, PackedBlocks, UndecodableError, cut
+from garaph_py.pages.packed_blocks import KIND_OF, PADDING_BYTES, PackedBlocks, UndecodableError, cut
 from garaph_py.threads import Team
 
 LENGTHS = (1, 31, 33, RUN, 2 * RUN - 5)
@@ -35,7 +35,7 @@ def blocks() -> Iterator[tuple[str, Parts]]:
                     offsets = np.concatenate([[0], inner, [length]]).astype(np.int64)
                     for begin, end in itertools.pairwise(offsets):
                         numbers[begin:end].sort()
-                packed = pack(numbers, KINDS[name], team, offsets)
+                packed = pack(numbers, KIND_OF[name], team, offsets)
                 assert packed is not None
                 (stored,) = cut(packed, 2 * RUN, offsets)
                 yield f"{name}.{dtype}.{length}", parts_of(f"{name}.{dtype}.{length}", stored.tobytes())

@@ -318,12 +318,23 @@ def test_encodings_and_memory(garaph: Shell, edges: Path, tmp_path: Path, caplog
     gp.write(store.open(made["back"]), tmp_path / "g.npz")
     for path in (made["back"], made["converted"], tmp_path / "g.npz"):
         for memory, encoding in (("1GiB", "raw"), ("500kB", "packed")):
-            options = {"undirected": False, "symmetrize": False, "format": None, "threads": 1}
+            options = {"encoding": "auto", "undirected": False, "symmetrize": False, "format": None, "threads": 1}
             graph = load(path, memory=memory, on_event=gp.events.ignore, **options)
             assert graph.encoding == encoding, path
         assert f"{path}: its arrays take" in caplog.text
         with pytest.raises(GraphError, match="packed its arrays take"):
             load(path, memory="1kB", on_event=gp.events.ignore, **options)
+        caplog.clear()
+        options["encoding"] = "raw"
+        with pytest.raises(GraphError, match="raw its arrays take"):
+            load(path, memory="500kB", on_event=gp.events.ignore, **options)
+        options["encoding"] = "packed"
+        assert load(path, memory="500kB", on_event=gp.events.ignore, **options).encoding == "packed"
+        assert not caplog.records
+        run = ["run", "pagerank", path, "--iterations", 1, "--json", "--memory"]
+        assert json.loads(garaph(*run, "1GiB", "--encoding", "packed")[1])["encoding"] == "packed"
+        status, _, err = garaph(*run, "500kB", "--encoding", "raw")
+        assert (status, "raw its arrays take" in err) == (1, True)
 
 
 @pytest.mark.parametrize("command", [["import", "EDGES"], ["generate", "rmat"], ["convert", "EDGES"]])

@@ -1,6 +1,8 @@
 """Packed arrays: what is packed comes back, and the slow decoder, the format's specification, agrees."""
 
+import errno
 import itertools
+import mmap
 
 import numpy as np
 import pytest
@@ -8,8 +10,9 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from garaph_py.errors import GraphError
 from garaph_py.graph.packed import ASCENDING, LISTS, NUMBERS, PADDING, RUN, decode, problem
-from garaph_py.graph.packing import pack, unpack
+from garaph_py.graph.packing import joined, pack, unpack
 from garaph_py.threads import Team
 
 
@@ -87,6 +90,33 @@ def test_a_slice_decodes_alone(team):
     offsets, numbers = lists([700] * 20, 2**24, 3)
     packed = pack(numbers, LISTS, team, offsets).runs(3, 7)
     assert decode(packed, starts_of(offsets)[3 * RUN : 7 * RUN], LISTS) == numbers[3 * RUN : 7 * RUN].tolist()
+
+
+def test_chunks_join(team):
+    offsets, numbers = lists([700, 0, 5 * RUN, 1, 0, 0, 2 * RUN - 701, 30], 2**24, 3)
+    others = np.arange(len(numbers), dtype=np.int32)
+    for array, kind, places in ((numbers, LISTS, offsets), (others, NUMBERS, None)):
+        whole, step = pack(array, kind, team, places), 2 * RUN
+        chunks = [
+            pack(array[at : at + step], kind, team, places, at, int(array[at - 1]) if at else 0)
+            for at in range(0, len(array), step)
+        ]
+        again = joined(list(chunks), array.dtype)
+        np.testing.assert_array_equal(again.records, whole.records)
+        np.testing.assert_array_equal(again.words, whole.words)
+        assert again.length == whole.length
+        pieces = [unpack(chunk, kind, team, places, k * step) for k, chunk in enumerate(chunks)]
+        np.testing.assert_array_equal(np.concatenate(pieces), array)
+    assert joined([], numbers.dtype).length == 0
+
+
+def test_a_lack_of_memory_is_named(team, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    monkeypatch.setattr(mmap, "mmap", refuse)
+    with pytest.raises(GraphError, match="not enough memory for packed edges; use a smaller graph"):
+        pack(np.arange(9), NUMBERS, team)
 
 
 @pytest.mark.parametrize("weights", [None, "int32", "int64", "float32"])

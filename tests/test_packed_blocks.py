@@ -2,6 +2,9 @@
 
 import json
 import logging
+import mmap
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,14 +16,15 @@ from hypothesis import strategies as st
 from test_store_damage import rewrite_index
 
 from garaph_py.errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from garaph_py.graph import packing
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import rmat
 from garaph_py.graph.graph import Adjacency, Graph
 from garaph_py.graph.ids import IntegerIds, VertexIds
 from garaph_py.graph.packed import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packed, decode
+from garaph_py.pages import keep, store
 from garaph_py.pages import manifest as manifests
-from garaph_py.pages import store
-from garaph_py.pages.packed_blocks import KINDS, UNIT, PackedBlocks, UndecodableError
+from garaph_py.pages.packed_blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError
 
 ENCODINGS = ("raw", "packed")
 
@@ -121,6 +125,40 @@ def test_runs_are_not_cut(tmp_path, block_bytes):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("block_bytes", [512, 4608, UNIT + 512, 3 * UNIT])
+@pytest.mark.parametrize("chunk", [1, 1 << 24])
+def test_packed_graphs_fill_any_raw_blocks(tmp_path, monkeypatch, block_bytes, chunk):
+    monkeypatch.setattr(keep, "CHUNK_BYTES", chunk)
+    graph = rmat(11, weights=(1, 300))
+    store.save(graph.packed(), tmp_path / "packed", encoding="raw", block_bytes=block_bytes)
+    store.save(graph, tmp_path / "raw", encoding="raw", block_bytes=block_bytes)
+    for array in store.info(tmp_path / "raw").arrays.values():
+        assert (tmp_path / "packed" / array.data).read_bytes() == (tmp_path / "raw" / array.data).read_bytes()
+    for opened in ENCODINGS:
+        assert equal(graph, store.open(tmp_path / "packed", encoding=opened, threads=2))
+
+
+@pytest.mark.parametrize("place", [0, 5000])
+def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
+    monkeypatch.setattr(keep, "CHUNK_BYTES", 1)
+    values = np.arange(6000)
+    values[place] = 2**40
+    graph = from_numbered_edges(np.arange(6000), np.zeros(6000, int), 6000, values)
+    store.save(graph, tmp_path / "g", encoding="raw")
+    back = store.open(tmp_path / "g", encoding="packed")
+    assert isinstance(back.in_edges.packed_values, np.ndarray)
+    assert equal(graph, back)
+
+
+@pytest.mark.parametrize("saved", ENCODINGS)
+def test_a_gpu_can_pin_what_was_opened_packed(tmp_path, saved):
+    store.save(rmat(8, weights=(1, 9)), tmp_path / "g", encoding=saved)
+    edges = store.open(tmp_path / "g", encoding="packed").in_edges
+    for packed in (edges.packed, edges.packed_values):
+        for array in (packed.records, packed.words):
+            assert array.__array_interface__["data"][0] % mmap.PAGESIZE == 0
+
+
 # Which encoding
 
 
@@ -150,6 +188,65 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
         store.open(tmp_path / "g", memory=graph.nbytes - 1, encoding="raw")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=graph.nbytes))
     assert store.open(tmp_path / "g").encoding == "packed"
+    with pytest.raises(GraphError, match=r"raw its arrays take .* may be used; allow more"):
+        store.open(tmp_path / "g", encoding="raw")
+
+
+PEAK = """
+import resource, sys
+from garaph_py.pages import keep, store
+
+path, small = sys.argv[1:]
+store.open(small, memory="1MB")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+graph = store.open(path, memory="11MB", threads=2)
+print(graph.nbytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def test_raw_edges_are_packed_within_the_memory(tmp_path):
+    """Three arrays of 8 MB each, which packed fit together where none would fit beside another raw."""
+    m = 2_000_000
+    graph = from_numbered_edges(np.arange(m) % 1000, np.arange(m) // 2000, 1000, np.arange(m, dtype=np.int32) % 7)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 16)
+    store.save(rmat(11, weights=(1, 7)), tmp_path / "small", encoding="raw")
+    code = PEAK.replace(
+        "import resource", "from garaph_py.pages import keep; keep.CHUNK_BYTES = 1 << 20; import resource"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "g"), str(tmp_path / "small")],
+                          capture_output=True, text=True)  # fmt: skip
+    assert not done.returncode, done.stderr
+    held, peak = map(int, done.stdout.split())
+    assert held < 11e6 < graph.nbytes
+    assert peak < held + (4 << 20)
+
+
+def test_more_than_may_be_used_is_found_while_packing(tmp_path, monkeypatch):
+    monkeypatch.setattr(keep, "CHUNK_BYTES", 1)
+    graph = rmat(12)
+    store.save(graph, tmp_path / "g", encoding="raw")
+    offsets = graph.in_edges.offsets.nbytes
+    with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: packed its arrays take at least"):
+        store.open(tmp_path / "g", memory=2 * offsets + 20_000)
+
+
+@pytest.mark.parametrize("saved", ENCODINGS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_lack_of_memory_names_the_directory(tmp_path, monkeypatch, saved, encoding):
+    def refuse(*_):
+        raise MemoryError
+
+    store.save(rmat(8), tmp_path / "g", encoding=saved)
+    packed = rmat(8).packed()
+    monkeypatch.setattr(keep, "on_own_pages", refuse)
+    monkeypatch.setattr(packing, "on_own_pages", refuse)
+    if encoding == "raw":
+        monkeypatch.setattr(store.np, "empty", refuse)
+    with pytest.raises(GraphError, match=f"not enough memory for {tmp_path / 'g'}.*; use a smaller graph"):
+        store.open(tmp_path / "g", encoding=encoding)
+    with pytest.raises(GraphError, match=r"not enough memory for (un)?packed edges; use"):
+        store.save(packed if encoding == "raw" else rmat(8), tmp_path / "h", encoding=encoding)
+    assert [file.name for file in tmp_path.iterdir()] == ["g"]
 
 
 @pytest.mark.parametrize("call", [lambda path: store.save(rmat(2), path, encoding="zip"),
@@ -255,7 +352,7 @@ def test_forged_numbers_past_the_end(directory):
 
 @pytest.mark.parametrize("length", [0, 95, 2 * 48 + 4 * 64 + 1, 2**32 - 1])
 def test_impossible_lengths(directory, length, monkeypatch):
-    monkeypatch.setattr(store, "allocate", lambda *_: pytest.fail("allocated for a lie"))
+    monkeypatch.setattr(store, "encoding_to_open", lambda *_: pytest.fail("allocated for a lie"))
     rewrite_index(directory, "in_sources", lambda index: index["length"].__setitem__(0, length))
     assert "a stored length its encoding cannot have" in refused(directory)
 
@@ -304,7 +401,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path, name, key, value):
 
 @settings(max_examples=300, deadline=None)
 @given(
-    name=st.sampled_from(sorted(KINDS)),
+    name=st.sampled_from(sorted(KIND_OF)),
     length=st.integers(1, 2 * RUN),
     dtype=st.sampled_from(["int32", "uint32", "int64"]),
     words=st.integers(0, 70),
@@ -312,7 +409,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path, name, key, value):
     widths=st.lists(st.integers(0, 34), max_size=64),
 )
 def test_anything_decodes_or_is_refused(name, length, dtype, words, noise, widths):
-    encoding = PackedBlocks(name, np.dtype({LISTS: "uint32", ASCENDING: "int64"}.get(KINDS[name], dtype)))
+    encoding = PackedBlocks(name, np.dtype({LISTS: "uint32", ASCENDING: "int64"}.get(KIND_OF[name], dtype)))
     head = encoding.words_at(length)
     raw = np.empty(length, encoding.dtype)
     stored = np.resize(np.frombuffer(noise or b"\0", np.uint8), head + 4 * words)

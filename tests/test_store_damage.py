@@ -144,7 +144,8 @@ def rewrite_array(directory, name, change):
         (directory / file).unlink()
     key = store.identity(info.graph_id, info.generation)
     progress = store.Progress("", 0, lambda event: None)
-    new = store.write_array(directory, name, elements, key, old.block_bytes, progress)
+    blocks = store.raw_blocks(elements, old.block_bytes)
+    new = store.write_blocks(directory, name, elements, old.encoding, blocks, key, old.block_bytes, progress)
     rewrite(directory, lambda document: document["arrays"].update({name: manifests.array_document(new)}))
 
 
@@ -223,7 +224,7 @@ LIES = [
 
 
 def test_a_lying_manifest_is_refused_without_allocating(either, monkeypatch):
-    monkeypatch.setattr(store, "allocate", lambda *_: pytest.fail("allocated for a lie"))
+    monkeypatch.setattr(store, "encoding_to_open", lambda *_: pytest.fail("allocated for a lie"))
     honest = (either / "manifest.json").read_bytes()
     for number, lie in enumerate(LIES):
         rewrite(either, lie)
@@ -285,7 +286,7 @@ def test_a_manifest_that_is_none(directory, text):
     ("key", "value"), [("disk", 1), ("offset", 2**63), ("offset", 4), ("length", 15), ("length", 2**32 - 1)]
 )
 def test_a_lying_index(directory, key, value, monkeypatch):
-    monkeypatch.setattr(store, "allocate", lambda *_: pytest.fail("allocated for a lie"))
+    monkeypatch.setattr(store, "encoding_to_open", lambda *_: pytest.fail("allocated for a lie"))
     rewrite_index(directory, "in_sources", lambda index: index[key].__setitem__(0, value))
     with pytest.raises(DamagedGraphError, match=r"in_sources\.index"):
         store.open(directory)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -80,6 +81,15 @@ def test_every_call_is_made_once(size: int, calls: int) -> None:
         for turn in range(1, 30):
             assert team.launch(rows).tolist() == list(range(calls))
             assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
+
+
+def test_arguments_are_let_go() -> None:
+    out = np.zeros((3, 1), np.int64)
+    freed = weakref.ref(out)
+    with Team(2) as team:
+        team.launch(SQUARE.rows(3, np.arange(3), Each(out), 1, NO))
+        del out
+        assert freed() is None
 
 
 def test_threads_that_fell_asleep_wake_up() -> None:

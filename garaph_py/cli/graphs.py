@@ -38,24 +38,26 @@ def load(
     undirected: bool,
     symmetrize: bool,
     format: str | None,
+    encoding: str,
     memory: str | None,
     threads: int | None,
     on_event: events.Listener,
 ) -> Graph:
-    """The graph at `path`, a directory or a file; packed if its arrays would take more than `memory`."""
+    """The graph at `path`, a directory or a file; for ``encoding="auto"`` packed if its arrays exceed `memory`."""
     from ..pages import fit, store
 
+    fit.check_encoding(encoding)
     limit = fit.memory_limit(memory)
     if path.is_dir():
         if undirected or format is not None:
             raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
-        graph = store.open(path, memory=limit, threads=threads, on_event=on_event)
+        graph = store.open(path, encoding=encoding, memory=limit, threads=threads, on_event=on_event)
     else:
         from ..graph.read import read
 
         directed = False if undirected else None
         graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
-    return fit.fitted(graph.symmetrized(threads) if symmetrize else graph, path, limit, threads)
+    return fit.fitted(graph.symmetrized(threads) if symmetrize else graph, path, encoding, limit, threads)
 
 
 def import_(

@@ -35,8 +35,8 @@ def run(
         str | None,
         Option(
             metavar="SIZE",
-            help="What the graph's arrays may take, such as 2GiB; a graph that exceeds it is packed in memory. By "
-            "default four fifths of what is available.",
+            help="What the graph's arrays may take, such as 2GiB; a graph that exceeds it is packed in memory, "
+            "or refused. By default four fifths of what is available.",
         ),
     ] = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
@@ -47,7 +47,9 @@ def run(
     ] = None,
     encoding: Annotated[
         str,
-        Option(help="How edges are stored meanwhile: raw, packed (half the bytes) or auto, as they are."),
+        Option(
+            help="How edges are held in memory: raw, packed (half the bytes) or auto: packed if raw exceeds --memory."
+        ),
     ] = "auto",
     device: Annotated[
         str, Option(help="auto, cpu, gpu or hybrid (both at once); auto takes the GPU for large graphs.")
@@ -99,13 +101,13 @@ def run(
     started = time.perf_counter()
     with Progress(quiet) as progress:
         loaded = load(
-            graph, undirected=undirected, symmetrize=symmetrize, format=format, memory=memory, threads=threads,
-            on_event=progress,
+            graph, undirected=undirected, symmetrize=symmetrize, format=format, encoding=encoding, memory=memory,
+            threads=threads, on_event=progress,
         )  # fmt: skip
         read_seconds = time.perf_counter() - started
         result = runtime.run(
             chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads,
-            encoding=encoding, device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
+            device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
             replication=replication, deterministic=deterministic, verify=verify,
             on_event=compiling_told(progress, quiet),
         )  # fmt: skip

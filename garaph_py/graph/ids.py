@@ -34,6 +34,11 @@ class VertexIds:
         """All ids in internal order: int64 or uint64, or Python strings (dtype object)."""
         return np.arange(self.n, dtype=np.int64)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they take."""
+        return 0
+
     def take(self, indices: Array) -> Array:
         """The user's ids of the internal ids `indices`."""
         return np.asarray(indices, np.int64)
@@ -77,6 +82,10 @@ class IntegerIds(VertexIds):
 
     def array(self) -> Array:
         return self._ids
+
+    @property
+    def nbytes(self) -> int:
+        return int(self._ids.nbytes)
 
     def take(self, indices: Array) -> Array:
         return np.asarray(self._ids[indices])
@@ -126,6 +135,10 @@ class StringIds(VertexIds):
 
     def array(self) -> Array:
         return np.asarray(self.arrow.to_numpy(zero_copy_only=False), dtype=object)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.arrow.nbytes)
 
     def take(self, indices: Array) -> Array:
         import pyarrow as pa

@@ -102,12 +102,12 @@ def others(records, widths, masks, words, length, numbers, elements):
     return 0
 
 
-KINDS = {LISTS: lists, ASCENDING: ascending, NUMBERS: others}
+CHECKING = {LISTS: lists, ASCENDING: ascending, NUMBERS: others}
 
 
 @cache
 def checking_kernel(kind: str, dtype: np.dtype[Any]) -> Kernel:
-    return Kernel(f"i64* u8* u32* u32* i64 u32* {dtype.kind}{dtype.itemsize * 8}*", KINDS[kind])
+    return Kernel(f"i64* u8* u32* u32* i64 u32* {dtype.kind}{dtype.itemsize * 8}*", CHECKING[kind])
 
 
 def unpack_checked(kind: str, records: Array, masks: Array | None, words: Array, elements: Array) -> str | None:

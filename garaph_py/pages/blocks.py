@@ -93,7 +93,7 @@ class Raw:
 
 
 RAW_1, PACKED_1 = ("raw", 1), ("packed", 1)
-ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]] = {RAW_1: Raw, PACKED_1: PackedBlocks}
+BLOCK_ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]] = {RAW_1: Raw, PACKED_1: PackedBlocks}
 """By name and version; made for the name and the type of an array."""
 
 
@@ -108,7 +108,7 @@ class StoredArray:
     length : int
         Elements.
     encoding : tuple of (str, int)
-        Name and version, a key of `ENCODINGS`.
+        Name and version, a key of `BLOCK_ENCODINGS`.
     block_bytes : int
         Raw bytes of a block; the last may be shorter.
     stored_bytes : int
@@ -227,7 +227,7 @@ class BlockReader:
     def __init__(self, folder: Folder, array: StoredArray, identity: bytes) -> None:
         self.array = array
         self._identity = identity
-        self.encoding = ENCODINGS[array.encoding](array.name, array.dtype)
+        self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
         self._index_path = folder.path / array.index
         self.index = self._read_index(folder)
         self._handle, self._size = folder.open(array.data)
@@ -322,5 +322,5 @@ def reason(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-def known_encodings(encodings: Iterable[tuple[str, int]] = ENCODINGS) -> str:
+def known_encodings(encodings: Iterable[tuple[str, int]] = BLOCK_ENCODINGS) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(encodings))

@@ -15,8 +15,9 @@ from ..errors import FormatError
 from ..graph.unpacking import BASE, PROBLEMS
 from ..threads import Team
 from .blocks import BlockReader, Damage
+from .keep import Kept, Repacked
 from .manifest import Manifest
-from .packed_blocks import OFFSETS_OF, Kept, begin_masks
+from .packed_blocks import OFFSETS_OF, begin_masks
 
 Array = npt.NDArray[Any]
 Fetch = Callable[[int, int], Array]
@@ -84,7 +85,7 @@ def scan(
     team: Team,
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
-    target: Array | Kept | None = None,
+    target: Array | Kept | Repacked | None = None,
     begins: Begins | None = None,
 ) -> Array | None:
     """Read all blocks of an array into `target` (or nowhere), check them, and `report` what is wrong.
@@ -112,12 +113,15 @@ def scan(
             target.put(block, piece)
 
     def work(numbers: Iterator[int]) -> None:
-        into = target if isinstance(target, np.ndarray) else None
-        scratch = np.empty(array.bounds(0)[1] if into is None else 0, array.dtype)
+        needs_scratch = target is None or isinstance(target, Kept)
+        scratch = np.empty(array.bounds(0)[1] if needs_scratch else 0, array.dtype)
         try:
             for block in numbers:
                 first, last = array.bounds(block)
-                elements = scratch[: last - first] if into is None else into[first:last]
+                if isinstance(target, Repacked):
+                    elements = target.elements(first, last)
+                else:
+                    elements = target[first:last] if isinstance(target, np.ndarray) else scratch[: last - first]
                 try:
                     check(block, elements)
                     sound[block] = True
@@ -129,7 +133,8 @@ def scan(
             deque(numbers, maxlen=0)  # the other threads stop, too
             raise
 
-    team.run(work, [(iter(range(array.blocks)),)] * team.size)  # whoever is free takes the next block
+    for blocks in target.chunks() if isinstance(target, Repacked) else (range(array.blocks),):
+        team.run(work, [(iter(blocks),)] * team.size)  # whoever is free takes the next block
     if not sound.all():
         return None
     if array.blocks and (fault := rule.fault_between(ends)):

@@ -14,7 +14,7 @@ import xxhash
 
 from ..errors import DamagedGraphError, FormatError
 from ..graph.graph import EDGE_DTYPES
-from .blocks import ENCODINGS, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, known_encodings
+from .blocks import BLOCK_ENCODINGS, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, known_encodings
 
 NAME = "manifest.json"
 FORMAT = "garaph graph"
@@ -256,7 +256,7 @@ def read_array(
     names = tuple(dtype.name for dtype in dtypes)
     encoding = Fields(path, f"{where}encoding: ", members["encoding"], ("name", "version")).members
     kind = encoding["name"], encoding["version"]
-    if type(kind[0]) is not str or type(kind[1]) is not int or kind not in ENCODINGS:
+    if type(kind[0]) is not str or type(kind[1]) is not int or kind not in BLOCK_ENCODINGS:
         problem = f"{where}encoding {shown(kind[0])} version {shown(kind[1])} is not known, only {known_encodings()}"
         raise FormatError(path, f"{problem}; upgrade garaph_py, or import the graph again")
     array = StoredArray(
@@ -272,7 +272,7 @@ def read_array(
     )
     if array.block_bytes % MIN_BLOCK_BYTES:
         raise fields.error(f"block_bytes is {array.block_bytes}, not a multiple of {MIN_BLOCK_BYTES}")
-    if unfit := ENCODINGS[kind](name, array.dtype).unfit(array.block_bytes):
+    if unfit := BLOCK_ENCODINGS[kind](name, array.dtype).unfit(array.block_bytes):
         raise fields.error(unfit)
     fields.integer("blocks", array.blocks, array.blocks)
     return array

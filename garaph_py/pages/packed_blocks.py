@@ -15,7 +15,7 @@ from ..graph.unpacking import unpack_checked
 
 Array = npt.NDArray[Any]
 
-KINDS = {
+KIND_OF = {
     "in_offsets": ASCENDING,
     "in_sources": LISTS,
     "in_values": NUMBERS,
@@ -73,7 +73,7 @@ class PackedBlocks:
     """
 
     def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
-        self.name, self.dtype, self.kind = name, dtype, KINDS.get(name)
+        self.name, self.dtype, self.kind = name, dtype, KIND_OF.get(name)
 
     def unfit(self, block_bytes: int) -> str | None:
         if self.kind is None or self.dtype.name not in NARROW:
@@ -125,49 +125,3 @@ def cut(packed: Packed, elements: int, offsets: Array | None) -> Iterator[Array]
         begin = first * RUN
         masks = [] if offsets is None else [begin_masks(offsets, begin, begin + piece.length).view(np.uint8)]
         yield np.concatenate([views(records)[1], *masks, piece.words[:-PADDING].view(np.uint8)])
-
-
-def uncut(packed: Packed, name: str, elements: int, offsets: Array | None) -> Iterator[Array]:
-    """The raw bytes of the same blocks."""
-    encoding, left = PackedBlocks(name, packed.dtype), packed.length
-    for stored in cut(packed, elements, offsets):
-        raw = np.empty(min(elements, left), packed.dtype)
-        encoding.decode(np.append(stored, np.zeros(PADDING_BYTES, np.uint8)).data, raw.view(np.uint8).data)
-        left -= len(raw)
-        yield raw.view(np.uint8)
-
-
-class Kept:
-    """An array that stays packed, put together from its blocks in any order.
-
-    Parameters
-    ----------
-    encoding : PackedBlocks
-    length : int
-        Elements of the array.
-    elements : int
-        Of a block.
-    stored : ndarray
-        Stored bytes of each block.
-    """
-
-    def __init__(self, encoding: PackedBlocks, length: int, elements: int, stored: Array) -> None:
-        counts = np.full(len(stored), elements)
-        counts[-1:] = length - (len(stored) - 1) * elements
-        words = (stored.astype(np.int64) - encoding.words_at(counts)) // WORD
-        self._ends, self._runs = np.cumsum(words), elements // RUN
-        self.packed = Packed(
-            np.empty(-(-length // RUN), RECORD),
-            np.empty(int(words.sum()) + PADDING, np.uint32),
-            length,
-            encoding.dtype,
-        )
-        self.packed.words[-PADDING:] = 0
-
-    def put(self, block: int, piece: PackedBlock) -> None:
-        end = int(self._ends[block])
-        first_word, first = end - len(piece.words), block * self._runs
-        records = self.packed.records[first : first + len(piece.records)]
-        records[:] = piece.records
-        records["first_word"] += first_word
-        self.packed.words[first_word:end] = piece.words

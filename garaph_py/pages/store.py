@@ -7,7 +7,7 @@ import secrets
 import shutil
 import threading
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,11 +18,13 @@ import numpy.typing as npt
 import xxhash
 
 from .. import events
-from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from ..errors import DamagedGraphError, FormatError, GaraphError, ParameterError
 from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency
 from ..graph.ids import IntegerIds, StringIds, VertexIds
-from ..graph.packed import Packed
-from ..graph.packing import pack
+from ..graph.packed import RUN, Packed
+from ..graph.packing import UnsortedError, pack, unpack
+from ..memory import enough_memory
+from ..sizes import show_bytes
 from ..threads import Team
 from . import manifest as manifests
 from .blocks import (
@@ -40,13 +42,12 @@ from .blocks import (
     reason,
 )
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
-from .fit import AUTO, check_encoding, check_fits, encoding_to_open, encoding_to_save, memory_limit
+from .fit import AUTO, check_encoding, check_fits, encoding_to_open, encoding_to_save, memory_limit, tell_packed
+from .keep import Kept, Repacked, blocks_of_whole_runs, can_be_packed, least_bytes
 from .manifest import Manifest
-from .packed_blocks import KINDS, OFFSETS_OF, UNIT, Kept, PackedBlocks, begin_masks, cut, uncut
+from .packed_blocks import KIND_OF, OFFSETS_OF, UNIT, PackedBlocks, begin_masks, cut
 
 Array = npt.NDArray[Any]
-PACKED_EDGES = ("in_sources", "in_values", "out_targets")
-"""What stays packed in memory where the graph is."""
 TELL_EVERY = 1 << 25  # bytes between two progress events
 
 
@@ -127,7 +128,8 @@ def write_directory(
             starts = arrays.get(OFFSETS_OF.get(name, ""))
             offsets = starts if isinstance(starts, np.ndarray) else None
             what = ready(name, array, encoding, offsets, team)
-            manifest.arrays[name] = write_array(folder, name, what, key, block_bytes, progress, encoding, offsets)
+            stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, team)
+            manifest.arrays[name] = write_blocks(folder, name, what, stored_as, blocks, key, block_bytes, progress)
     write_file(folder / manifests.NAME, [manifests.serialize(manifest)])
     with writing(folder):
         sync_directory(folder)
@@ -175,32 +177,34 @@ def string_arrays(strings: Any) -> dict[str, Array]:
 
 def ready(name: str, array: Array | Packed, encoding: str, offsets: Array | None, team: Team) -> Array | Packed:
     """`array` packed if it can be and its blocks are to be."""
-    if encoding == RAW or name not in KINDS or isinstance(array, Packed):
+    if encoding == RAW or name not in KIND_OF or isinstance(array, Packed):
         return array
-    packed = pack(array, KINDS[name], team, offsets)
+    packed = pack(array, KIND_OF[name], team, offsets)
     return array if packed is None else packed
 
 
-def write_array(
-    folder: Path,
-    name: str,
-    array: Array | Packed,
-    key: bytes,
-    block_bytes: int,
-    progress: Progress,
-    encoding: str = RAW,
-    offsets: Array | None = None,
-) -> StoredArray:
-    """Write what is packed in either encoding, what is not raw."""
-    elements = block_bytes // array.dtype.itemsize
+def blocks_of(
+    name: str, array: Array | Packed, encoding: str, block_bytes: int, offsets: Array | None, team: Team
+) -> tuple[tuple[str, int], Iterable[Array]]:
+    """The blocks of `array`, and their encoding: packed arrays can have either."""
     if not isinstance(array, Packed):
-        raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).view(np.uint8)
-        stored: Iterable[Array] = (raw[start : start + block_bytes] for start in range(0, len(raw), block_bytes))
-        return write_blocks(folder, name, array, RAW_1, stored, key, block_bytes, progress)
+        return RAW_1, raw_blocks(array, block_bytes)
     if encoding == RAW:
-        stored = uncut(array, name, elements, offsets)
-        return write_blocks(folder, name, array, RAW_1, stored, key, block_bytes, progress)
-    return write_blocks(folder, name, array, PACKED_1, cut(array, elements, offsets), key, block_bytes, progress)
+        return RAW_1, unpacked_blocks(array, KIND_OF[name], block_bytes, offsets, team)
+    return PACKED_1, cut(array, block_bytes // array.dtype.itemsize, offsets)
+
+
+def raw_blocks(array: Array, block_bytes: int) -> Iterator[Array]:
+    raw = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).view(np.uint8)
+    return (raw[start : start + block_bytes] for start in range(0, len(raw), block_bytes))
+
+
+def unpacked_blocks(packed: Packed, kind: str, block_bytes: int, offsets: Array | None, team: Team) -> Iterator[Array]:
+    """Raw blocks, unpacked a chunk at a time."""
+    itemsize = packed.dtype.itemsize
+    runs = blocks_of_whole_runs(block_bytes, itemsize) * block_bytes // (RUN * itemsize)
+    for first in range(0, len(packed.records), runs):
+        yield from raw_blocks(unpack(packed.runs(first, first + runs), kind, team, offsets, first * RUN), block_bytes)
 
 
 def write_blocks(
@@ -263,6 +267,8 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except FileExistsError:
         raise already_exists(path) from None
+    except GaraphError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         problem = f"{path}: cannot be written ({reason(error)}); free space there or choose another directory"
         raise ParameterError(problem) from error
@@ -286,10 +292,11 @@ def open(
     ----------
     path : path-like
     encoding : {"auto", "raw", "packed"}
-        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. To
-        pack them, a raw directory's arrays are read whole, one after the other.
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. A raw
+        directory's edges are packed as they are read.
     memory : int or str, optional
-        Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available.
+        Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available. To
+        read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
     threads : int, optional
         By default all cores this process may use.
     on_event : callable, optional
@@ -302,7 +309,7 @@ def open(
     DamagedGraphError
         If anything in it does not match its checksum, size or range; file, block and byte offset are named.
     GraphError
-        If the arrays do not fit into memory, even packed.
+        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even packed.
     """
     check_encoding(encoding)
     limit = memory_limit(memory)
@@ -317,58 +324,60 @@ def open(
         for reader in readers.values():
             if damage := reader.truncation():
                 raise damage
-        rules, total = expectations(manifest), sum(array.raw_bytes for array in manifest.arrays.values())
-        chosen, bounded = encoding_to_open(encoding, folder.path, total, limit), memory is not None or encoding == AUTO
-        if bounded:
-            check_fits(folder.path, chosen, needed(manifest, chosen), limit)
+        sizes = {name: array.raw_bytes for name, array in manifest.arrays.items()}
+        rules, total = expectations(manifest), sum(sizes.values())
+        chosen = encoding_to_open(encoding, total, limit)
+        if chosen == PACKED:
+            sizes = {name: least_bytes(array) for name, array in manifest.arrays.items()}
+
+        def allow(name: str, nbytes: int) -> None:
+            sizes[name] = nbytes
+            check_fits(folder.path, chosen, sum(sizes.values()), limit, more=chosen == PACKED)
+
         progress = Progress("reading graph", total, on_event)
         arrays: dict[str, Any] = {}
         for name, reader in readers.items():
             offsets = arrays.get(OFFSETS_OF.get(name, ""))
-            target = allocate(reader, chosen, total, folder.path)
             begins = None if offsets is None else partial(begin_masks, offsets)
-            scan(reader, rules[name], team, refuse, progress.advance, target, begins)
-            if isinstance(target, Kept):
-                arrays[name] = target.packed
-                continue
-            try:
-                arrays[name] = ready(name, target, chosen, offsets, team) if name in PACKED_EDGES else target
-            except GraphError as error:
-                raise DamagedGraphError(reader.path, str(error)) from None
+            read = partial(scan, reader, rules[name], team, refuse, progress.advance, begins=begins)
+            with enough_memory(f"{folder.path}, whose arrays take {show_bytes(total)} raw"):
+                if chosen == PACKED and can_be_packed(reader.array):
+                    arrays[name] = read_packed(reader, read, offsets, team, partial(allow, name))
+                if arrays.get(name) is None:
+                    allow(name, reader.array.raw_bytes)
+                    arrays[name] = np.empty(reader.array.length, reader.array.dtype)
+                    read(target=arrays[name])
         if manifest.ids == "string":
             offsets, text = arrays["id_offsets"], arrays["id_bytes"]
             if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
                 raise damage
     progress.finish()
+    if chosen == PACKED and encoding == AUTO:
+        tell_packed(folder.path, total, limit)
     graph = assemble(manifest, arrays)
-    if bounded:
-        check_fits(folder.path, chosen, graph.nbytes, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
     return graph
 
 
-def needed(manifest: Manifest, encoding: str) -> int:
-    """Bytes of memory to open the graph in `encoding`: an array that is stored raw is packed after it was read."""
-    raw = [array.raw_bytes for array in manifest.arrays.values()]
-    if encoding == RAW:
-        return sum(raw)
-    edges = [array for array in manifest.arrays.values() if array.name in PACKED_EDGES]
-    packed = sum(array.stored_bytes for array in edges if array.encoding == PACKED_1)
-    first_raw = max((array.raw_bytes for array in edges if array.encoding == RAW_1), default=0)
-    return sum(raw) - sum(array.raw_bytes for array in edges) + packed + first_raw
-
-
-def allocate(reader: BlockReader, encoding: str, total: int, path: Path) -> Array | Kept:
-    """Where an array is to be read to."""
-    array = reader.array
+def read_packed(
+    reader: BlockReader,
+    read: Callable[..., object],
+    offsets: Array | None,
+    team: Team,
+    allow: Callable[[int], None],
+) -> Packed | None:
+    """An array packed; None if its numbers do not fit 32 bits, which only raw blocks can hold."""
+    if isinstance(reader.encoding, PackedBlocks):
+        kept = Kept(reader.encoding, reader.array, reader.index["length"])
+        read(target=kept)
+        return kept.packed
+    repacked = Repacked(reader.array, offsets, team, allow)
     try:
-        if encoding == PACKED and array.name in PACKED_EDGES and isinstance(reader.encoding, PackedBlocks):
-            return Kept(reader.encoding, array.length, array.bounds(0)[1], reader.index["length"])
-        return np.empty(array.length, array.dtype)
-    except MemoryError:
-        problem = f"the graph's arrays need {total / 2**30:.1f} GiB of memory, more than there is"
-        raise GraphError(f"{path}: {problem}") from None
+        read(target=repacked)
+    except UnsortedError as error:
+        raise DamagedGraphError(reader.path, str(error)) from None
+    return repacked.packed
 
 
 def adjacency(offsets: Array, neighbours: Array | Packed, values: Array | Packed | None = None) -> Edges:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 
 from ... import events
 from ...errors import FormatError, GaraphError
+from ...memory import available_memory
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -183,7 +183,7 @@ def shortened(text: str, limit: int = 80) -> str:
 
 def check_memory(path: Path, nbytes: int, purpose: str) -> None:
     """Refuse, before it is allocated, what this machine cannot hold."""
-    available = psutil.virtual_memory().available
+    available = available_memory()
     if nbytes > available:
         raise FormatError(
             path,
