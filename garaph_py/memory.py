@@ -38,13 +38,13 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     """
     nbytes = length * dtype.itemsize
     try:
-        pages = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE))
+        pages = mmap.mmap(-1, max(nbytes, mmap.PAGESIZE), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         if error.errno != errno.ENOMEM:
             raise
         raise MemoryError(f"{nbytes} bytes") from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without them; otherwise as NumPy's own arrays
+        with contextlib.suppress(OSError):  # a kernel without them
             pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
 
