@@ -22,6 +22,7 @@ def at_random(request, monkeypatch):
     """Both work in every iteration, the CPU taking such a share of the pages it is offered."""
     rng = np.random.default_rng(7)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
     monkeypatch.setattr(Rates, "worth_taking", lambda self, page_edges, waiting_edges: rng.random() < request.param)
 
 

@@ -35,6 +35,7 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, always, monkey
     memory = memory_for(program, graph, 0.3)
     rng = np.random.default_rng(seed)
     monkeypatch.setattr(Rates, "worth_taking", lambda self, page_edges, waiting_edges: rng.random() < seed / 24)
+    monkeypatch.setattr(Rates, "cpu_helps", True)
     expected = gp.run(program, graph, device="cpu", sync=True)
     result = run(program, graph, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
@@ -148,3 +149,17 @@ def test_rates_follow_what_was_measured():
     assert not rates.worth_taking(10, 99)
     assert rates.measured() == rates
     assert Rates.expected(4, 0, 0).ratio > 0
+
+
+def test_the_cpu_takes_pages_only_where_that_helps():
+    rates = Rates(1.0, 10.0)
+    seen = []
+    for took, speed in ((True, 1.0), (True, 8.0), (False, 9.0), (False, 9.0)):
+        seen.append(rates.cpu_helps)
+        rates = rates.tried(took, 100, 100 / speed)
+    assert seen == [True, True, False, False]
+    assert not rates.cpu_helps
+    slower = rates
+    for _ in range(9):
+        slower = slower.tried(False, 100, 100 / 5.0)
+    assert slower.cpu_helps

@@ -21,14 +21,21 @@ class Rates:
     Attributes
     ----------
     cpu, gpu : float
-        Of each by itself.
+        Of each, whatever the other did.
     sparse : float
         Cost of an active vertex's out-edge where the CPU works alone, over `cpu`'s of an edge; 2 in the paper.
+    taking, leaving : float
+        Of iterations in which the CPU took pages, and in which it left all to the GPU; 0 before there was one.
+    trials : int
+        Iterations so far in which both might work.
     """
 
     cpu: float
     gpu: float
     sparse: float = 2.0
+    taking: float = 0.0
+    leaving: float = 0.0
+    trials: int = 0
 
     @classmethod
     def expected(cls, threads: int, edges: int, streamed_bytes: float) -> Rates:
@@ -48,6 +55,24 @@ class Rates:
         cpu = blend(self.cpu, cpu_edges / cpu_seconds) if cpu_edges and cpu_seconds else self.cpu
         gpu = blend(self.gpu, gpu_edges / gpu_seconds) if gpu_edges and gpu_seconds else self.gpu
         return replace(self, cpu=cpu, gpu=gpu)
+
+    @property
+    def cpu_helps(self) -> bool:
+        """Whether the CPU should take pages, tried once each way after a first iteration, which copies what stays.
+
+        Where pages stream, both live on the host's memory: what the CPU reads the link may have to wait for.
+        """
+        return self.taking >= self.leaving if self.trials > 2 else self.trials < 2
+
+    def tried(self, took: bool, edges: int, seconds: float) -> Rates:
+        """After an iteration in which both might work, and the CPU `took` pages or not."""
+        known = replace(self, trials=self.trials + 1)
+        if not self.trials:
+            return known
+        rate = edges / seconds
+        if took:
+            return replace(known, taking=blend(self.taking, rate) if self.taking else rate)
+        return replace(known, leaving=blend(self.leaving, rate) if self.leaving else rate)
 
     def alone(self, active_edges: int, seconds: float) -> Rates:
         """After an iteration of the CPU alone, in which the active vertices had so many out-edges."""

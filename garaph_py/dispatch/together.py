@@ -118,8 +118,10 @@ class Together:
                 self.rates = self.rates.alone(state.active_edges, time.perf_counter() - started)
             return done
         gpu = _Shared(self._gpu, source, state)
+        own: dict[int, PageResult] = {}
         try:
-            own = self._take(gpu, state)
+            if self._reactive or self.rates.cpu_helps:
+                own = self._take(gpu, state)
         finally:
             gpu.end()
         results = own | gpu.results
@@ -129,7 +131,9 @@ class Together:
             state.activated.blocks[:] = 1
             self._unmarked = True
             edges = sum(result.edges for result in gpu.results.values())
-            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds)
+            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds).tried(
+                bool(own), sum(result.edges for result in results.values()), time.perf_counter() - started
+            )
         return [results[page.number] for page in gpu.pages]
 
     def _take(self, shared: _Shared, state: State) -> dict[int, PageResult]:
