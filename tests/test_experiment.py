@@ -113,6 +113,10 @@ def test_runs_share_the_sweep_and_override_it(spec_of: Any) -> None:
     ]  # fmt: skip
 
 
+def test_no_runs_are_those_of_the_sweep(spec_of: Any) -> None:
+    assert len(spec_of("runs = []\n" + SWEEP).combinations) == 8
+
+
 def test_rounds_are_interleaved_and_shuffled(spec_of: Any) -> None:
     spec = spec_of(SWEEP.replace("repeats = 2", "repeats = 5\nwarmups = 2"))
     steps = list(measure.order(spec))
@@ -180,6 +184,8 @@ def test_no_two_columns_have_one_name() -> None:
         (SWEEP + "[[plots]]\nx = 'graph'\ny = 'seconds'\nby = ['x']", "plots 1: by='x'"),
         (SWEEP + "[[plots]]\nx = 'graph'\ny = 'seconds'\nkind = 'pie'", "kind='pie': choose from line, bar"),
         (SWEEP + "[[plots]]\nx = 'graph'\ny = 'seconds'\nname = '../x'", "name='../x': give the name of a file"),
+        (SWEEP + "[[plots]]\nx = ['graph']\ny = 'seconds'", "plots 1: x=['graph']"),
+        (SWEEP + 2 * "[[plots]]\nx = 'graph'\ny = 'seconds'\nname = 'p'\n", "two have the same name"),
         ("kind = 'import'\n[sweep]\ngraph = '.'", "is imported already"),
         ("kind = 'import'\n[sweep]\nprogram = 'BFS'", "sweep: there is no 'program'; choose from graph, directed"),
     ],

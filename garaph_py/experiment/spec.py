@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ KEYS = ("kind", "repeats", "warmups", "seed", "sweep", "runs", "plots")
 PLOT_KEYS = ("name", "table", "kind", "x", "y", "by", "panels", "log")
 TABLES = RESULTS, ITERATIONS = "results", "iterations"
 LINE, BAR = "line", "bar"
+REQUIRED = ("program", "graph")
 COUNTED = ("measurement", "combination", "repeat")
 """The first columns of the results."""
 NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string", dict: "a table"}
@@ -102,7 +103,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
     known(document, KEYS, "")
     name = document.get("kind", "run")
     kind = KINDS[one_of("kind", name, tuple(KINDS))]
-    sweep, blocks = a("table", document, "sweep", dict, {}), a("list of tables", document, "runs", list, [{}])
+    sweep, blocks = of(dict, "table", document, "sweep"), of(list, "list of tables", document, "runs") or [{}]
     if not sweep and not any(blocks):
         raise ParameterError("nothing to run; write a [sweep] table, or [[runs]]")
     found: list[Combination] = []
@@ -111,7 +112,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
         if not isinstance(block, dict):
             raise ParameterError(f"runs={block!r}: write [[runs]] and below it what is set")
         values = values_of(kind, sweep, "sweep") | values_of(kind, block, f"runs {number}")
-        for required in ("program", "graph"):
+        for required in REQUIRED:
             if required in kind.parameters and required not in values:
                 raise ParameterError(f"{f'runs {number}' if block else 'sweep'}: {required} is missing; add it")
         found += combinations(kind, values, len(found), folder, instances)
@@ -119,9 +120,11 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
         text, kind, tuple(found), count(document, "repeats", 5, 1), count(document, "warmups", 1, 0),
         count(document, "seed", 1, 0), (),
     )  # fmt: skip
-    plots = a("list of tables", document, "plots", list, [])
+    plots = of(list, "list of tables", document, "plots")
     drawn = tuple(plot(entry, f"plots {number}", number, spec) for number, entry in enumerate(plots, 1))
-    return Spec(text, kind, spec.combinations, spec.repeats, spec.warmups, spec.seed, drawn)
+    if len({one.name for one in drawn}) < len(drawn):
+        raise ParameterError("plots: two have the same name; give them different ones")
+    return replace(spec, plots=drawn)
 
 
 def known(table: Row, allowed: tuple[str, ...], where: str) -> None:
@@ -136,9 +139,10 @@ def one_of(key: str, value: Any, allowed: tuple[str, ...]) -> str:
     return value
 
 
-def a(what: str, document: Row, key: str, kind: type, otherwise: Any) -> Any:
-    value = document.get(key, otherwise)
-    if not isinstance(value, kind):
+def of(kind: type, what: str, document: Row, key: str) -> Any:
+    """What `document` has under `key`, by default an empty `kind`."""
+    value = document.get(key, kind())
+    if type(value) is not kind:
         raise ParameterError(f"{key}={value!r}: give a {what}")
     return value
 
@@ -151,16 +155,15 @@ def count(document: Row, key: str, otherwise: int, least: int) -> int:
 
 
 def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
-    """What is set, and to which values; a value alone is a list of one."""
+    """What is set, and to which values."""
     known(table, tuple(kind.parameters), f"{where}: ")
     values = {}
     for key, given in table.items():
-        listed = given if isinstance(given, list) else [given]
-        if not listed:
+        values[key] = listed(given)
+        if not values[key]:
             raise ParameterError(f"{where}: {key} is an empty list; give at least one value, or leave it out")
-        for value in listed:
+        for value in values[key]:
             check_value(key, value, kind.parameters[key], where)
-        values[key] = listed
     return values
 
 
@@ -177,26 +180,19 @@ def combinations(
     kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, instances: dict[str, VertexProgram]
 ) -> Iterator[Combination]:
     """The product of `values`; a program of which there is an instance is not made again."""
-    defaults = {name: parameter.default for name, parameter in kind.parameters.items()}
+    defaults = {name: parameter.default for name, parameter in kind.parameters.items() if name not in REQUIRED}
     for number, chosen in enumerate(itertools.product(*values.values()), first):
         given = dict(zip(values, chosen, strict=True))
-        graph = named(given.pop("graph"), folder)
-        if "program" not in kind.parameters:
-            if graph.path is not None and graph.path.is_dir():
-                raise ParameterError(f"graph={graph.text!r}: a graph directory is imported already; name a file")
-            yield Combination(number, defaults | given | {"graph": graph.text}, given, graph)
-            continue
-        name, parameters = program_of(given.pop("program"))
-        key = json.dumps([name, parameters], sort_keys=True, default=str)
-        if key not in instances:
-            instances[key] = build(name, parameters, folder)
-        shown = ", ".join(f"{parameter}={value}" for parameter, value in parameters.items())
-        settings = {"program": name, "parameters": shown, "graph": graph.text} | given
-        yield Combination(number, settings_first(settings, defaults), given, graph, instances[key])
-
-
-def settings_first(settings: Row, defaults: Row) -> Row:
-    return {name: settings[name] for name in ("program", "parameters", "graph")} | defaults | settings
+        graph, shown, program = named(given.pop("graph"), folder), {}, None
+        if "program" in given:
+            name, parameters = program_of(given.pop("program"))
+            key = json.dumps([name, parameters], sort_keys=True, default=str)
+            program = instances[key] = instances.get(key) or build(name, parameters, folder)
+            described = ", ".join(f"{parameter}={value}" for parameter, value in parameters.items())
+            shown = {"program": name, "parameters": described}
+        elif graph.path is not None and graph.path.is_dir():
+            raise ParameterError(f"graph={graph.text!r}: a graph directory is imported already; name a file")
+        yield Combination(number, shown | {"graph": graph.text} | defaults | given, given, graph, program)
 
 
 def program_of(given: str | Row) -> tuple[str, Row]:
@@ -232,13 +228,18 @@ def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
     table = one_of(f"{where}: table", given.get("table", RESULTS), TABLES)
     kind = one_of(f"{where}: kind", given.get("kind", LINE), (LINE, BAR))
     log = one_of(f"{where}: log", given.get("log", ""), ("", "x", "y", "xy"))
-    named: dict[str, list[Any]] = {}
-    for key in ("x", "y", "by", "panels"):
-        value = given.get(key, [] if key in ("by", "panels") else None)
-        named[key] = value if isinstance(value, list) else [value]
-        for column in named[key]:
-            one_of(f"{where}: {key}", column, tuple(spec.columns[table]))
+    columns = tuple(spec.columns[table])
+    x, y = (one_of(f"{where}: {key}", given.get(key), columns) for key in ("x", "y"))
+    by, panels = (
+        tuple(one_of(f"{where}: {key}", column, columns) for column in listed(given.get(key, [])))
+        for key in ("by", "panels")
+    )
     name = given.get("name", f"plot{number}")
     if not isinstance(name, str) or not name or Path(name).name != name:
         raise ParameterError(f"{where}: name={name!r}: give the name of a file, without folder and suffix")
-    return Plot(name, table, kind, given["x"], given["y"], tuple(named["by"]), tuple(named["panels"]), log)
+    return Plot(name, table, kind, x, y, by, panels, log)
+
+
+def listed(given: Any) -> list[Any]:
+    """A value alone is a list of one."""
+    return given if isinstance(given, list) else [given]

@@ -32,7 +32,7 @@ class Tables:
         """A measurement of `combination`."""
         numbers = len(self.rows[RESULTS]), combination.number, repeat
         settings = dict(zip(COUNTED, numbers, strict=True)) | combination.settings
-        for name, those in ((RESULTS, [row]), (ITERATIONS, iterations)):
+        for name, those in ((ITERATIONS, iterations), (RESULTS, [row])):  # an interruption between is seen in load
             self.rows[name] += [converted(settings | one, self._columns[name]) for one in those]
 
     def load(self) -> None:
