@@ -58,5 +58,9 @@ class DeviceMemoryError(DeviceError):
     """The GPU's memory, or the part of it that may be used, is too small."""
 
 
+class Interrupted(GaraphError):
+    """The user ended what was under way; what had been done is kept, and the message says where."""
+
+
 class VerificationError(GaraphError):
     """An answer violates a property that defines it (``--verify``)."""

@@ -153,7 +153,7 @@ def test_apps_lists_every_program(garaph: Shell) -> None:
     assert "damping=0.85" in out
 
 
-@pytest.mark.parametrize("command", ["run", "apps", "devices", "import", "generate", "info", "verify"])
+@pytest.mark.parametrize("command", ["run", "apps", "devices", "import", "generate", "info", "verify", "experiment"])
 def test_help_shows_an_example(garaph: Shell, command: str) -> None:
     status, out, _ = garaph(command, "--help")
     assert status == 0

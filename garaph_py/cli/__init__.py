@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ..errors import GaraphError
+from ..errors import GaraphError, Interrupted
 
 INTERRUPTED = 130
 
@@ -16,6 +16,8 @@ def main() -> None:
 
     try:
         app()
+    except Interrupted as ending:
+        fail(str(ending), INTERRUPTED)
     except GaraphError as error:
         fail(f"error: {error}", 1)
     except MemoryError:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import convert, devices, graphs, run
+from . import convert, devices, experiment, graphs, run
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
@@ -38,3 +38,4 @@ app.command("formats")(convert.formats)
 app.command("generate")(graphs.generate)
 app.command("info")(graphs.info)
 app.command("verify")(graphs.verify)
+app.command("experiment")(experiment.experiment)

@@ -39,26 +39,49 @@ def devices(
 
       garaph devices --path /mnt/nvme
     """
+    from ..native import cache
+
+    with Progress() as progress:
+        found = look([Path.cwd(), cache.folder(), *(path or [])], threads, progress)
+    if as_json:
+        print(json.dumps(found.document(), allow_nan=False))
+        return
+    print("CPU   " + INDENT.join(cpu_lines(found.cpu)))
+    print("Disk  " + INDENT.join(aligned(disk_rows(found.disks))))
+    print("GPU   " + (f"none used: {found.no_gpu}" if found.gpu is None else INDENT.join(gpu_lines(found.gpu))))
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """CPU and memory, disks, and the GPU or why there is none to use."""
+
+    cpu: dict[str, Any]
+    disks: list[Disk]
+    gpu: Measured | None
+    no_gpu: str | None
+
+    def document(self) -> dict[str, Any]:
+        """All of it for JSON, in bytes and bytes a second."""
+        disks = [dataclasses.asdict(disk) for disk in self.disks]
+        gpus = [] if self.gpu is None else [dataclasses.asdict(self.gpu)]
+        return {"cpu": self.cpu, "disks": disks, "gpus": gpus, "no_gpu": self.no_gpu}
+
+
+def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) -> Found:
+    """Measure the processor, the disks that `paths` are on, and the GPU."""
     from .. import machine
-    from ..native import cache, prepare
+    from ..native import prepare
     from ..threads import Team, available_cores
 
-    with Progress() as progress, Team(threads) as team:
-        prepare(machine.KERNELS, progress)
+    with Team(threads) as team:
+        prepare(machine.KERNELS, listener)
         processor = machine.processor(available_cores())
-        read = measured(progress, "memory", lambda: machine.read_bandwidth(team))
-        gathers = measured(progress, "random gathers", lambda: machine.gather_rate(team))
-        disks = measured_disks([Path.cwd(), cache.folder(), *(path or [])], progress)
-        gpu, problem = measured(progress, "the GPU", measured_gpu)
+        read = measured(listener, "memory", lambda: machine.read_bandwidth(team))
+        gathers = measured(listener, "random gathers", lambda: machine.gather_rate(team))
+        disks = measured_disks(paths, listener)
+        gpu, problem = measured(listener, "the GPU", measured_gpu)
     cpu = dataclasses.asdict(processor) | {"threads": team.size, "read": read, "gathers": gathers}
-    if as_json:
-        found = {"cpu": cpu, "disks": [dataclasses.asdict(disk) for disk in disks]}
-        gpus = [] if gpu is None else [dataclasses.asdict(gpu)]
-        print(json.dumps(found | {"gpus": gpus, "no_gpu": problem}, allow_nan=False))
-        return
-    print("CPU   " + INDENT.join(cpu_lines(cpu)))
-    print("Disk  " + INDENT.join(aligned(disk_rows(disks))))
-    print("GPU   " + (f"none used: {problem}" if gpu is None else INDENT.join(gpu_lines(gpu))))
+    return Found(cpu, disks, gpu, problem)
 
 
 def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> T:

@@ -6,6 +6,7 @@ import dataclasses
 import importlib.util
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,13 @@ def is_program(item: Any) -> bool:
     return isinstance(item, type) and issubclass(item, VertexProgram) and item is not VertexProgram
 
 
-def build(kind: type[VertexProgram], given: dict[str, str]) -> VertexProgram:
-    """An instance of `kind` with its parameters from strings.
+def option(name: str) -> str:
+    """What to add to a command that lacks the program's parameter `name`."""
+    return f"add --{name} ..." if name == "source" else f"add -p {name}=..."
+
+
+def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[str], str] = option) -> VertexProgram:
+    """An instance of `kind` with its parameters from strings; `advice` says how to give one that is missing.
 
     Raises
     ------
@@ -78,8 +84,7 @@ def build(kind: type[VertexProgram], given: dict[str, str]) -> VertexProgram:
             raise ParameterError(f"{kind.__name__} has no parameter {name!r}; it has {', '.join(fields) or 'none'}")
     for name, field in fields.items():
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in given:
-            option = f"--{name} ..." if name == "source" else f"-p {name}=..."
-            raise ParameterError(f"{kind.__name__} needs its parameter {name!r}; add {option}")
+            raise ParameterError(f"{kind.__name__} needs its parameter {name!r}; {advice(name)}")
     return kind(**{name: convert(kind, name, types[name], text) for name, text in given.items()})
 
 

@@ -1,0 +1,219 @@
+"""What can be measured: a run of a program, or the import of a file. What may be set is told by their signatures."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import time
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .. import events, runtime
+from ..graph import Graph
+from ..graph.graph import ENCODINGS
+from ..graph.order import ORDERS
+from ..graph.read import read
+from ..pages import store
+from ..program import VertexProgram
+from ..result import Stats
+from .graphs import GraphName
+
+Row = dict[str, Any]
+
+SCALARS = (bool, int, float, str)
+"""What a TOML file can say."""
+CHOICES: dict[str, tuple[str, ...]] = {
+    "engine": runtime.ENGINES,
+    "mode": runtime.MODES,
+    "device": runtime.DEVICES,
+    "gather": runtime.GATHERS,
+    "encoding": (runtime.AS_IT_IS, *ENCODINGS),
+    "order": ORDERS,
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What may be set: of which types, to which values (any, if none are listed), and what it is otherwise."""
+
+    types: tuple[type, ...]
+    default: Any = None
+    choices: tuple[str, ...] = ()
+
+
+def column_type(allowed: tuple[type, ...]) -> type:
+    """Of a column for values of these types: str, if they are several."""
+    return allowed[0] if len(allowed) == 1 else str
+
+
+@dataclass(frozen=True)
+class Combination:
+    """One way to set everything.
+
+    Attributes
+    ----------
+    number : int
+    settings : dict
+        A column of the results each, defaults too.
+    given : dict
+        The arguments that the spec sets.
+    graph : GraphName
+    program : VertexProgram or None
+    """
+
+    number: int
+    settings: Row
+    given: Row
+    graph: GraphName
+    program: VertexProgram | None = None
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Something that can be measured.
+
+    Attributes
+    ----------
+    parameters : dict
+        What may be set, by name.
+    columns : dict
+        What is measured, and its type.
+    iteration_columns : dict
+        What is known of an iteration, and its type.
+    prepare : callable
+        ``prepare(graph name, folder, on_event)``: what a graph's measurements share, with `folder` for its files.
+    measure : callable
+        ``measure(combination, prepared, folder)``: a row, and the rows of its iterations.
+    """
+
+    parameters: dict[str, Parameter]
+    columns: dict[str, type]
+    prepare: Callable[[GraphName, Path, events.Listener], Any]
+    measure: Callable[[Combination, Any, Path], tuple[Row, list[Row]]]
+    iteration_columns: dict[str, type] = field(default_factory=dict)
+
+
+def scalars(hint: Any) -> tuple[type, ...]:
+    """The types of `hint` that TOML and a table have values of."""
+    union = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    return tuple(kind for kind in union if kind in SCALARS)
+
+
+def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
+    """The keyword-only parameters of `function` that TOML has values for."""
+    hints = typing.get_type_hints(function)
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        allowed = scalars(hints[name])
+        if parameter.kind is parameter.KEYWORD_ONLY and allowed:
+            found[name] = Parameter(allowed, parameter.default, CHOICES.get(name, ()))
+    return found
+
+
+OF_RUN, OF_READ, OF_SAVE = parameters_of(runtime.run), parameters_of(read), parameters_of(store.save)
+
+
+def iteration_column(name: str) -> str:
+    """A name for a column of `Stats.columns` that no setting has."""
+    return "iteration" if name == "number" else f"{name}_used" if name in OF_RUN else name
+
+
+def columns_of_iterations() -> dict[str, type]:
+    """The columns that `Stats.columns` has, and their types."""
+    hints = typing.get_type_hints(events.Iteration) | {"edges_per_second": float}
+    names = Stats([], False, 0.0, 0).columns()
+    return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
+
+
+def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> tuple[Graph, dict[int, Graph]]:
+    return name.load(on_event), {}
+
+
+def measure_run(
+    combination: Combination, prepared: tuple[Graph, dict[int, Graph]], folder: Path
+) -> tuple[Row, list[Row]]:
+    loaded, own = prepared
+    # A graph keeps what runs make of it, tiles for example, and later runs use that: so each combination has its own.
+    graph = own.setdefault(combination.number, Graph(loaded.in_edges, loaded.out_edges, loaded.directed, loaded.ids))
+    assert combination.program is not None
+    started = time.perf_counter()
+    stats = runtime.run(combination.program, graph, **combination.given).stats
+    total = time.perf_counter() - started
+    done = len(stats.iterations)
+    row = {
+        "seconds": stats.seconds,
+        "total_seconds": total,
+        "iterations_done": done,
+        "seconds_per_iteration": stats.seconds / done if done else None,
+        "converged": stats.converged,
+        "vertices": graph.n,
+        "graph_edges": graph.m,
+        "edges": stats.edges,
+        "edges_per_second": stats.edges / stats.seconds if stats.seconds else None,
+        "to_device": sum(iteration.to_device for iteration in stats.iterations),
+        "from_device": sum(iteration.from_device for iteration in stats.iterations),
+        "device_used": stats.device,
+        "threads_used": stats.threads,
+        "encoding_used": stats.encoding,
+        "note": stats.note,
+    }
+    columns = {iteration_column(name): column for name, column in stats.columns().items()}
+    return row, [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def prepare_import(name: GraphName, folder: Path, on_event: events.Listener) -> Path:
+    return name.file(folder, on_event)
+
+
+def measure_import(combination: Combination, path: Path, folder: Path) -> tuple[Row, list[Row]]:
+    given = combination.given
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        started = time.perf_counter()
+        graph = read(path, **{name: given[name] for name in OF_READ if name in given})
+        graph = graph.symmetrized(given.get("threads")) if combination.graph.symmetric else graph
+        built = time.perf_counter()
+        store.save(graph, Path(place) / "graph", **{name: given[name] for name in OF_SAVE if name in given})
+        ended = time.perf_counter()
+        stored = store.info(Path(place) / "graph")
+    row = {
+        "seconds": ended - started,
+        "read_seconds": built - started,
+        "write_seconds": ended - built,
+        "vertices": graph.n,
+        "graph_edges": graph.m,
+        "edges_per_second": graph.m / (ended - started),
+        "file_bytes": path.stat().st_size,
+        "stored_bytes": stored.stored_bytes,
+        "encoding_used": stored.arrays["in_sources"].encoding[0],
+    }
+    return row, []
+
+
+GRAPH = {"graph": Parameter((str,))}
+KINDS = {
+    "run": Kind(
+        {"program": Parameter((str, dict))} | GRAPH | OF_RUN,
+        {
+            "seconds": float, "total_seconds": float, "iterations_done": int, "seconds_per_iteration": float,
+            "converged": bool, "vertices": int, "graph_edges": int, "edges": int, "edges_per_second": float,
+            "to_device": int, "from_device": int, "device_used": str, "threads_used": int, "encoding_used": str,
+            "note": str, "error": str,
+        },
+        prepare_run,
+        measure_run,
+        columns_of_iterations(),
+    ),
+    "import": Kind(
+        GRAPH | OF_READ | OF_SAVE,
+        {
+            "seconds": float, "read_seconds": float, "write_seconds": float, "vertices": int, "graph_edges": int,
+            "edges_per_second": float, "file_bytes": int, "stored_bytes": int, "encoding_used": str, "error": str,
+        },
+        prepare_import,
+        measure_import,
+    ),
+}  # fmt: skip

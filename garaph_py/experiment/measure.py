@@ -1,0 +1,146 @@
+"""Measure what a spec says, in an order that lets a drift of the machine hit all alike."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from .. import events
+from ..errors import GaraphError, Interrupted, ParameterError
+from ..files import write_whole
+from .kinds import Combination, Row
+from .machine import describe
+from .plots import draw
+from .spec import RESULTS, Spec
+from .tables import Tables
+
+T = TypeVar("T")
+
+
+def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.Listener = events.ignore) -> list[Row]:
+    """Measure all of `spec`, and write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
+
+    Parameters
+    ----------
+    spec : Spec
+    folder : Path
+        Made for it; results are written after every round, and when the experiment is interrupted.
+    resume : bool
+        Go on with what `folder` has of the same spec.
+    on_event : callable, optional
+
+    Returns
+    -------
+    list of dict
+        The rows of the results.
+
+    Raises
+    ------
+    ParameterError
+        If `folder` is there and not to be resumed, or has another spec.
+    Interrupted
+        By Ctrl-C; what was measured is kept.
+    """
+    tables = Tables(spec, folder)
+    if resume:
+        check_same(spec, folder)
+        tables.load()
+    elif folder.exists():
+        raise ParameterError(f"{folder}: is there already; choose another place, or go on with it by --resume")
+    else:
+        folder.mkdir(parents=True)
+        write_text(folder / "spec.toml", spec.text)
+    try:
+        keep_machine(describe(folder, on_event), folder / "machine.json")
+        measure(spec, folder, tables, on_event)
+    except KeyboardInterrupt:
+        done, total = len(tables.rows[RESULTS]), spec.repeats * len(spec.combinations)
+        raise Interrupted(
+            f"interrupted after {done} of {total} measurements, which {folder} has; go on with --resume"
+        ) from None
+    finally:
+        tables.save()
+    draw(spec, tables.rows, folder)
+    return tables.rows[RESULTS]
+
+
+def check_same(spec: Spec, folder: Path) -> None:
+    try:
+        same = (folder / "spec.toml").read_bytes() == spec.text
+    except OSError:
+        raise ParameterError(f"{folder}: has no experiment to go on with; leave --resume out") from None
+    if not same:
+        raise ParameterError(f"{folder}: was made from another spec; choose another place, or leave the spec as it was")
+
+
+def keep_machine(machine: dict[str, Any], path: Path) -> None:
+    """Write the description; if there is one, it must be of such a machine."""
+    if not path.exists():
+        write_text(path, json.dumps(machine, indent=1, allow_nan=False).encode())
+        return
+    before, now = (summarized(one) for one in (json.loads(path.read_bytes()), machine))
+    if before != now:
+        raise ParameterError(f"{path.parent}: was measured on {before}, and this is {now}; choose another place")
+
+
+def summarized(machine: dict[str, Any]) -> str:
+    cpu, gpus = machine["cpu"], machine["gpus"]
+    return f"{cpu['name']}, {cpu['cores']} cores, GPU: {', '.join(gpu['name'] for gpu in gpus) or 'none'}"
+
+
+def write_text(path: Path, text: bytes) -> None:
+    def write(file: IO[bytes]) -> None:
+        file.write(text)
+
+    write_whole(path, write)
+
+
+def order(spec: Spec) -> Iterator[tuple[int, Combination]]:
+    """Number of the repeat, below 0 for warm-ups, and combination: graph after graph, of which one is in memory at a
+    time; for each graph rounds of all its combinations, every round shuffled anew."""
+    shuffled = random.Random(spec.seed)
+    for graph in dict.fromkeys(combination.graph for combination in spec.combinations):
+        own = [combination for combination in spec.combinations if combination.graph == graph]
+        for repeat in range(-spec.warmups, spec.repeats):
+            for combination in shuffled.sample(own, len(own)):
+                yield repeat, combination
+
+
+def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener) -> None:
+    """Add a row to `tables` for each measurement that they lack; a failed one's says why."""
+    done = tables.done
+    steps = [step for step in order(spec) if (step[1].number, step[0]) not in done]
+    missing = {combination.graph for repeat, combination in steps if repeat >= 0}
+    steps = [step for step in steps if step[1].graph in missing]
+    finished = 0
+    for graph, those in itertools.groupby(steps, lambda step: step[1].graph):
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as name:
+            place = Path(name)
+            prepared, problem = attempt(partial(spec.kind.prepare, graph, place, on_event))
+            for repeat, rounds in itertools.groupby(those, lambda step: step[0]):
+                for _, combination in rounds:
+                    on_event(events.Step("measuring", finished, len(steps), "measurements"))
+                    work = partial(spec.kind.measure, combination, prepared, place)
+                    found, error = (None, problem) if problem else attempt(work)
+                    if repeat >= 0:
+                        tables.add(combination, repeat, *(found or ({"error": error}, [])))
+                    finished += 1
+                if repeat >= 0:
+                    tables.save()
+    on_event(events.Step("measuring", finished, finished, "measurements"))
+
+
+def attempt(work: Callable[[], T]) -> tuple[T | None, str | None]:
+    """What `work` returns, or why it could not."""
+    try:
+        return work(), None
+    except GaraphError as error:
+        return None, str(error)
+    except MemoryError:
+        return None, "not enough memory; use a smaller graph, or a machine with more"

@@ -1,0 +1,245 @@
+"""The spec of an experiment: a TOML file, checked in all that can be known before anything runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..cli import programs
+from ..errors import FormatError, GaraphError, ParameterError
+from ..program import VertexProgram
+from .graphs import named
+from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
+
+KEYS = ("kind", "repeats", "warmups", "seed", "sweep", "runs", "plots")
+PLOT_KEYS = ("name", "table", "kind", "x", "y", "by", "panels", "log")
+TABLES = RESULTS, ITERATIONS = "results", "iterations"
+LINE, BAR = "line", "bar"
+REQUIRED = ("program", "graph")
+COUNTED = ("measurement", "combination", "repeat")
+"""The first columns of the results."""
+NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a string", dict: "a table"}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What to draw: medians of column `y` over column `x`, a line or a row of bars for each value of columns `by`, in a
+    panel for each value of columns `panels`."""
+
+    name: str
+    table: str
+    kind: str
+    x: str
+    y: str
+    by: tuple[str, ...]
+    panels: tuple[str, ...]
+    log: str
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to measure.
+
+    Attributes
+    ----------
+    text : bytes
+        The file.
+    kind : Kind
+    combinations : tuple of Combination
+    repeats, warmups : int
+        Measurements of each combination, and runs of it before the first.
+    seed : int
+        Of the order.
+    plots : tuple of Plot
+    """
+
+    text: bytes
+    kind: Kind
+    combinations: tuple[Combination, ...]
+    repeats: int
+    warmups: int
+    seed: int
+    plots: tuple[Plot, ...]
+
+    @property
+    def columns(self) -> dict[str, dict[str, type]]:
+        """The columns of each table, and their types."""
+        types = {name: column_type(parameter.types) for name, parameter in self.kind.parameters.items()}
+        settings = dict.fromkeys(COUNTED, int) | {name: types.get(name, str) for name in self.combinations[0].settings}
+        return {RESULTS: settings | self.kind.columns, ITERATIONS: settings | self.kind.iteration_columns}
+
+
+def read(path: str | os.PathLike[str]) -> Spec:
+    """The spec in the file `path`.
+
+    Raises
+    ------
+    FormatError
+        If it is not TOML.
+    ParameterError
+        If a key or a value is not what it may be, or a program or a graph is not there; the message names the key.
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes()
+        document = tomllib.loads(text.decode())
+    except FileNotFoundError:
+        raise FormatError(path, "no such file; name a spec, see docs/experiments.md") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(path, f"is not TOML: {error}; correct it there") from None
+    try:
+        return checked(document, text, path.parent)
+    except GaraphError as error:
+        raise ParameterError(f"{path}: {error}") from error
+
+
+def checked(document: Row, text: bytes, folder: Path) -> Spec:
+    known(document, KEYS, "")
+    name = document.get("kind", "run")
+    kind = KINDS[one_of("kind", name, tuple(KINDS))]
+    sweep, blocks = of(dict, "table", document, "sweep"), of(list, "list of tables", document, "runs") or [{}]
+    if not sweep and not any(blocks):
+        raise ParameterError("nothing to run; write a [sweep] table, or [[runs]]")
+    found: list[Combination] = []
+    instances: dict[str, VertexProgram] = {}
+    for number, block in enumerate(blocks, 1):
+        if not isinstance(block, dict):
+            raise ParameterError(f"runs={block!r}: write [[runs]] and below it what is set")
+        values = values_of(kind, sweep, "sweep") | values_of(kind, block, f"runs {number}")
+        for required in REQUIRED:
+            if required in kind.parameters and required not in values:
+                raise ParameterError(f"{f'runs {number}' if block else 'sweep'}: {required} is missing; add it")
+        found += combinations(kind, values, len(found), folder, instances)
+    spec = Spec(
+        text, kind, tuple(found), count(document, "repeats", 5, 1), count(document, "warmups", 1, 0),
+        count(document, "seed", 1, 0), (),
+    )  # fmt: skip
+    plots = of(list, "list of tables", document, "plots")
+    drawn = tuple(plot(entry, f"plots {number}", number, spec) for number, entry in enumerate(plots, 1))
+    if len({one.name for one in drawn}) < len(drawn):
+        raise ParameterError("plots: two have the same name; give them different ones")
+    return replace(spec, plots=drawn)
+
+
+def known(table: Row, allowed: tuple[str, ...], where: str) -> None:
+    for key in table:
+        if key not in allowed:
+            raise ParameterError(f"{where}there is no {key!r}; choose from {', '.join(allowed)}")
+
+
+def one_of(key: str, value: Any, allowed: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
+    return value
+
+
+def of(kind: type, what: str, document: Row, key: str) -> Any:
+    """What `document` has under `key`, by default an empty `kind`."""
+    value = document.get(key, kind())
+    if type(value) is not kind:
+        raise ParameterError(f"{key}={value!r}: give a {what}")
+    return value
+
+
+def count(document: Row, key: str, otherwise: int, least: int) -> int:
+    value = document.get(key, otherwise)
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ParameterError(f"{key}={value!r}: give a whole number, {least} or more")
+    return value
+
+
+def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
+    """What is set, and to which values."""
+    known(table, tuple(kind.parameters), f"{where}: ")
+    values = {}
+    for key, given in table.items():
+        values[key] = listed(given)
+        if not values[key]:
+            raise ParameterError(f"{where}: {key} is an empty list; give at least one value, or leave it out")
+        for value in values[key]:
+            check_value(key, value, kind.parameters[key], where)
+    return values
+
+
+def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
+    fits = type(value) in parameter.types or (type(value) is int and float in parameter.types)
+    if not fits:
+        allowed = " or ".join(NAMES[kind] for kind in parameter.types)
+        raise ParameterError(f"{where}: {key}={value!r}: give {allowed}")
+    if parameter.choices:
+        one_of(f"{where}: {key}", value, parameter.choices)
+
+
+def combinations(
+    kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, instances: dict[str, VertexProgram]
+) -> Iterator[Combination]:
+    """The product of `values`; a program of which there is an instance is not made again."""
+    defaults = {name: parameter.default for name, parameter in kind.parameters.items() if name not in REQUIRED}
+    for number, chosen in enumerate(itertools.product(*values.values()), first):
+        given = dict(zip(values, chosen, strict=True))
+        graph, shown, program = named(given.pop("graph"), folder), {}, None
+        if "program" in given:
+            name, parameters = program_of(given.pop("program"))
+            key = json.dumps([name, parameters], sort_keys=True, default=str)
+            program = instances[key] = instances.get(key) or build(name, parameters, folder)
+            described = ", ".join(f"{parameter}={value}" for parameter, value in parameters.items())
+            shown = {"program": name, "parameters": described}
+        elif graph.path is not None and graph.path.is_dir():
+            raise ParameterError(f"graph={graph.text!r}: a graph directory is imported already; name a file")
+        yield Combination(number, shown | {"graph": graph.text} | defaults | given, given, graph, program)
+
+
+def program_of(given: str | Row) -> tuple[str, Row]:
+    """Name and parameters of a program."""
+    table = {"name": given} if isinstance(given, str) else dict(given)
+    if not isinstance(name := table.pop("name", None), str):
+        raise ParameterError(f'program={given!r}: write its name, or {{ name = "PageRank", damping = 0.9 }}')
+    return name, table
+
+
+def build(name: str, parameters: Row, folder: Path) -> VertexProgram:
+    """The program called `name`, whose file is looked for from `folder`."""
+    file, colon, kind = name.rpartition(":")
+    try:
+        found = programs.find(f"{folder / file}:{kind}" if colon else name)
+        return programs.build(
+            found,
+            {key: text_of(value) for key, value in parameters.items()},
+            lambda missing: f'write program = {{ name = "{name}", {missing} = ... }}',
+        )
+    except GaraphError as error:
+        raise ParameterError(f"program={name!r}: {error}") from error
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
+    if not isinstance(given, dict):
+        raise ParameterError(f"{where}: write [[plots]] and below it x and y")
+    known(given, PLOT_KEYS, f"{where}: ")
+    table = one_of(f"{where}: table", given.get("table", RESULTS), TABLES)
+    kind = one_of(f"{where}: kind", given.get("kind", LINE), (LINE, BAR))
+    log = one_of(f"{where}: log", given.get("log", ""), ("", "x", "y", "xy"))
+    columns = tuple(spec.columns[table])
+    x, y = (one_of(f"{where}: {key}", given.get(key), columns) for key in ("x", "y"))
+    by, panels = (
+        tuple(one_of(f"{where}: {key}", column, columns) for column in listed(given.get(key, [])))
+        for key in ("by", "panels")
+    )
+    name = given.get("name", f"plot{number}")
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise ParameterError(f"{where}: name={name!r}: give the name of a file, without folder and suffix")
+    return Plot(name, table, kind, x, y, by, panels, log)
+
+
+def listed(given: Any) -> list[Any]:
+    """A value alone is a list of one."""
+    return given if isinstance(given, list) else [given]
