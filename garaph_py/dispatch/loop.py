@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -29,12 +29,15 @@ class Limits:
         `mode` None leaves it to the engine.
     tiles : bool
         The graph has tiles, and they suit the program.
+    began : float
+        When the run began, by ``time.perf_counter``.
     """
 
     iterations: int | None
     engine: str
     mode: str | None
     tiles: bool = False
+    began: float = field(default_factory=time.perf_counter)
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def iterate(
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
         )
-        record = one_iteration(kernel, source, bound, state, seen, len(done))
+        record = one_iteration(kernel, source, bound, state, seen, len(done), limits.began)
         done.append(record)
         listener(record)
         if turns is not None:
@@ -93,10 +96,12 @@ def iterate(
 
 
 def one_iteration(
-    kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int
-) -> events.Iteration:
+    kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
+    began: float,
+) -> events.Iteration:  # fmt: skip
     started = time.perf_counter()
-    mode = decide(seen).mode
+    decision = decide(seen)
+    mode = decision.mode
     visited = kernel.begin(state, mode)
     results = kernel.process(source.pages, source, state, mode)
     kernel.commit(state, mode)
@@ -112,6 +117,7 @@ def one_iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
         len(results) - skipped, skipped, time.perf_counter() - started, kernel.name,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
+        started - began, decision.why,
     )  # fmt: skip
 
 
