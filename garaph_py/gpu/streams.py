@@ -11,18 +11,20 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 
+from ..events import Span
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from .device import Device, failing
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
+from .timeline import TO_DEVICE, TO_HOST, Timeline
 
 Array = npt.NDArray[Any]
 
@@ -98,7 +100,11 @@ class Streams:
     back : pycuda.driver.Stream
         For all copies to the host.
     transmission, computation : ThreadTime
+    timeline : Timeline or None
+        Hears when the GPU copies and computes, after `trace`.
     """
+
+    timeline: Timeline | None = None
 
     def __init__(self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory) -> None:
         self._device, self._arrays = device, arrays
@@ -111,6 +117,7 @@ class Streams:
             for page in residency.pages[: residency.resident]
         ]
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched
+        self._streams = [*self.compute, *streams]
         for k, stream in enumerate(streams):
             self._free.put(self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream))
         self.transmission, self.computation = ThreadTime(), ThreadTime()
@@ -119,6 +126,10 @@ class Streams:
         flags = self._device.driver.event_flags
         idle = self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING)
         return Buffer(memory.allocate(name, nbytes), stream, idle)
+
+    def trace(self, spans: list[Span]) -> None:
+        """Add to `spans` from now on when each stream computes and each engine copies."""
+        self.timeline = Timeline(self._device.driver, self._streams, spans)
 
     def resident(self, page: Page) -> Buffer:
         """The buffer of a page that stays."""
@@ -142,6 +153,7 @@ class Streams:
             Bytes copied for each page that had to be.
         """
         copied: dict[int, int] = {}
+        timeline = self.timeline
         # those with most vertices first: what they send back is hidden behind the others
         ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
         held = self._held({page.number for page in ordered})
@@ -165,10 +177,12 @@ class Streams:
             thread.start()
 
         def launch(page: Page, buffer: Buffer) -> None:
-            compute(page, buffer)
+            with timeline.computing(page, buffer.stream) if timeline else nullcontext():
+                compute(page, buffer)
             buffer.idle.record(buffer.stream)
             self.back.wait_for_event(buffer.idle)
-            bring(page, self.back)
+            with timeline.copying(TO_HOST, page, self.back) if timeline else nullcontext():
+                bring(page, self.back)
             if page.number >= len(self._resident):
                 self._free.put(buffer)
 
@@ -192,6 +206,8 @@ class Streams:
                     launch(item[0], item[1])
                 with account.waiting():
                     self.back.synchronize()
+            if timeline is not None:
+                timeline.tell(self.back)
         finally:
             if thread is not None:
                 self._free.put(None)  # an error here ends the other thread too
@@ -224,7 +240,9 @@ class Streams:
                             if buffer is None:
                                 return
                             buffer.idle.synchronize()
-                    copied = self._copy(page, source, buffer)
+                    timeline = self.timeline
+                    with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
+                        copied = self._copy(page, source, buffer)
                     buffer.page = page.number
                     arrived.put((page, buffer, copied))
             arrived.put(None)
