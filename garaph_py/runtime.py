@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
 from .pages.memory import MemorySource
 from .program import BoundProgram, VertexId, VertexProgram, bind
+from .report.record import Record
 from .result import Result, Stats
 from .sizes import parse_bytes
 from .state import State
@@ -64,6 +66,8 @@ def run(
     replication: int | str = "custom",
     deterministic: bool = False,
     verify: bool = False,
+    trace: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Result:
     """Run a vertex program until no vertex is active, it has converged, or `iterations` are done.
@@ -114,6 +118,11 @@ def run(
         a GPU.
     verify : bool
         Check the answer by the properties that define it, where the program has a verifier.
+    trace : path, optional
+        Write who did what when, a track for every CPU worker, stream and copy engine, to this file of JSON, which
+        ui.perfetto.dev opens.
+    report : path, optional
+        Write a page of HTML to this file: the iterations as a table, curves, who worked when, and why each mode.
     on_event : callable, optional
         Receives `events.Step` and `events.Iteration` records as they happen.
 
@@ -147,6 +156,7 @@ def run(
             raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
     if page_edges is not None:
         check_page_edges(page_edges)
+    record = Record(trace, report)
     if deterministic and sync is False:
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     if mode in CPU_ONLY and PACKED in (encoding, graph.encoding) and encoding != RAW:
@@ -178,15 +188,18 @@ def run(
             "one, or the run is asynchronous; choose another mode"
         )
     with Team(threads) as team:
+        if record.spans is not None:
+            team.trace()
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
-        limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
+        limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
-        run = Run(bound, graph, cpu, limits, on_event)
+        run = Run(bound, graph, cpu, limits, on_event, record.spans)
         on_gpu = device == "gpu" or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
         if not (on_gpu and run.on_gpu(settings, sync, required=device == "gpu")):
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
     result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
+    record.write(result, graph, team.spans())
     if verify:
         check(program, graph, result)
     return result
@@ -207,9 +220,11 @@ class Run:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener
-    ) -> None:
+        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener,
+        spans: list[events.Span] | None = None,
+    ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
+        self._spans = spans
         self.done: list[events.Iteration] = []
         self.converged, self.seconds, self.device = False, 0.0, "cpu"
         self.note: str | None = None
@@ -232,6 +247,8 @@ class Run:
                     GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
                 )
                 state = kernel.initialize(synchronous)
+                if self._spans is not None:
+                    kernel.streams.trace(self._spans)
             except (DeviceError, ProgramError) as error:
                 if required:
                     raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -36,8 +36,8 @@ class Limits:
     iterations: int | None
     engine: str
     mode: str | None
-    tiles: bool = False
-    began: float = field(default_factory=time.perf_counter)
+    tiles: bool
+    began: float
 
 
 @dataclass(frozen=True)
