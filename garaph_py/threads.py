@@ -96,6 +96,8 @@ class Team:
         self.size = size or available_cores()
         self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
         self._job = empty_job(self.size)
+        self._seats = seats_of(self._job)
+        self._made = self._seats[:, MADE]
         self._rows: Rows | None = None  # held while compiled code works on it
         self._asleep, self._lock = list(range(self.size - 1, LEADER, -1)), threading.Lock()  # by their seats
         self.about: Mapping[str, Any] = {}
@@ -130,9 +132,8 @@ class Team:
         started, shared, notes = perf_counter_ns(), self._launch(rows), None
         ended = perf_counter_ns()
         if shared:
-            seats = seats_of(self._job)
-            notes = seats.copy()
-            seats[:, MADE] = 0
+            notes = self._seats.copy()
+            self._made[:] = 0
         self._log.append((rows.kernel.name, self.about, started, ended, notes))
         return rows.results
 

@@ -47,15 +47,15 @@ def trace_events(
         yield named("thread_sort_index", k, sort_index=k)
     for row in iterations:
         at = row.started * 1e6
+        counters = {"f": row.f, "alpha": row.alpha, "active vertices": row.active}
+        known = {name: value for name, value in counters.items() if value is not None}
         details = {
-            "why": row.why, "f": row.f, "alpha": row.alpha, "active": row.active, "edges": row.edges,
-            "pages": row.pages, "skipped": row.pages_skipped, "device": row.device, "to device": row.to_device,
-            "from device": row.from_device,
+            "why": row.why, **known, "edges": row.edges, "pages": row.pages, "skipped": row.pages_skipped,
+            "device": row.device, "to device": row.to_device, "from device": row.from_device,
         }  # fmt: skip
         yield complete(ITERATIONS, f"{row.number}: {row.mode}", at, row.seconds * 1e6, details)
-        for name, value in (("f", row.f), ("alpha", row.alpha), ("active vertices", row.active)):
-            if value is not None:
-                yield {"ph": "C", "pid": PROCESS, "name": name, "ts": round(at, 3), "args": {name: value}}
+        for name, value in known.items():
+            yield {"ph": "C", "pid": PROCESS, "name": name, "ts": round(at, 3), "args": {name: value}}
     for span in spans:
         at = span.start / 1e3 - began * 1e6
         yield complete(tracks[span.track], span.name, at, (span.end - span.start) / 1e3, span.details)
