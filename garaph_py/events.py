@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,12 @@ class Iteration:
         ``"cpu"``, ``"gpu"`` or ``"both"``.
     to_device, from_device : int
         Bytes copied to the GPU's memory and back.
+    started : float
+        Seconds after the run began.
+    why : str
+        Why this mode.
+    alpha : float or None
+        T_CPU / T_GPU as expected (equation 3), in runs of both: below 1 the CPU works alone.
     """
 
     number: int
@@ -63,10 +70,35 @@ class Iteration:
     device: str = "cpu"
     to_device: int = 0
     from_device: int = 0
+    started: float = 0.0
+    why: str = ""
+    alpha: float | None = None
 
     @property
     def edges_per_second(self) -> float:
         return self.edges / self.seconds if self.seconds > 0 else 0.0
+
+
+class Span(NamedTuple):
+    """Something that took a while, in a trace.
+
+    Attributes
+    ----------
+    track : str
+        Who did it: ``"cpu 0"``, ``"stream 1"``, ``"copy to device"``, ``"disk nvme0"``, ... One thing at a time.
+    name : str
+        What was done.
+    start, end : int
+        Nanoseconds of ``time.perf_counter_ns``.
+    details : mapping
+        Numbers to show with it, such as ``page`` and ``edges``.
+    """
+
+    track: str
+    name: str
+    start: int
+    end: int
+    details: Mapping[str, Any]
 
 
 Event = Step | Iteration

@@ -12,6 +12,25 @@ from typing import IO
 from .errors import ParameterError
 
 
+def check_place(path: str | os.PathLike[str], name: str) -> None:
+    """Refuse a `path` where no file can be written, before the work whose outcome is to go there.
+
+    Raises
+    ------
+    ParameterError
+        Naming the parameter `name`.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ParameterError(f"{name}={path!r}: give the name of a file")
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise ParameterError(f"{name} {path}: is a directory; name a file")
+    if not target.parent.is_dir():
+        raise ParameterError(f"{name} {path}: there is no directory {target.parent}")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
+
+
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
     """Create or replace the file at `path` by what ``write(file)`` writes, in one step: a failure leaves it as it was.
 

@@ -15,13 +15,14 @@ from .events import Iteration
 from .files import write_whole
 from .graph import VertexIds
 from .graph.graph import RAW
+from .table import table
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run did.
+    """What a run did; printed, a table of its iterations.
 
     Attributes
     ----------
@@ -56,12 +57,15 @@ class Stats:
         """The table of iterations, a list a column."""
         names = (
             "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
-            "device", "to_device", "from_device",
+            "device", "to_device", "from_device", "alpha", "started", "why",
         )  # fmt: skip
         return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
 
     def to_pandas(self) -> Any:
         return _pandas().DataFrame(self.columns())
+
+    def __str__(self) -> str:
+        return table(self.iterations)
 
 
 @dataclass(frozen=True)

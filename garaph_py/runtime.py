@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import time
 from dataclasses import replace
 from typing import Any
@@ -27,6 +28,7 @@ from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
 from .pages.memory import MemorySource
 from .program import BoundProgram, VertexId, VertexProgram, bind
+from .report.record import Record
 from .result import Result, Stats
 from .sizes import parse_bytes
 from .state import State
@@ -70,6 +72,8 @@ def run(
     replication: int | str = "custom",
     deterministic: bool = False,
     verify: bool = False,
+    trace: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Result:
     """Run a vertex program until no vertex is active, it has converged, or `iterations` are done.
@@ -121,6 +125,11 @@ def run(
         a GPU.
     verify : bool
         Check the answer by the properties that define it, where the program has a verifier.
+    trace : path, optional
+        Write who did what when, a track for every CPU worker, stream and copy engine, to this file of JSON, which
+        ui.perfetto.dev opens.
+    report : path, optional
+        Write a page of HTML to this file: the iterations as a table, curves, who worked when, and why each mode.
     on_event : callable, optional
         Receives `events.Step` and `events.Iteration` records as they happen.
 
@@ -154,6 +163,7 @@ def run(
             raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
     if page_edges is not None:
         check_page_edges(page_edges)
+    record = Record(trace, report)
     if deterministic and sync is False:
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     if mode in CPU_ONLY and PACKED in (encoding, graph.encoding) and encoding != RAW:
@@ -191,16 +201,19 @@ def run(
         if threads is None and cores > SPARED:
             threads = cores - 1  # one is left to the GPU's threads
     with Team(threads) as team:
+        if record.spans is not None:
+            team.trace()
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
-        limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles)
+        limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
-        run = Run(bound, graph, cpu, limits, on_event)
+        run = Run(bound, graph, cpu, limits, on_event, record.spans)
         needed = device in ("gpu", HYBRID)
         on_gpu = needed or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
         if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=device == HYBRID)):
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
     result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
+    record.write(result, graph, team.spans())
     if verify:
         check(program, graph, result)
     return result
@@ -221,9 +234,11 @@ class Run:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener
-    ) -> None:
+        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener,
+        spans: list[events.Span] | None = None,
+    ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
+        self._spans = spans
         self.done: list[events.Iteration] = []
         self.converged, self.seconds, self.device = False, 0.0, "cpu"
         self.note: str | None = None
@@ -247,6 +262,8 @@ class Run:
                 )
                 worker = self._together(kernel) if together else kernel
                 state = worker.initialize(synchronous)
+                if self._spans is not None:
+                    kernel.streams.trace(self._spans)
             except (DeviceError, ProgramError) as error:
                 if required:
                     raise

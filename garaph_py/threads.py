@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
+from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,8 +16,23 @@ import numpy.typing as npt
 
 from . import cgroup
 from .errors import ParameterError
+from .events import Span
 from .native import Rows
-from .native.job import CLOSED, DONE, ENTRY, FAILED, PUBLISH, REMAINING, RESULTS, WORK, empty_job
+from .native.job import (
+    CLOSED,
+    DONE,
+    ENTRY,
+    FAILED,
+    LEADER,
+    MADE,
+    NOTING,
+    PUBLISH,
+    REMAINING,
+    RESULTS,
+    WORK,
+    empty_job,
+    seats_of,
+)
 
 T = TypeVar("T")
 Array = npt.NDArray[np.int64]
@@ -51,6 +67,11 @@ class Team:
     ------
     ParameterError
         If `size` is not a positive integer.
+
+    Attributes
+    ----------
+    about : mapping
+        What is launched next is about, such as the page: details for a trace.
     """
 
     def __init__(self, size: int | None = None) -> None:
@@ -58,9 +79,13 @@ class Team:
             raise ParameterError(f"threads={size!r}: give a whole number from 1 to 4096, or leave it out for all cores")
         self.size = size or available_cores()
         self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
-        self._job = empty_job()
+        self._job = empty_job(self.size)
+        self._seats = seats_of(self._job)
+        self._made = self._seats[:, MADE]
         self._rows: Rows | None = None  # held while compiled code works on it
-        self._awake, self._lock = 0, threading.Lock()
+        self._asleep, self._lock = list(range(self.size - 1, LEADER, -1)), threading.Lock()  # by their seats
+        self.about: Mapping[str, Any] = {}
+        self._log: list[tuple[str, Mapping[str, Any], int, int, Array | None]] | None = None
 
     def run(self, function: Callable[..., T], tasks: Iterable[Sequence[Any]]) -> list[T]:
         """``[function(*task) for task in tasks]``, in parallel, results in order; the first failure is raised."""
@@ -85,13 +110,38 @@ class Team:
         ProgramError
             If one fails.
         """
+        if self._log is None:
+            self._launch(rows)
+            return rows.results
+        started, shared, notes = perf_counter_ns(), self._launch(rows), None
+        ended = perf_counter_ns()
+        if shared:
+            notes = self._seats.copy()
+            self._made[:] = 0
+        self._log.append((rows.kernel.name, self.about, started, ended, notes))
+        return rows.results
+
+    def trace(self) -> None:
+        """Note from now on who works when; see `spans`."""
+        self._log, self._job[NOTING] = [], 1
+
+    def spans(self) -> Iterator[Span]:
+        """What every thread did in each `launch` since `trace`, as ``"cpu 0"``, the caller, and so on."""
+        for name, about, began, ended, notes in self._log or ():
+            rows = [(began, ended, 1)] if notes is None else notes.tolist()
+            for seat, (start, end, made) in enumerate(rows):
+                if made:
+                    yield Span(f"cpu {seat}", name, start, end, about)
+
+    def _launch(self, rows: Rows) -> bool:
+        """Every call in `rows`; whether several threads shared them."""
         if self._pool is None or len(rows) < 2:
             for k in range(len(rows)):
                 rows(k)
-            return rows.results
+            return False
         self._rows = rows
         self._job[ENTRY : RESULTS + 1] = rows.job
-        publish, lead, _ = self._calls
+        publish, work = self._calls
         self._job[REMAINING], self._job[DONE] = 0, len(rows)  # done, until it is published
         interrupt: KeyboardInterrupt | None = None
         try:
@@ -100,7 +150,7 @@ class Team:
         finally:  # nobody writes to the caller's arrays after this call
             while True:
                 try:
-                    if lead():
+                    if work(LEADER):
                         break
                     os.sched_yield()
                 except KeyboardInterrupt as error:
@@ -110,28 +160,29 @@ class Team:
             raise interrupt
         if self._job[FAILED]:
             raise rows.failure()
-        return rows.results
+        return True
 
     @cached_property
-    def _calls(self) -> tuple[Rows, Rows, Rows]:
-        """What opens a job, leads it, follows."""
+    def _calls(self) -> tuple[Rows, Rows]:
+        """What opens a job, and what works on it, a call a seat."""
         spins = SPINS if self.size <= available_cores() else 0  # with fewer cores, waiting takes them from the work
-        return PUBLISH.rows(1, self._job), WORK.rows(1, self._job, spins, 1), WORK.rows(1, self._job, spins, 0)
+        return PUBLISH.rows(1, self._job), WORK.rows(self.size, self._job, spins, np.arange(self.size))
 
     def _wake(self, helpers: int) -> None:
         assert self._pool is not None
         with self._lock:
-            missing, self._awake = helpers - self._awake, max(helpers, self._awake)
-        for _ in range(missing):
-            self._pool.submit(self._serve)
+            awake = self.size - 1 - len(self._asleep)
+            called = [self._asleep.pop() for _ in range(helpers - awake)]
+        for seat in called:
+            self._pool.submit(self._serve, seat)
 
-    def _serve(self) -> None:
-        _, _, follow = self._calls
+    def _serve(self, seat: int) -> None:
+        _, work = self._calls
         while True:
-            follow()
+            work(seat)
             with self._lock:  # a job published before this is seen here, one published after finds this thread asleep
                 if self._job[REMAINING] <= 0:
-                    self._awake -= 1
+                    self._asleep.append(seat)
                     return
 
     def close(self) -> None:

@@ -347,3 +347,20 @@ def test_encodings_are_for_directories(garaph: Shell, edges: Path, tmp_path: Pat
     status, _, err = garaph("convert", edges, tmp_path / "g.mtx", "--encoding", "packed")
     assert status == 1
     assert "--encoding is for these" in err
+
+
+def test_trace_and_report_are_written(garaph: Shell, edges: Path, tmp_path: Path) -> None:
+    trace, report = tmp_path / "trace.json", tmp_path / "report.html"
+    status, out, _ = garaph("run", "PageRank", edges, "--trace", trace, "--report", report, "--top", 1)
+    assert status == 0
+    assert f"wrote a trace to {trace}" in out
+    assert f"wrote a report to {report}" in out
+    assert json.loads(trace.read_text())["traceEvents"]
+    assert report.read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize("option", ["--trace", "--report"])
+def test_a_trace_that_cannot_be_written_fails_before_the_graph_is_read(garaph: Shell, option: str) -> None:
+    status, _, err = garaph("run", "PageRank", "no-such-graph", option, "/no/such/folder/file")
+    assert status == 1
+    assert err == f"error: {option} /no/such/folder/file: there is no directory /no/such/folder\n"

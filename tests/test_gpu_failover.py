@@ -1,5 +1,7 @@
 """A GPU that fails on the way costs time, not the answer; what a run asks of a GPU is checked before."""
 
+import json
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +12,7 @@ import garaph_py as gp
 from garaph_py import runtime
 from garaph_py.cpu import CpuKernel
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, ProgramError
+from garaph_py.events import Span
 from garaph_py.kernel import NOTIFY_PULL, PULL
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory import MemorySource
@@ -39,6 +42,7 @@ class FailingGpu:
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
         self.source = MemorySource(graph, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
+        self._spans, self.streams = [], SimpleNamespace(trace=lambda spans: setattr(self, "_spans", spans))
 
     def initialize(self, synchronous):
         if self.at == "start":
@@ -47,6 +51,7 @@ class FailingGpu:
 
     def process(self, pages, source, state, mode):
         self._count += 1
+        self._spans.append(Span("stream 0", "gather and apply", *2 * (time.perf_counter_ns(),), {"page": 0}))
         if self._count <= (self.at if isinstance(self.at, int) else 1 << 30):
             return self._cpu.process(pages, source, state, mode)
         before = state.values.copy()
@@ -112,6 +117,18 @@ def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
     assert result.stats.device == "Fake GPU"
     assert "2 streams; allow more with gpu_memory" in result.stats.note
     assert [record.getMessage() for record in caplog.records] == [result.stats.note]
+
+
+def test_a_trace_shows_both(failing_at, tmp_path, graph_of, edges):
+    failing_at(2)
+    gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu", iterations=5, trace=tmp_path / "t", report=tmp_path / "r")
+    events = json.loads((tmp_path / "t").read_text())["traceEvents"]
+    assert [event["args"]["device"] for event in events if "device" in event["args"]] == ["gpu"] * 2 + ["cpu"] * 3
+    tracks = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+    assert tracks[:2] == ["iterations", "cpu 0"]
+    assert tracks[-1] == "stream 0"
+    assert len([event for event in events if event["name"] == "gather and apply"]) == 3
+    assert "Fake GPU failed after 2 iterations" in (tmp_path / "r").read_text()
 
 
 def test_a_limit_on_iterations_counts_both(failing_at, graph_of, edges):

@@ -1,5 +1,6 @@
 """The two threads that move pages, over a driver that copies at once: what kernels find in buffers, and faults."""
 
+import itertools
 import threading
 import time
 import types
@@ -13,6 +14,8 @@ from garaph_py.gpu.edges import RawArrays
 from garaph_py.gpu.ranks import RUN
 from garaph_py.gpu.residency import plan
 from garaph_py.gpu.streams import Streams
+from garaph_py.gpu.timeline import TO_DEVICE, TO_HOST, Timeline
+from garaph_py.pages.layout import Page
 from garaph_py.pages.memory import MemorySource
 
 
@@ -35,11 +38,16 @@ class FakeDriver(types.SimpleNamespace):
             assert event.recorded
 
     class Event:
-        def __init__(self, flags):
-            self.recorded = False
+        def __init__(self, flags=0):
+            self.recorded, self.is_timed = False, not flags & 2
 
         def record(self, stream):
-            self.recorded = True
+            self.recorded, self.at = True, time.perf_counter()
+
+        def time_till(self, other):
+            assert self.is_timed
+            assert other.is_timed
+            return (other.at - self.at) * 1e3
 
         def synchronize(self):
             time.sleep(1e-4)
@@ -158,3 +166,43 @@ def test_an_error_of_the_driver_is_ours(setting, at):
     with pytest.raises(DeviceError, match="launch failure"):
         streams.process(streams.order(source.pages), source, lambda page, buffer: None, lambda page, stream: None)
     assert not threads()
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
+    _, streams, source = setting(share)
+    spans = []
+    streams.trace(spans)
+    before, copies = time.perf_counter_ns(), 0
+    for turn in range(1, 4):
+        copies += len(streams.process(source.pages, source, lambda *_: time.sleep(1e-4), lambda page, stream: None))
+        assert len(spans) == 2 * turn * len(source.pages) + copies
+    after = time.perf_counter_ns()
+    tracks = {span.track for span in spans}
+    assert {TO_DEVICE, TO_HOST} < tracks
+    assert tracks - {TO_DEVICE, TO_HOST} <= {f"stream {k}" for k in range(6)}
+    for track in tracks:
+        mine = sorted(span for span in spans if span.track == track)
+        assert before <= mine[0].start <= mine[-1].end <= after
+        assert all(span.start <= span.end for span in mine)
+        assert all(one.end <= two.start for one, two in itertools.pairwise(mine))
+    computed = [span.details for span in spans if span.track.startswith("stream")]
+    assert sorted(details["page"] for details in computed) == sorted(3 * list(range(len(source.pages))))
+    assert sum(details["edges"] for details in computed) == 3 * 90000
+
+
+def test_a_copy_that_waits_for_the_engine_begins_when_it_is_free():
+    driver, clock = FakeDriver(), iter([0.0, 1.0, 0.2, 1.5, 2.0])  # seconds: two copies on two streams, then now
+
+    class Event(FakeDriver.Event):
+        def record(self, stream):
+            self.at = next(clock)
+
+    driver.Event, spans = Event, []
+    timeline = Timeline(driver, [], spans)
+    for number in range(2):
+        with timeline.copying(TO_DEVICE, Page(number, 0, 1, 0, 10), None):
+            pass
+    timeline.tell(None)
+    first, second = spans
+    assert (first.end - first.start, second.end - second.start, second.start) == (10**9, 5 * 10**8, first.end)

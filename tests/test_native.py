@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import types
 
 import numpy as np
 import pytest
 
 from garaph_py.errors import ProgramError
-from garaph_py.native import Kernel, cache, kernel
+from garaph_py.native import Kernel, cache, clock, kernel
 from garaph_py.native.references import fingerprint, rebuild
 
 
@@ -318,6 +319,21 @@ def test_a_kernel_computes_what_its_function_says():
     out, twin = np.zeros(4), np.zeros(4)
     assert FILL(out, 2.5, 3) == fill(twin, 2.5, 3)
     assert out.tolist() == twin.tolist() == [2.5, 2.5, 2.5, 0]
+
+
+def read_clock(out):
+    for k in range(2):
+        out[k] = clock()
+    return 0
+
+
+def test_the_clock_is_pythons():
+    times = np.zeros(2, np.int64)
+    before = time.perf_counter_ns()
+    Kernel("i64*", read_clock)(times)
+    assert before <= times[0] <= times[1] <= time.perf_counter_ns()
+    read_clock(times)
+    assert times[1] <= time.perf_counter_ns()
 
 
 unaligned = np.zeros(33, np.uint8)[1:].view(np.float64)

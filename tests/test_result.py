@@ -237,3 +237,27 @@ def test_stats():
     assert not stats.converged
     assert sum(columns["seconds"]) <= stats.seconds
     assert stats.to_pandas().to_dict("list") == columns
+
+
+def test_stats_say_why_and_print_as_a_table():
+    edges = twins.skewed(62, 300, 1500)
+    stats = gp.run(gp.apps.BFS(0), gp.from_edges(edges.sources, edges.targets), mode="pull").stats
+    columns = stats.columns()
+    assert set(columns["why"]) == {"as asked"}
+    assert columns["alpha"] == [None] * len(stats.iterations)
+    ends = [begin + seconds for begin, seconds in zip(columns["started"], columns["seconds"], strict=True)]
+    assert all(0 < end <= begin for end, begin in zip(ends, columns["started"][1:], strict=False))
+    heading, *lines = str(stats).splitlines()
+    assert heading.split()[:4] == ["iteration", "mode", "f", "active"]
+    assert [line.split()[:2] for line in lines] == [[str(k), "pull"] for k in range(len(stats.iterations))]
+    assert {len(line) for line in lines} == {len(heading)}
+
+
+def test_a_long_table_is_cut_and_alpha_shown_where_there_is_one():
+    rows = [Iteration(k, "pull", 1.0, 9, 100, 1, 0, 0.1, "cpu+gpu", alpha=0.25) for k in range(100)]
+    heading, *lines = str(Stats(rows, True, 1.0, 2)).splitlines()
+    assert heading.endswith("device  bytes/edge   alpha")
+    assert len(lines) == 25
+    assert lines[20] == "      ...  (76 more)"
+    assert lines[-1].split()[0] == "99"
+    assert lines[-1].endswith("0.250")

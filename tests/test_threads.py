@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -166,3 +167,42 @@ def test_rows_refuse_what_does_not_fit() -> None:
         SQUARE.rows(2, 1, np.zeros(2, np.float32), 1, NO)
     with pytest.raises(TypeError, match="C-contiguous"):
         SQUARE.rows(2, 1, Each(np.zeros((4, 4), np.int64)[:, ::2]), 1, NO)
+
+
+# What each did when
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_trace_says_who_worked_when(size: int) -> None:
+    out = np.zeros((40, 1), np.int64)
+    many, one = SQUARE.rows(40, np.arange(40), Each(out), 100_000, NO), SQUARE.rows(1, 3, out, 10, NO)
+    with Team(size) as team:
+        team.launch(many)
+        assert list(team.spans()) == []
+        team.trace()
+        before = time.perf_counter_ns()
+        for page in range(20):
+            team.about = {"page": page}
+            team.launch(many)
+            team.launch(one)
+        after = time.perf_counter_ns()
+        spans = list(team.spans())
+    tracks = {span.track for span in spans}
+    assert "cpu 0" in tracks
+    assert tracks <= {f"cpu {seat}" for seat in range(size)}
+    assert {span.name for span in spans} == {"square"}
+    assert {span.details["page"] for span in spans} == set(range(20))
+    for track in tracks:
+        ends = before
+        for span in (span for span in spans if span.track == track):
+            assert ends <= span.start <= span.end
+            ends = span.end
+        assert ends <= after
+
+
+def test_every_call_is_in_the_trace_once() -> None:
+    with Team(3) as team:
+        team.trace()
+        for _ in range(50):
+            team.launch(SQUARE.rows(9, np.arange(9), Each(np.zeros((9, 1), np.int64)), 1000, NO))
+        assert [sum(made for _, _, made in notes.tolist()) for *_, notes in team._log] == [9] * 50

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ParameterError
+from ..files import check_place
 from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..report import Progress
@@ -69,6 +70,12 @@ def run(
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
+    trace: Annotated[
+        Path | None, Option(metavar="FILE", help="Write who did what when to FILE, for ui.perfetto.dev.")
+    ] = None,
+    report: Annotated[
+        Path | None, Option(metavar="FILE.html", help="Write a page with the iterations, curves, who worked when.")
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     undirected: Directed = False,
@@ -94,6 +101,9 @@ def run(
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
     write = writer(output)
+    for name, path in (("--trace", trace), ("--report", report)):
+        if path is not None:
+            check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     if device == "gpu":
@@ -108,7 +118,7 @@ def run(
         result = runtime.run(
             chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads,
             device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
-            replication=replication, deterministic=deterministic, verify=verify,
+            replication=replication, deterministic=deterministic, verify=verify, trace=trace, report=report,
             on_event=compiling_told(progress, quiet),
         )  # fmt: skip
     if write is not None and output is not None:
@@ -125,6 +135,10 @@ def run(
     show.top(result, top)
     if output is not None:
         print(f"wrote {len(result.values):,} values to {output}")
+    if trace is not None:
+        print(f"wrote a trace to {trace}; open it in ui.perfetto.dev")
+    if report is not None:
+        print(f"wrote a report to {report}; open it in a browser")
 
 
 def apps() -> None:

@@ -8,39 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..sizes import show_bytes
+from ..table import per_edge, table, used_gpu
 
 if TYPE_CHECKING:
-    from ..events import Iteration
     from ..graph import Graph
     from ..result import Result, Stats
 
-SHOWN_ROWS = 24
-
 
 def iterations(stats: Stats) -> None:
-    """The table of iterations; of a run on a GPU also bytes copied over its link, in both directions, an edge."""
-    rows, with_gpu = stats.iterations, used_gpu(stats)
-    heading = "iteration  mode               f       active          edges  pages skipped        ms  M edges/s"
-    print(heading + "  device  bytes/edge" * with_gpu)
-    for row in rows if len(rows) <= SHOWN_ROWS else (*rows[: SHOWN_ROWS - 4], None, *rows[-4:]):
-        if row is None:
-            print(f"{'...':>9}  ({len(rows) - SHOWN_ROWS} more)")
-            continue
-        line = (
-            f"{row.number:>9}  {row.mode:<11} {row.f:>8.2g} {row.active:>12,} {row.edges:>14,} {row.pages:>6} "
-            f"{row.pages_skipped:>7} {row.seconds * 1e3:>9.3f} {row.edges_per_second / 1e6:>10,.1f}"
-        )
-        print(line + f"  {row.device:<6}  {per_edge([row]):>10}" * with_gpu)
-
-
-def used_gpu(stats: Stats) -> bool:
-    return any(row.device == "gpu" for row in stats.iterations)
-
-
-def per_edge(rows: list[Iteration]) -> str:
-    """Bytes copied to and from the GPU an edge visited."""
-    edges = sum(row.edges for row in rows)
-    return f"{sum(row.to_device + row.from_device for row in rows) / edges:.2f}" if edges else "-"
+    print(table(stats.iterations))
 
 
 def ending(stats: Stats) -> str:
@@ -54,9 +30,9 @@ def ending(stats: Stats) -> str:
     )
     if stats.encoding == PACKED:
         text += ", packed"
-    if not used_gpu(stats):
+    if not used_gpu(stats.iterations):
         return text
-    rows = [row for row in stats.iterations if row.device == "gpu"]
+    rows = [row for row in stats.iterations if row.device != "cpu"]
     there, back = (sum(getattr(row, name) for row in rows) for name in ("to_device", "from_device"))
     return f"{text}; {show_bytes(there)} to the GPU and {show_bytes(back)} back, {per_edge(rows)} bytes an edge"
 

@@ -236,7 +236,12 @@ class CpuKernel:
             return [self._push(state)]
         if mode == PULL_TILED:
             return [self._pull_tiled(state)]
-        return [self._page(page, source.edges(page), state, mode) for page in pages]
+        results = []
+        for page in pages:
+            self.team.about = {"page": page.number, "edges": page.edges}
+            results.append(self._page(page, source.edges(page), state, mode))
+        self.team.about = {}
+        return results
 
     def _page(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
         if mode == PULL:

@@ -30,12 +30,15 @@ class Limits:
         `mode` None leaves it to the engine.
     tiles : bool
         The graph has tiles, and they suit the program.
+    began : float
+        When the run began, by ``time.perf_counter``.
     """
 
     iterations: int | None
     engine: str
     mode: str | None
-    tiles: bool = False
+    tiles: bool
+    began: float
 
 
 @dataclass(frozen=True)
@@ -86,7 +89,7 @@ def iterate(
             ratio=None if both is None else both.ratio,
             sparse=2.0 if both is None else both.sparse,
         )
-        record = one_iteration(kernel, source, bound, state, seen, len(done))
+        record = one_iteration(kernel, source, bound, state, seen, len(done), limits.began)
         done.append(record)
         listener(record)
         if turns is not None:
@@ -97,8 +100,9 @@ def iterate(
 
 
 def one_iteration(
-    kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int
-) -> events.Iteration:
+    kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
+    began: float,
+) -> events.Iteration:  # fmt: skip
     started = time.perf_counter()
     decision = decide(seen)
     mode, device = decision.mode, seen.device
@@ -119,6 +123,7 @@ def one_iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
         len(results) - skipped, skipped, time.perf_counter() - started, device,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
+        started - began, decision.why, seen.alpha,
     )  # fmt: skip
 
 

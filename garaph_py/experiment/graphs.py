@@ -49,8 +49,8 @@ class GraphName:
         """The graph in memory."""
         if self.path is not None:
             return load(
-                self.path, undirected=False, symmetrize=self.symmetric, format=None, memory=None, threads=None,
-                on_event=on_event,
+                self.path, undirected=False, symmetrize=self.symmetric, format=None, encoding="auto", memory=None,
+                threads=None, on_event=on_event,
             )  # fmt: skip
         return self._generate(not self.symmetric, on_event)
 

@@ -12,18 +12,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
 
+from ..events import Span
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from .device import Device, failing
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
+from .timeline import TO_HOST, Timeline
 
 Array = npt.NDArray[Any]
 
@@ -146,7 +148,11 @@ class Streams:
     back, forth : pycuda.driver.Stream
         For all copies to the host, and for values from there.
     transmission, computation : ThreadTime
+    timeline : Timeline or None
+        Hears when the GPU copies and computes, after `trace`.
     """
+
+    timeline: Timeline | None = None
 
     def __init__(self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory) -> None:
         self._device, self._arrays = device, arrays
@@ -160,6 +166,7 @@ class Streams:
             for page in residency.pages[: residency.resident]
         ]
         self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched
+        self._streams = [*self.compute, *streams]
         for k, stream in enumerate(streams):
             self._free.put(self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream))
         self.transmission, self.computation = ThreadTime(), ThreadTime()
@@ -168,6 +175,10 @@ class Streams:
         flags = self._device.driver.event_flags
         idle = self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING)
         return Buffer(memory.allocate(name, nbytes), stream, idle)
+
+    def trace(self, spans: list[Span]) -> None:
+        """Add to `spans` from now on when each stream computes and each engine copies."""
+        self.timeline = Timeline(self._device.driver, self._streams, spans)
 
     def resident(self, page: Page) -> Buffer:
         """The buffer of a page that stays."""
@@ -213,6 +224,7 @@ class Streams:
         """
         copied: dict[int, int] = {}
         launched: deque[Buffer] = deque()
+        timeline = self.timeline
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if waiting.coming:
@@ -221,10 +233,12 @@ class Streams:
             thread.start()
 
         def launch(page: Page, buffer: Buffer) -> None:
-            compute(page, buffer)
+            with timeline.computing(page, buffer.stream) if timeline else nullcontext():
+                compute(page, buffer)
             buffer.idle.record(buffer.stream)
             self.back.wait_for_event(buffer.idle)
-            bring(page, self.back)
+            with timeline.copying(TO_HOST, page, self.back) if timeline else nullcontext():
+                bring(page, self.back)
             if page.number >= len(self._resident):
                 self._free.put(buffer)
 
@@ -254,6 +268,8 @@ class Streams:
                     launch(item[0], item[1])
                 with account.waiting():
                     self.back.synchronize()
+            if timeline is not None:
+                timeline.tell(self.back)
         finally:
             if thread is not None:
                 self._free.put(None)  # an error here ends the other thread too
@@ -292,7 +308,9 @@ class Streams:
                             self._free.put(free)
                         break
                     buffer = self._resident[page.number] if free is None else free
-                    copied = self._copy(page, source, buffer)
+                    timeline = self.timeline
+                    with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
+                        copied = self._copy(page, source, buffer)
                     buffer.page = page.number
                     arrived.put((page, buffer, copied))
             arrived.put(None)

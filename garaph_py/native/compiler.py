@@ -1,7 +1,8 @@
 """The one module that knows Numba (with `lowering`, its intrinsics): a Python function in, object code out.
 
 The function goes through `numba.cfunc`; its optimized LLVM module is stripped to the native function (the C callback
-around it, which needs Python, is dropped) and emitted for this host. What is left may call nothing but libm.
+around it, which needs Python, is dropped) and emitted for this host. What is left may call nothing but libm and the
+clock.
 """
 
 from __future__ import annotations

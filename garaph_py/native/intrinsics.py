@@ -5,6 +5,7 @@ Atomic operations stand in one order that all threads see; elements are numbers 
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,11 @@ def compare_and_swap(values: Any, index: int, old: Any, new: Any) -> bool:
 
 def pause() -> None:
     """A breath in a loop that waits for another thread."""
+
+
+def clock() -> int:
+    """Nanoseconds, by the clock of ``time.perf_counter_ns``."""
+    return time.perf_counter_ns()
 
 
 def no_unroll() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import ProgramError
 
 LIBM = "libm.so.6"
-"""The one library that compiled code may call."""
+"""The one library that compiled code may call, besides the clock of the C library under it."""
 ENTRY = "kernel"
 _names = itertools.count()
 _loaded: list[Any] = []  # libraries own the code they loaded: they live as long as the process

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from functools import cache
 from typing import Any
 
@@ -104,6 +105,19 @@ def _pause(typing_context: Any) -> Any:
         return context.get_dummy_value()
 
     return nb.void(), emit
+
+
+@numba.extending.intrinsic
+def _clock(typing_context: Any) -> Any:
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(NUMBER, [NUMBER, WORD.as_pointer()])
+        read = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
+        seconds = cgutils.alloca_once(builder, WORD, 2)  # and nanoseconds
+        builder.call(read, [NUMBER(time.CLOCK_MONOTONIC), seconds])
+        whole = builder.mul(builder.load(seconds, typ=WORD), WORD(1_000_000_000))
+        return builder.add(whole, builder.load(builder.gep(seconds, [WORD(1)], source_etype=WORD), typ=WORD))
+
+    return nb.int64(), emit
 
 
 @numba.extending.intrinsic
@@ -223,6 +237,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.atomic_store: _atomic_store,
     intrinsics.compare_and_swap: _compare_and_swap,
     intrinsics.pause: _pause,
+    intrinsics.clock: _clock,
     intrinsics.no_unroll: _no_unroll,
     intrinsics.prefetch: _prefetch,
     intrinsics.call: _call,

@@ -1,0 +1,160 @@
+"""Pictures of a run, as SVG: curves over the iterations, and who worked when. Made to be read without a manual."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from ..events import Iteration, Span
+from .trace import tracks_of
+
+WIDTH, LEFT, RIGHT = 1200, 150, 40
+PLOT = WIDTH - LEFT - RIGHT
+TOP, CURVE, ROW, AXIS = 8, 150, 22, 26
+"""Heights: above a curve, of one, of a track, and of the numbers below or above."""
+COLORS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#9c755f")
+MODES = ("pull", "notify-pull", "push", "pull-tiled")
+OTHER = "#9aa0a6"
+"""What is not about a page."""
+VISIBLE = 0.75
+"""Pixels; what is narrower is drawn together with its neighbours."""
+MOST_BANDS = 200
+"""Iterations that can be told apart."""
+
+
+def mode_color(mode: str) -> str:
+    return COLORS[MODES.index(mode)] if mode in MODES else OTHER
+
+
+def page_color(page: int) -> str:
+    return COLORS[page % len(COLORS)]
+
+
+def svg(height: float, label: str, parts: Iterator[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}" role="img" '
+        f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
+    )
+
+
+def rectangle(x: float, y: float, width: float, height: float, color: str, title: str, opacity: float = 1) -> str:
+    faint = "" if opacity == 1 else f' fill-opacity="{opacity:.2f}"'
+    return (
+        f'<rect x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{height:g}" fill="{color}"{faint}>'
+        f"<title>{escape(title)}</title></rect>"
+    )
+
+
+def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+
+
+def ticks(first: float, last: float, most: int = 10) -> list[float]:
+    """At most about `most` round numbers in [first, last]."""
+    span = last - first
+    if span <= 0:
+        return [first]
+    step = 10.0 ** math.floor(math.log10(span / most))
+    step *= next(factor for factor in (1, 2, 5, 10) if span / (step * factor) <= most)
+    return [k * step for k in range(math.ceil(first / step), math.floor(last / step) + 1)]
+
+
+# Curves
+
+
+def curve_of_f(rows: Sequence[Iteration]) -> str:
+    """f by iteration, on a logarithmic scale; 0 stands at the bottom."""
+    least = min((row.f for row in rows if row.f > 0), default=1.0)
+    decades = max(1, math.ceil(-math.log10(least)))
+    scale = CURVE / decades
+    points = [(row, scale * (-math.log10(row.f) if row.f > 0 else decades)) for row in rows]
+    marks = [(scale * power, f"{10**-power:g}") for power in range(0, decades + 1, max(1, decades // 6))]
+    return svg(TOP + CURVE + AXIS, "f by iteration", curve(points, marks))
+
+
+def curve_of_alpha(rows: Sequence[Iteration]) -> str:
+    """Alpha by iteration, from 0 to 1."""
+    points = [(row, (1 - row.alpha) * CURVE) for row in rows if row.alpha is not None]
+    marks = [((1 - share) * CURVE, f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1)]
+    return svg(TOP + CURVE + AXIS, "alpha by iteration", curve(points, marks))
+
+
+def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]]) -> Iterator[str]:
+    """A line through `points`, whose heights are measured downwards from the top, in a grid with `marks`."""
+    first, last = points[0][0].number, points[-1][0].number
+
+    def place(number: float) -> float:
+        return LEFT + PLOT * ((number - first) / (last - first) if last > first else 0.5)
+
+    for y, words in marks:
+        yield f'<line x1="{LEFT}" x2="{LEFT + PLOT}" y1="{TOP + y:.1f}" y2="{TOP + y:.1f}"/>'
+        yield text(LEFT - 8, TOP + y + 4, words, "end")
+    for number in ticks(first, last):
+        if number == int(number):
+            yield text(place(number), TOP + CURVE + 18, f"{int(number):,}")
+    line = " ".join(f"{place(row.number):.1f},{TOP + y:.1f}" for row, y in points)
+    yield f'<polyline points="{line}"/>'
+    for row, y in points:
+        yield (
+            f'<circle cx="{place(row.number):.1f}" cy="{TOP + y:.1f}" r="3" fill="{mode_color(row.mode)}">'
+            f"<title>{escape(told(row))}</title></circle>"
+        )
+
+
+def told(row: Iteration) -> str:
+    alpha = "" if row.alpha is None else f", alpha = {row.alpha:.3f}"
+    return f"iteration {row.number}: {row.mode}, f = {row.f:.3g}{alpha}; {row.why}"
+
+
+# Who worked when
+
+
+def timeline(rows: Sequence[Iteration], spans: Sequence[Span], began: float) -> str:
+    """A line for every track, from the beginning of the first iteration to the end of the last."""
+    first, last = rows[0].started, rows[-1].started + rows[-1].seconds
+    scale = PLOT / max(last - first, 1e-9)
+    tracks: dict[str, list[tuple[float, float, Span]]] = {track: [] for track in tracks_of(spans)}
+    for span in spans:
+        start, end = (min(max(when / 1e9 - began, first), last) - first for when in (span.start, span.end))
+        if end > start:
+            tracks[span.track].append((start * scale, end * scale, span))
+    tracks = {track: mine for track, mine in tracks.items() if mine}
+    bottom = AXIS + ROW * len(tracks)
+    return svg(bottom + AXIS, "who worked when", draw_timeline(rows, tracks, first, last, scale, bottom))
+
+
+def draw_timeline(
+    rows: Sequence[Iteration], tracks: dict[str, list[tuple[float, float, Span]]], first: float, last: float,
+    scale: float, bottom: float,
+) -> Iterator[str]:  # fmt: skip
+    if len(rows) <= MOST_BANDS:
+        for k, row in enumerate(rows):
+            x, width = LEFT + (row.started - first) * scale, row.seconds * scale
+            yield rectangle(x, AXIS - 6, width, bottom - AXIS + 6, "#000000", told(row), 0.05 + 0.05 * (k % 2))
+            if width >= 8 * len(str(row.number)) + 4:
+                yield text(x + width / 2, AXIS - 10, str(row.number))
+    for k, (track, mine) in enumerate(tracks.items()):
+        y = AXIS + ROW * k
+        busy = sum(end - start for start, end, _ in mine) / PLOT
+        yield text(LEFT - 8, y + ROW / 2 + 3, f"{track} ({busy:.0%})", "end")
+        yield from boxes(mine, y + 3, ROW - 6)
+    unit, name = (1.0, "s") if last - first >= 2 else (1e3, "ms") if last - first >= 2e-3 else (1e6, "µs")
+    for at in ticks(0, (last - first) * unit):
+        yield text(LEFT + at / unit * scale, bottom + 18, f"{at:g} {name}")
+
+
+def boxes(spans: list[tuple[float, float, Span]], y: float, height: float) -> Iterator[str]:
+    """A box a span, and one for every pixel with spans too narrow for a box of their own, as dark as they fill it."""
+    narrow: dict[int, list[float]] = {}
+    for start, end, span in spans:
+        if end - start < VISIBLE:
+            narrow.setdefault(int(start), []).append(end - start)
+            continue
+        page = span.details.get("page")
+        about = ", ".join(f"{name} {value:,}" for name, value in span.details.items())
+        title = f"{span.name}, {(span.end - span.start) / 1e6:.3f} ms" + f": {about}" * bool(about)
+        yield rectangle(LEFT + start, y, end - start, height, OTHER if page is None else page_color(page), title)
+    for x, widths in narrow.items():
+        title = f"{len(widths)} short one{'s' * (len(widths) != 1)}"
+        yield rectangle(LEFT + x, y, 1, height, "#5f6368", title, min(1.0, 0.15 + sum(widths)))
