@@ -24,7 +24,7 @@ WITH_GPU = (
     ("device", -6, lambda row: row.device),
     ("bytes/edge", 10, lambda row: per_edge([row])),
 )
-SHARED = (("alpha", 6, lambda row: "-" if row.alpha is None else f"{row.alpha:.3f}"),)
+SHARED = (("alpha", 6, lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),)
 
 
 def table(rows: list[Iteration]) -> str:

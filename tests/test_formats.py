@@ -233,7 +233,7 @@ def test_more_vertices_than_memory_holds_are_refused(tmp_path, monkeypatch):
 SAMPLES = {
     "g.txt": b"# c\n1 2 3\n2 3 4\n\n7 8 9\n",
     "g.csv": b'source,target,weight\n"a",b,0.5\nb,c,1\n',
-    "g.txt.gz": gzip.compress(b"1 2\n3 4\n"),
+    "g.txt.gz": gzip.compress(b"1 2\n3 4\n", mtime=0),
     "g.txt.xz": lzma.compress(b"1 2\n3 4\n"),
     "g.txt.zst": zstd(b"1 2\n3 4\n"),
     "g.npz": npz(src=[0, 1], dst=[1, 2], n=4, weight=[1.0, 2.0]),

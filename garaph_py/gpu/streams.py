@@ -25,7 +25,7 @@ from .device import Device, failing
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
-from .timeline import TO_HOST, Timeline
+from .timeline import TO_DEVICE, TO_HOST, Timeline
 
 Array = npt.NDArray[Any]
 

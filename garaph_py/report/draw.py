@@ -63,21 +63,16 @@ def ticks(first: float, last: float, most: int = 10) -> list[float]:
 # Curves
 
 
-def curve_of_f(rows: Sequence[Iteration]) -> str:
-    """f by iteration, on a logarithmic scale; 0 stands at the bottom."""
-    least = min((row.f for row in rows if row.f > 0), default=1.0)
-    decades = max(1, math.ceil(-math.log10(least)))
+def curve_of(rows: Sequence[Iteration], name: str) -> str:
+    """``"f"`` or ``"alpha"`` by iteration, on a logarithmic scale; 0 stands at the bottom."""
+    values = [(row, getattr(row, name)) for row in rows if getattr(row, name) is not None]
+    positive = [value for _, value in values if value > 0] or [1.0]
+    high = max(0, math.ceil(math.log10(max(positive))))
+    decades = max(1, high - math.floor(math.log10(min(positive))))
     scale = CURVE / decades
-    points = [(row, scale * (-math.log10(row.f) if row.f > 0 else decades)) for row in rows]
-    marks = [(scale * power, f"{10**-power:g}") for power in range(0, decades + 1, max(1, decades // 6))]
-    return svg(TOP + CURVE + AXIS, "f by iteration", curve(points, marks))
-
-
-def curve_of_alpha(rows: Sequence[Iteration]) -> str:
-    """Alpha by iteration, from 0 to 1."""
-    points = [(row, (1 - row.alpha) * CURVE) for row in rows if row.alpha is not None]
-    marks = [((1 - share) * CURVE, f"{share:g}") for share in (0, 0.25, 0.5, 0.75, 1)]
-    return svg(TOP + CURVE + AXIS, "alpha by iteration", curve(points, marks))
+    points = [(row, scale * (high - math.log10(value) if value > 0 else decades)) for row, value in values]
+    marks = [(scale * power, f"{10.0 ** (high - power):g}") for power in range(0, decades + 1, max(1, decades // 6))]
+    return svg(TOP + CURVE + AXIS, f"{name} by iteration", curve(points, marks))
 
 
 def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]]) -> Iterator[str]:
@@ -103,7 +98,7 @@ def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]])
 
 
 def told(row: Iteration) -> str:
-    alpha = "" if row.alpha is None else f", alpha = {row.alpha:.3f}"
+    alpha = "" if row.alpha is None else f", alpha = {row.alpha:.3g}"
     return f"iteration {row.number}: {row.mode}, f = {row.f:.3g}{alpha}; {row.why}"
 
 

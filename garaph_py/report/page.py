@@ -31,7 +31,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("why", "why this mode", lambda row: row.why),
     ("device", "who did it", lambda row: row.device),
     ("f", "estimated share of the vertices to update", lambda row: f"{row.f:.3g}"),
-    ("alpha", "share of the edges that went to the GPU", lambda row: "-" if row.alpha is None else f"{row.alpha:.3f}"),
+    ("alpha", "expected T_CPU / T_GPU", lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),
     ("active", "vertices active when it began", lambda row: f"{row.active:,}"),
     ("edges", "edges visited", lambda row: f"{row.edges:,}"),
     ("pages", "pages processed", lambda row: f"{row.pages:,}"),
@@ -100,10 +100,10 @@ def summary(stats: Stats) -> str:
 def curves(rows: Sequence[Iteration]) -> Iterator[str]:
     yield "<h2>f by iteration</h2><p>Estimated share of the vertices to update, which decides the mode:"
     yield from key((mode, draw.mode_color(mode)) for mode in draw.MODES if any(row.mode == mode for row in rows))
-    yield f"</p>{draw.curve_of_f(rows)}"
+    yield f"</p>{draw.curve_of(rows, 'f')}"
     if any(row.alpha is not None for row in rows):
-        yield "<h2>alpha by iteration</h2><p>Share of the edges that went to the GPU.</p>"
-        yield draw.curve_of_alpha(rows)
+        yield "<h2>alpha by iteration</h2><p>The CPU's expected time over the GPU's: from 1 on both work.</p>"
+        yield draw.curve_of(rows, "alpha")
 
 
 def key(colors: Iterable[tuple[str, str]]) -> Iterator[str]:
