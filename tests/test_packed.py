@@ -111,7 +111,7 @@ def test_chunks_join(team):
 
 
 def test_a_lack_of_memory_is_named(team, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr(mmap, "mmap", refuse)

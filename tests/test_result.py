@@ -260,4 +260,4 @@ def test_a_long_table_is_cut_and_alpha_shown_where_there_is_one():
     assert len(lines) == 25
     assert lines[20] == "      ...  (76 more)"
     assert lines[-1].split()[0] == "99"
-    assert lines[-1].endswith("0.250")
+    assert lines[-1].endswith("0.25")
