@@ -47,8 +47,6 @@ AS_IT_IS = "auto"
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 SPARED = 2
 """With more cores than that a hybrid run leaves one to the threads that serve the GPU."""
-HYBRID_PAGE_EDGES = 1 << 23
-"""Where both take pages: a few milliseconds of the CPU, so that nobody waits long for the other's last one."""
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
 a quarter of a billion edges a second and thread."""
@@ -196,10 +194,8 @@ def run(
     if stored != graph.encoding:
         graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
     cores = available_cores()
-    if device == HYBRID:
-        settings = replace(settings, page_edges=settings.page_edges or HYBRID_PAGE_EDGES)
-        if threads is None and cores > SPARED:
-            threads = cores - 1  # one is left to the GPU's threads
+    if device == HYBRID and threads is None and cores > SPARED:
+        threads = cores - 1  # one is left to the GPU's threads
     with Team(threads) as team:
         if record.spans is not None:
             team.trace()
