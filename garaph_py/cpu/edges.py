@@ -34,7 +34,8 @@ DType = np.dtype[Any]
 LOW = 0xFFFFFFFF
 LINE = 8
 """Words in a cache line: what each call writes stands alone."""
-NONE_HELD = -1
+NONE_HELD = -(1 << 62)
+"""Before any edge: no list lies in a window that begins there."""
 AHEAD = 512
 """Words ahead to fetch packed numbers that are read as a stream: two kilobytes."""
 
@@ -123,6 +124,11 @@ def make_packed_walk(unpack, values_of):
 
         def walk(acc, first, begin, end, edges, context):
             records, _, _, _, base, sums, held = edges[:7]
+            at = held[0]
+            if first == begin and first >= at and end <= at + span:  # most lists are short
+                values, values_base = values_of(at, edges)
+                before = np.int64(sums[first - at])
+                return segment(acc, begin, end, sums, at - 1, before, values, values_base, context)
             visited = 0
             if begin >= end:
                 return acc, visited
