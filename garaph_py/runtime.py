@@ -164,6 +164,8 @@ def run(
     record = Record(trace, report)
     if deterministic and sync is False:
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
+    if deterministic and device == HYBRID:
+        raise ParameterError("deterministic=True: who takes which page is a matter of time; leave device='hybrid' out")
     if mode in CPU_ONLY and PACKED in (encoding, graph.encoding) and encoding != RAW:
         raise ParameterError(
             f"mode={mode!r} reads raw edges, and these are packed; run on graph.unpacked() or with encoding='raw' "
