@@ -2,6 +2,7 @@
 
 import os
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import garaph_py as gp
 from garaph_py.dispatch import together
 from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.dispatch.rates import Rates
+from garaph_py.state import VertexSet
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -172,3 +174,11 @@ def test_the_cpu_takes_pages_only_where_that_helps():
 def test_who_takes_which_page_is_not_deterministic(graph_of):
     with pytest.raises(gp.errors.ParameterError, match="leave device='hybrid' out"):
         gp.run(gp.apps.PageRank(), graph_of(GRAPH), device="hybrid", deterministic=True)
+
+
+def test_values_of_several_fields_have_no_turns():
+    kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
+    given = SimpleNamespace(active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind))
+    gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0.0))
+    state = together.Together(None, gpu, None, 2, reactive=False).initialize(False)
+    assert state.pending is state.values

@@ -13,6 +13,7 @@ from .. import events
 from ..kernel import PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
+from ..program.monoids import largest, smallest
 from ..state import State
 from .decide import Observation, Turn, decide, first_step, next_step
 from .together import Together
@@ -133,9 +134,8 @@ class Turns:
     def __init__(self, kernel: TakesTurns, state: State) -> None:
         self.kernel, self.state = kernel, state
         kind = state.limits.dtype
-        self.highest: float
-        lowest, self.highest = (-np.inf, np.inf) if kind.kind == "f" else (np.iinfo(kind).min, np.iinfo(kind).max)
-        state.limits[:] = lowest
+        self.highest = largest(kind)
+        state.limits[:] = smallest(kind)
         self.step: Any = None
         self.edges, self.followed = 0, 0
         self.before: Turn | None = None

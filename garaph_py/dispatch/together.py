@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-import numpy as np
 import numpy.typing as npt
 
 from ..errors import DeviceError
 from ..kernel import PULL, Accelerator, PageKernel, PageResult
 from ..pages.layout import Page
 from ..pages.source import PageSource
+from ..program.monoids import largest
 from ..state import State
 from .rates import Rates
 
@@ -94,8 +94,8 @@ class Together:
             state.pending[:] = state.values
         else:
             state.pending = state.values  # what the GPU sends is visible at once
-            kind = state.limits.dtype
-            state.limits[:] = np.inf if kind.kind == "f" else np.iinfo(kind).max  # nobody waits for a turn
+            if not state.limits.dtype.names:
+                state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
         return state
 
     def begin(self, state: State, mode: str) -> int:
@@ -156,7 +156,7 @@ class Together:
             if state.synchronous:
                 run = slice(page.first_vertex, page.last_vertex)
                 state.pending[run] = state.values[run]
-            state.activated.bits[page.first_vertex // 64 : -(-page.last_vertex // 64)] = 0
+            state.activated.bits[page.words] = 0
             results[page.number] = self._cpu.process([page], self._cpu_source, state, PULL)[0]
         state.activated.mark()
 

@@ -331,9 +331,9 @@ class GpuKernel:
         """The pages to process, but those nobody notified; other processors may take some before `work` does."""
         # `prepare` has rewritten values of every page
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
-        chosen = [page for page in pages if not skips or state.notified.bits[words_of(page)].any()]
+        chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
-            state.activated.bits[words_of(page)] = 0
+            state.activated.bits[page.words] = 0
         return self.streams.order(chosen)
 
     def work(self, waiting: Waiting, source: PageSource, state: State) -> dict[int, PageResult]:
@@ -373,7 +373,7 @@ class GpuKernel:
         """Copy to the host what a page's kernels changed."""
         copy = self.device.driver.memcpy_dtoh_async
         if page.last_vertex > page.first_vertex:
-            run, words, size = slice(page.first_vertex, page.last_vertex), words_of(page), state.pending.itemsize
+            run, words, size = slice(page.first_vertex, page.last_vertex), page.words, state.pending.itemsize
             copy(state.pending[run].view(np.uint8), self.address("pending") + page.first_vertex * size, stream)
             copy(state.activated.bits[words].view(np.uint8), self.address("activated") + words.start * 8, stream)
         tally = self._tallies[page.number : page.number + 1]
@@ -483,8 +483,3 @@ class GpuKernel:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def words_of(page: Page) -> slice:
-    """The words of a bitmap that are the page's alone."""
-    return slice(page.first_vertex // WORD, -(-page.last_vertex // WORD))

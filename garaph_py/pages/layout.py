@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError
+from ..state import WORD
 
 PAGE_EDGES = 1 << 26
 """Default bound: tens of milliseconds of work for a few cores, so that what lies between two pages does not count."""
@@ -30,6 +31,11 @@ class Page:
     @property
     def edges(self) -> int:
         return self.last_edge - self.first_edge
+
+    @property
+    def words(self) -> slice:
+        """The words of a bitmap with the page's vertices: its alone, where pages begin at multiples of 64 vertices."""
+        return slice(self.first_vertex // WORD, -(-self.last_vertex // WORD))
 
 
 def check_page_edges(page_edges: int) -> int:

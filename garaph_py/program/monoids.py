@@ -46,11 +46,13 @@ class Monoid:
         return self.identity(dtype) if callable(self.identity) else self.identity
 
 
-def _largest(dtype: np.dtype[Any]) -> Scalar:
+def largest(dtype: np.dtype[Any]) -> Scalar:
+    """What no number of the scalar `dtype` exceeds."""
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
-def _smallest(dtype: np.dtype[Any]) -> Scalar:
+def smallest(dtype: np.dtype[Any]) -> Scalar:
+    """What every number of it is at least."""
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
@@ -100,8 +102,8 @@ def _bitwise_xor(left, right):
 
 add = Monoid(_add, 0, "add")
 mul = Monoid(_mul, 1, "mul")
-min = Monoid(_min, _largest, "min", idempotent=True)
-max = Monoid(_max, _smallest, "max", idempotent=True)
+min = Monoid(_min, largest, "min", idempotent=True)
+max = Monoid(_max, smallest, "max", idempotent=True)
 logical_and = Monoid(_logical_and, 1, "logical_and")
 logical_or = Monoid(_logical_or, 0, "logical_or")
 logical_xor = Monoid(_logical_xor, 0, "logical_xor")
