@@ -24,10 +24,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.apps.checks import targets
@@ -65,13 +65,6 @@ GRIDS = (8, 16, 64)
 REPEATS = 9
 STREAMED = 1 << 24
 """Edges of a streamed page."""
-
-
-def load(name: str) -> gp.Graph:
-    kind, *rest = name.split(":")
-    if kind == "rmat":
-        return gp.rmat(int(rest[0]), int(rest[1]), directed="symmetric" not in rest)
-    return gp.open(name) if Path(name).is_dir() else gp.read(name)
 
 
 def by_degree(graph: gp.Graph) -> gp.Graph:

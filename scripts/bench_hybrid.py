@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from pathlib import Path
 
 import numpy as np
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.gpu import device as devices
@@ -28,13 +28,6 @@ WAYS = {
     "hybrid auto": {"device": "hybrid"},
 }
 PROGRAMS = ("PageRank", "SSSP", "ConnectedComponents")
-
-
-def load(name: str) -> gp.Graph:
-    kind, *rest = name.split(":")
-    if kind == "rmat":
-        return gp.rmat(int(rest[0]), int(rest[1]), directed="symmetric" not in rest, weights=(1, 255))
-    return gp.open(name) if Path(name).is_dir() else gp.read(name)
 
 
 def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None] | None:
@@ -73,7 +66,7 @@ def main() -> None:
     print(f"| graph | program | memory | {' | '.join(WAYS)} | auto / better |\n{'|---' * (len(WAYS) + 4)}|")
     ratios = []
     for name in options.graphs:
-        graph, answers = load(name), {}
+        graph, answers = load(name, weighted=True), {}
         for called in options.programs:
             made = program_of(called, graph)
             if made is None:

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.graph import PackedAdjacency
@@ -29,16 +30,7 @@ from garaph_py.graph.packing import pack as packed_array
 from garaph_py.graph.packing import unpack
 from garaph_py.threads import Team
 
-GENERATORS = {"rmat": gp.rmat, "uniform": gp.uniform}
 ORDERS = {"given": "none", "degree": "degree", "hub": "hub"}
-
-
-def load(name: str) -> gp.Graph:
-    kind, *rest = name.split(":")
-    if kind in GENERATORS:
-        weights = (1, 255) if "weighted" in rest else None
-        return GENERATORS[kind](int(rest[0]), int(rest[1]), directed="symmetric" not in rest, weights=weights)
-    return gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
 
 
 def shown(name: str) -> str:

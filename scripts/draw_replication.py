@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from bench_gpu import Timed, by_degree, load
+from bench_gpu import Timed, by_degree
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.errors import ParameterError

@@ -11,12 +11,12 @@ import sys
 import time
 from pathlib import Path
 
+import command
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 import garaph_py as gp
-from garaph_py import cli
 from garaph_py.cli import run, show
 from garaph_py.events import Iteration
 from garaph_py.gpu import device
@@ -52,13 +52,7 @@ class Shell:
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        self.monkeypatch.setattr(sys, "argv", ["garaph", *map(str, arguments)])
-        status = 0
-        try:
-            cli.main()
-        except SystemExit as ending:
-            status = int(ending.code or 0)
-        return status, *self.capsys.readouterr()
+        return command.garaph(self.monkeypatch, *arguments), *self.capsys.readouterr()
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import garaph
 
-from garaph_py import cli, machine
+from garaph_py import machine
 from garaph_py.cli import devices
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.gpu import device as gpu_device
@@ -38,17 +39,8 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["garaph", "devices", *map(str, arguments)])
-    try:
-        cli.main()
-    except SystemExit as ending:
-        return int(ending.code or 0)
-    return 0
-
-
 def test_the_table(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "--path", quick / "nowhere") == 0
+    assert garaph(monkeypatch, "devices", "--path", quick / "nowhere") == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert err == ""  # no terminal, no progress
@@ -63,7 +55,7 @@ def test_the_table(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 
 
 def test_json(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(monkeypatch, "--json", "--threads", 1) == 0
+    assert garaph(monkeypatch, "devices", "--json", "--threads", 1) == 0
     answer = json.loads(capsys.readouterr().out)
     assert set(answer) == {"cpu", "disks", "gpus", "no_gpu"}
     assert answer["cpu"]["threads"] == 1
@@ -79,12 +71,12 @@ def test_a_gpu_in_table_and_json(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(devices, "measured_gpu", lambda: (GPU, None))
-    assert run(monkeypatch) == 0
+    assert garaph(monkeypatch, "devices") == 0
     lines = capsys.readouterr().out.partition("GPU   ")[2].splitlines()
     assert lines[0] == "NVIDIA X, compute capability 9.0, 132 multiprocessors, driver 580.65.06, CUDA 13.0"
     assert lines[1].split() == ["memory", "80.0", "GiB", "70.0", "GiB", "free"]
     assert lines[3].split() == ["to", "the", "GPU", "55.0", "GB/s", "pinned", "memory"]
-    assert run(monkeypatch, "--json") == 0
+    assert garaph(monkeypatch, "devices", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["gpus"] == [dataclasses.asdict(GPU)]
     assert answer["no_gpu"] is None

@@ -11,9 +11,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from command import garaph
 
 import garaph_py as gp
-from garaph_py import cli, experiment, runtime
+from garaph_py import experiment, runtime
 from garaph_py.errors import DeviceError, FormatError, Interrupted, ParameterError
 from garaph_py.experiment import kinds, measure
 from garaph_py.experiment.spec import COUNTED, ITERATIONS, RESULTS
@@ -358,33 +359,24 @@ def test_what_cannot_be_resumed(
         experiment.run(spec_of(SWEEP), out, resume=True)
 
 
-def garaph(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["garaph", "experiment", *map(str, arguments)])
-    try:
-        cli.main()
-    except SystemExit as ending:
-        return int(ending.code or 0)
-    return 0
-
-
 def test_the_command(
     tmp_path: Path, no_machine: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tiny.toml").write_text(SWEEP + "mode = ['pull', 'push']")
-    assert garaph(monkeypatch, "tiny.toml") == 0
+    assert garaph(monkeypatch, "experiment", "tiny.toml") == 0
     *lines, last = capsys.readouterr().out.splitlines()
     assert last == "tiny: 32 measurements, 8 of them failed"
     assert len(lines) == 16
     first = "program=PageRank graph=rmat:6:4 mode=pull replication=custom: "
     assert any(line.startswith(first) and " s (" in line for line in lines)
     assert any("mode=push" in line and "PageRank cannot push" in line for line in lines)
-    assert garaph(monkeypatch, "tiny.toml") == 1
+    assert garaph(monkeypatch, "experiment", "tiny.toml") == 1
     assert capsys.readouterr().err.startswith("error: tiny: is there already; ")
-    assert garaph(monkeypatch, "tiny.toml", "--resume", "-q") == 0
+    assert garaph(monkeypatch, "experiment", "tiny.toml", "--resume", "-q") == 0
     assert capsys.readouterr().out == last + "\n"
     interrupt_at(monkeypatch, 1)
-    assert garaph(monkeypatch, "tiny.toml", "--out", "other") == 130
+    assert garaph(monkeypatch, "experiment", "tiny.toml", "--out", "other") == 130
     assert capsys.readouterr().err == ("interrupted after 0 of 32 measurements, which other has; go on with --resume\n")
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
-import psutil
 
 from ..errors import DeviceMemoryError
 from ..graph import Graph, PackedAdjacency
 from ..graph.graph import PACKED, Edges
+from ..memory import available_memory
 from ..threads import Team, available_cores
 from .edges import EdgeArrays, PackedArrays, RawArrays
 from .gather import AUTO
@@ -105,7 +105,7 @@ def choose(
             cost = seconds if fits else graph.m / (CPU_PACKS * (threads or available_cores()))
             saved = max(raw_bytes - left, 0) - max(packed_bytes - left, 0)  # bytes an iteration
             gain = saved * seconds / max(4 * graph.m, 1) * expected
-            too_large = not fits and packed_bytes > HOST_SHARE * psutil.virtual_memory().available
+            too_large = not fits and packed_bytes > HOST_SHARE * available_memory()
             if gather == AUTO and (gain <= cost or too_large):
                 return raw
             if fits:

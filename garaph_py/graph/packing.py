@@ -131,14 +131,25 @@ def restore_others(numbers, offsets, start, v, begin, end, base, elements):
     return v
 
 
+def make_numbers_of_run(numbers_of):
+    def numbers_of_run(elements, offsets, start, before, length, v, run, numbers):
+        """All `RUN` numbers of a run, 0 past the end of the array."""
+        begin, end = run * RUN, min((run + 1) * RUN, length)
+        v, base = numbers_of(elements, offsets, start, before, v, begin, end, numbers)
+        for k in range(end - begin, RUN):
+            numbers[k] = np.uint64(0)
+        return v, base
+
+    return numbers_of_run
+
+
 def make_measure(numbers_of):
+    numbers_of_run = make_numbers_of_run(numbers_of)
+
     def measure(elements, offsets, start, before, length, first, last, v, numbers, records, widths):
         """Base and widths of the runs [first, last), their words in place of their first; whether 32 bits do."""
         for run in range(first, last):
-            begin, end = run * RUN, min((run + 1) * RUN, length)
-            v, base = numbers_of(elements, offsets, start, before, v, begin, end, numbers)
-            for k in range(end - begin, RUN):
-                numbers[k] = np.uint64(0)
+            v, base = numbers_of_run(elements, offsets, start, before, length, v, run, numbers)
             words = 0
             for group in range(RUN // GROUP):
                 bits = np.uint64(0)
@@ -160,13 +171,12 @@ def make_measure(numbers_of):
 
 
 def make_fill(numbers_of):
+    numbers_of_run = make_numbers_of_run(numbers_of)
+
     def fill(elements, offsets, start, before, length, first, last, v, numbers, records, widths, words):
         """The words of the runs [first, last)."""
         for run in range(first, last):
-            begin, end = run * RUN, min((run + 1) * RUN, length)
-            v, _ = numbers_of(elements, offsets, start, before, v, begin, end, numbers)
-            for k in range(end - begin, RUN):
-                numbers[k] = np.uint64(0)
+            v, _ = numbers_of_run(elements, offsets, start, before, length, v, run, numbers)
             position = records[run * RECORD_WORDS]
             for group in range(RUN // GROUP):
                 width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
