@@ -20,6 +20,9 @@ NOTIFY_PULL = "notify-pull"
 PUSH = "push"
 PULL_TILED = "pull-tiled"
 
+CPU, GPU, BOTH = "cpu", "gpu", "both"
+"""Who works in an iteration."""
+
 
 @dataclass
 class PageResult:
@@ -88,21 +91,21 @@ class Pages(Protocol):
 
     @property
     def edges(self) -> int:
-        """Of those that another processor may take."""
+        """Of those that have yet to be copied, or are being copied."""
 
-    def last(self, everything: bool) -> Page | None:
-        """What `steal` would take."""
+    def steal(self, most: int | None) -> Page | None:
+        """For another processor, the last page to be copied or the end of it, with `most` edges at most.
 
-    def steal(self, everything: bool) -> Page | None:
-        """A page for another processor, of `everything` or only one whose edges have yet to be copied; or None."""
+        None if there is no such page. Where `most` is None, any whole page.
+        """
 
 
 class Accelerator(PageKernel, Protocol):
     """A processor with memory of its own, that works beside another."""
 
     @property
-    def load(self) -> tuple[int, float]:
-        """Edges of the graph, and bytes that an iteration copies for them."""
+    def load(self) -> tuple[int, int, float]:
+        """Edges of the graph, those that every iteration copies, and bytes an edge."""
 
     def ready(self, state: State) -> None:
         """Before an iteration: as `begin`, without finding whom to notify."""
@@ -110,11 +113,11 @@ class Accelerator(PageKernel, Protocol):
     def offer(self, pages: list[Page], state: State, mode: str) -> Any:
         """The pages to process (`Pages`)."""
 
-    def work(self, waiting: Any, source: PageSource, state: State) -> dict[int, PageResult]:
-        """Process those that wait until none is left; what each did, by number."""
+    def work(self, waiting: Any, source: PageSource, state: State) -> dict[Page, PageResult]:
+        """Process those that wait until none is left; what each did, or what was left of it."""
 
-    def receive(self, page: Page, state: State) -> None:
-        """Take over the new values of a page that another processor had."""
+    def receive(self, pages: Iterable[Page], state: State) -> None:
+        """Take over the new values of pages that another processor had."""
 
     def refresh(self, state: State, values: bool) -> None:
         """Take over who is active, and all current `values` if they changed elsewhere."""

@@ -32,7 +32,7 @@ from .report.record import Record
 from .result import Result, Stats
 from .sizes import parse_bytes
 from .state import State
-from .threads import Team, available_cores
+from .threads import PATIENCE, SPINS, Team, available_cores
 
 log = logging.getLogger("garaph_py")
 
@@ -46,7 +46,7 @@ AS_IT_IS = "auto"
 """The encoding that the graph has."""
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 SPARED = 2
-"""With more cores than that a hybrid run leaves one to the threads that serve the GPU."""
+"""Cores that a hybrid run leaves to the two threads that serve the GPU, if there are more than twice as many."""
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
 a quarter of a billion edges a second and thread."""
@@ -196,9 +196,9 @@ def run(
     if stored != graph.encoding:
         graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
     cores = available_cores()
-    if device == HYBRID and threads is None and cores > SPARED:
-        threads = cores - 1  # one is left to the GPU's threads
-    with Team(threads) as team:
+    if device == HYBRID and threads is None and cores > 2 * SPARED:
+        threads = cores - SPARED
+    with Team(threads, PATIENCE if device == HYBRID else SPINS) as team:
         if record.spans is not None:
             team.trace()
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)

@@ -39,6 +39,8 @@ Array = npt.NDArray[np.int64]
 
 SPINS = 1 << 14
 """Looks for a job before a thread goes to sleep: about 200 microseconds, longer than Python takes between two."""
+PATIENCE = 1 << 18
+"""Some milliseconds, where other threads keep Python busy: to wake a team then takes one or two of them."""
 
 
 def available_cores() -> int:
@@ -62,6 +64,8 @@ class Team:
     ----------
     size : int, optional
         Number of threads, at least 1; by default `available_cores`.
+    spins : int
+        Looks for the next job after each.
 
     Raises
     ------
@@ -74,10 +78,10 @@ class Team:
         What is launched next is about, such as the page: details for a trace.
     """
 
-    def __init__(self, size: int | None = None) -> None:
+    def __init__(self, size: int | None = None, spins: int = SPINS) -> None:
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 4096):
             raise ParameterError(f"threads={size!r}: give a whole number from 1 to 4096, or leave it out for all cores")
-        self.size = size or available_cores()
+        self.size, self._spins = size or available_cores(), spins
         self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
         self._job = empty_job(self.size)
         self._seats = seats_of(self._job)
@@ -165,7 +169,8 @@ class Team:
     @cached_property
     def _calls(self) -> tuple[Rows, Rows]:
         """What opens a job, and what works on it, a call a seat."""
-        spins = SPINS if self.size <= available_cores() else 0  # with fewer cores, waiting takes them from the work
+        enough = self.size <= available_cores()  # otherwise waiting takes cores from the work
+        spins = self._spins if enough else 0
         return PUBLISH.rows(1, self._job), WORK.rows(self.size, self._job, spins, np.arange(self.size))
 
     def _wake(self, helpers: int) -> None:

@@ -116,7 +116,7 @@ def test_every_page_finds_its_edges(setting, share):
         seen, brought, before = [], [], set(left.values())
 
         def compute(page, buffer, seen=seen):
-            left[buffer.address] = page.number
+            left[buffer.address] = page
             time.sleep(2e-4)  # the other thread could be far ahead by now
             sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
@@ -129,7 +129,7 @@ def test_every_page_finds_its_edges(setting, share):
         )
         assert sorted(seen) == list(range(len(source.pages)))
         assert brought == seen
-        assert copied == {page.number: 8 * page.edges * (page.number not in before) for page in source.pages}
+        assert copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
         assert not threads()
     assert streams.computation.wall > streams.computation.waited >= 0
     assert streams.computation.used > 0

@@ -23,7 +23,8 @@ def at_random(request, monkeypatch):
     rng = np.random.default_rng(7)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
-    monkeypatch.setattr(Rates, "worth_taking", lambda self, page_edges, waiting_edges: rng.random() < request.param)
+    takes = lambda self, waiting: rng.integers(waiting + 1) * (rng.random() < request.param)  # noqa: E731
+    monkeypatch.setattr(Rates, "share", takes)
 
 
 def both(program, graph, **how):

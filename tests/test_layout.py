@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import ParameterError
-from garaph_py.pages.layout import layout
+from garaph_py.pages.layout import cut, layout
 
 
 @given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 30))
@@ -30,3 +30,22 @@ def test_pages_partition_the_vertices(degrees: list[int], limit: int) -> None:
 def test_a_useless_bound_is_refused(limit: object) -> None:
     with pytest.raises(ParameterError, match="page_edges"):
         layout(np.zeros(2, np.int64), limit)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=300), st.integers(0, 400), st.integers(1, 70), st.data())
+def test_a_cut_page_is_two(degrees, edges, multiple, data):
+    offsets = np.cumsum([0, *degrees])
+    page = data.draw(st.sampled_from(layout(offsets, 500, multiple)))
+    rest, taken = cut(offsets, page, edges, multiple)
+    assert taken.last_vertex == page.last_vertex
+    assert taken.first_vertex % multiple == 0 or taken == page
+    assert taken.first_edge == offsets[taken.first_vertex]
+    if rest is None:
+        assert taken == page
+    else:
+        assert (rest.first_vertex, rest.last_vertex, rest.last_edge) == (
+            page.first_vertex, taken.first_vertex, taken.first_edge
+        )  # fmt: skip
+        assert rest.first_vertex < rest.last_vertex
+        last = taken.last_vertex - 1
+        assert taken.edges <= edges or taken.first_vertex == last // multiple * multiple

@@ -2,17 +2,20 @@
 
 import os
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy_gpu import Hops, Quiet
 from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
 from garaph_py.dispatch import together
 from garaph_py.dispatch.decide import Observation, decide
-from garaph_py.dispatch.rates import Rates
+from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
 from garaph_py.state import VertexSet
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
@@ -40,12 +43,13 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, always, monkey
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
     rng = np.random.default_rng(seed)
-    monkeypatch.setattr(Rates, "worth_taking", lambda self, page_edges, waiting_edges: rng.random() < seed % 25 / 24)
-    monkeypatch.setattr(Rates, "cpu_helps", True)
+    takes = lambda self, waiting: rng.integers(waiting + 1) * (rng.random() < seed % 25 / 24)  # noqa: E731
+    monkeypatch.setattr(Rates, "share", takes)
+    monkeypatch.setattr(Rates, "cpu_helps", property(lambda self: rng.random() < 0.8))
     expected = gp.run(program, graph, device="cpu", sync=True)
     result = run(program, graph, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
-    assert result.stats.iterations[0].device == "both"
+    assert "cpu" not in {row.device for row in result.stats.iterations}
     if sync:
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
     assert driver.held == 0
@@ -137,38 +141,52 @@ def observation(**what):
 def test_alpha_is_equation_3(what, alpha):
     seen = observation(**what)
     assert seen.alpha == pytest.approx(alpha)
-    assert decide(seen).together == (alpha >= 1)
+    assert decide(seen).device == ("both" if alpha >= 1 else "cpu")
+    alone = decide(replace(seen, cpu_helps=False))
+    assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decide(seen).mode))
 
 
 def test_one_processor_has_no_alpha():
     assert observation().alpha is None
-    assert not decide(observation()).together
+    assert decide(observation()).device == "cpu"
+    assert decide(observation(device="gpu")).device == "gpu"
 
 
 def test_rates_follow_what_was_measured():
-    rates = Rates.expected(4, 10**9, 0)
+    rates = Rates.expected(4, 10**9, 10**8, 4.0)
     for _ in range(90):
-        rates = rates.measured(cpu_edges=100, cpu_seconds=1, gpu_edges=1000, gpu_seconds=1).alone(50, 1.0)
+        rates = rates.measured(100, 1.0, gpu_edges=1000, gpu_seconds=1.0, copied_edges=300).alone(50, 1.0)
     assert rates.ratio == pytest.approx(10)
     assert rates.sparse == pytest.approx(2)
-    assert rates.worth_taking(10, 101)
-    assert not rates.worth_taking(10, 99)
+    assert rates.share(1001) == 250  # 100 of 400 edges a second
+    assert rates.share(4 * int(100 * LEAST_SECONDS)) == 0
     assert rates.measured() == rates
-    assert Rates.expected(4, 0, 0).ratio > 0
+    assert Rates.expected(4, 0, 0, 4.0).ratio > 0
 
 
 def test_the_cpu_takes_pages_only_where_that_helps():
-    rates = Rates(1.0, 10.0)
+    rates = Rates(1.0, 10.0, 10.0)
     seen = []
-    for took, speed in ((True, 1.0), (True, 8.0), (False, 9.0), (False, 9.0)):
+    for speed in (1.0, 8.0, 5.0, 9.0, 9.0):
         seen.append(rates.cpu_helps)
-        rates = rates.tried(took, 100, 100 / speed)
-    assert seen == [True, True, False, False]
+        rates = rates.tried(seen[-1], 100, 100 / speed)
+    assert seen == [True, True, False, False, False]
     assert not rates.cpu_helps
     slower = rates
     for _ in range(9):
         slower = slower.tried(False, 100, 100 / 5.0)
     assert slower.cpu_helps
+    assert replace(rates, cpu=2.0).cpu_helps  # plainly
+    assert not replace(slower, streams=False).cpu_helps
+    assert Rates(1.0, 10.0, 10.0, streams=False).cpu_helps  # the first iteration copies what stays
+
+
+@given(st.integers(0, 10**12), st.floats(1e6, 1e11), st.floats(1e6, 1e11))
+def test_a_share_ends_with_the_rest(waiting, cpu, copied):
+    rates = Rates(cpu, 1.0, copied)
+    share = rates.share(waiting)
+    assert 0 <= share <= waiting
+    assert share / cpu <= (waiting - share) / copied * (1 + 1e-9) + 1e-9
 
 
 def test_who_takes_which_page_is_not_deterministic(graph_of):
@@ -179,6 +197,6 @@ def test_who_takes_which_page_is_not_deterministic(graph_of):
 def test_values_of_several_fields_have_no_turns():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
     given = SimpleNamespace(active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind))
-    gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0.0))
+    gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
     state = together.Together(None, gpu, None, 2, reactive=False).initialize(False)
     assert state.pending is state.values

@@ -30,6 +30,8 @@ Array = npt.NDArray[Any]
 
 WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
+MOST_CUTS = 1 << 12
+"""Pages, or parts of them, whose runs are remembered."""
 RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
@@ -130,13 +132,11 @@ class CpuKernel:
         if mode == PULL:
             from_active = self._pulls_from_active(state)
             self._prepare(self._kernels.pull_active if from_active else self._kernels.pull, self._kernels.settle)
-            if self._relaxes:
-                self._prepare(self._kernels.commit)
             if from_active and not state.synchronous:
                 state.active.blocks[:] = 1  # vertices that change are added to it as the superstep goes on
             return 0
         known = self._kernels
-        self._prepare(known.pull_notified, known.settle, known.commit)
+        self._prepare(known.pull_notified, known.settle)
         return self.notify(state)
 
     def notify(self, state: State) -> int:
@@ -168,7 +168,7 @@ class CpuKernel:
 
     def _push(self, state: State) -> PageResult:
         out, active, activated = self.graph.out_edges, state.active, state.activated
-        self._prepare(self._kernels.push, SELECT, self._kernels.commit)
+        self._prepare(self._kernels.push, SELECT)
         self._keep_apart(state, state.changeable > 0)
         activated.clear()
         block: Any = 0
@@ -213,7 +213,7 @@ class CpuKernel:
         return waiting.min().item() if len(waiting) else None
 
     def _pull_tiled(self, state: State) -> PageResult:
-        self._prepare(self._kernels.pull_tiled, self._kernels.commit)
+        self._prepare(self._kernels.pull_tiled)
         self._keep_apart(state, True)
         self._starts = None
         state.activated.clear()
@@ -294,6 +294,7 @@ class CpuKernel:
         if mode in (PULL, PULL_TILED) and not self._relaxes:
             state.values, state.pending = state.pending, state.values
             return
+        self._prepare(self._kernels.commit)
         changed = state.activated if self._relaxes else state.notified
         pending, values = state.pending.view(np.uint32), state.values.view(np.uint32)
         first, last = self._vertex_runs(whole=not changed.is_wide)
@@ -367,6 +368,8 @@ class CpuKernel:
     def _page_runs(self, page: Page) -> tuple[Array, ...]:
         """Equal runs of a page's edges, and the vertices that begin in them."""
         if page not in self._cuts:
+            if len(self._cuts) >= MOST_CUTS:
+                self._cuts.clear()
             bounds = page.first_edge + np.array(split(page.edges, self._count_of(page.edges)), np.int64)
             offsets = self._offsets[0][page.first_vertex : page.last_vertex]
             cuts = np.searchsorted(offsets, bounds) + page.first_vertex

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
@@ -32,6 +32,7 @@ class Observation:
         Vertices active in the last iteration, and the sum of their out-degrees.
     engine : {"auto", "garaph"}
     device : {"cpu", "gpu"}
+        The processor that works alone if both do not.
     forced_mode : str or None
         The mode the user asked for.
     everybody : bool
@@ -50,6 +51,8 @@ class Observation:
         T_pull / T_GPU, the CPU's time to pull over all pages over the GPU's; None where only one of them works.
     sparse : float
         What an out-edge of an active vertex costs the CPU alone, over an in-edge that it pulls: 2 in the paper.
+    cpu_helps : bool
+        It is worth it that the CPU takes pages where the GPU does.
     """
 
     vertices: int
@@ -57,7 +60,7 @@ class Observation:
     active: int
     active_edges: int
     engine: str
-    device: str = "cpu"
+    device: str = CPU
     forced_mode: str | None = None
     everybody: bool = False
     relaxes: bool = False
@@ -67,6 +70,7 @@ class Observation:
     k: float = 1.0
     ratio: float | None = None
     sparse: float = 2.0
+    cpu_helps: bool = True
 
     @property
     def alpha(self) -> float | None:
@@ -83,11 +87,11 @@ class Observation:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do in one iteration, and why; `together`: the CPU and the GPU both take pages."""
+    """What to do in one iteration, why, and who does it: ``"cpu"``, ``"gpu"``, or ``"both"`` take pages."""
 
     mode: str
     why: str
-    together: bool = False
+    device: str = CPU
 
 
 TINY = 1e-30
@@ -129,10 +133,14 @@ def next_step(step: float, turn: Turn, before: Turn | None, edges: int) -> float
 
 
 def decide(seen: Observation) -> Decision:
-    """Who works, and how: both if alpha >= 1 (Garaph section 5.1), and then they pull; else as `alone` says."""
+    """Who works, and how: both if alpha >= 1 (Garaph section 5.1), and then they pull; else one, as `alone` says.
+
+    The GPU works without the CPU where that takes nothing off it.
+    """
     if seen.alpha is not None and seen.alpha >= 1 and seen.forced_mode in (None, PULL):
-        return Decision(PULL, f"alpha = {seen.alpha:.3g} >= 1", together=True)
-    return alone(seen)
+        why = f"alpha = {seen.alpha:.3g} >= 1"
+        return Decision(PULL, why, BOTH) if seen.cpu_helps else Decision(PULL, f"{why}, the CPU would not help", GPU)
+    return replace(alone(seen), device=seen.device)
 
 
 def alone(seen: Observation) -> Decision:
@@ -147,9 +155,9 @@ def alone(seen: Observation) -> Decision:
         if seen.f <= PUSH_THRESHOLD:
             return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}")
         return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}")
-    if seen.device == "gpu" and seen.engine == "garaph":
+    if seen.device == GPU and seen.engine == "garaph":
         return Decision(PULL, "the GPU only pulls (section 2.2)")
-    auto = GPU_THRESHOLD if seen.device == "gpu" else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
+    auto = GPU_THRESHOLD if seen.device == GPU else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")

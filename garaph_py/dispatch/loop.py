@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..kernel import PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
+from ..kernel import CPU, PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.monoids import largest, smallest
@@ -80,7 +80,7 @@ def iterate(
             state.active_count,
             state.active_edges,
             limits.engine,
-            device="cpu" if both is not None else kernel.name,
+            device=CPU if both is not None else kernel.name,
             forced_mode=limits.mode,
             everybody=bound.total is not None,
             relaxes=bound.relaxes,
@@ -89,6 +89,7 @@ def iterate(
             in_turns=turns is not None,
             ratio=None if both is None else both.ratio,
             sparse=2.0 if both is None else both.sparse,
+            cpu_helps=both is None or both.cpu_helps,
         )
         record = one_iteration(kernel, source, bound, state, seen, len(done), limits.began)
         done.append(record)
@@ -106,9 +107,9 @@ def one_iteration(
 ) -> events.Iteration:  # fmt: skip
     started = time.perf_counter()
     decision = decide(seen)
-    mode, device = decision.mode, seen.device
+    mode = decision.mode
     if isinstance(kernel, Together):
-        kernel.together, device = decision.together, "both" if decision.together else device
+        kernel.device = decision.device
     visited = kernel.begin(state, mode)
     results = kernel.process(source.pages, source, state, mode)
     kernel.commit(state, mode)
@@ -122,7 +123,7 @@ def one_iteration(
     skipped = sum(result.skipped for result in results)
     return events.Iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
-        len(results) - skipped, skipped, time.perf_counter() - started, device,
+        len(results) - skipped, skipped, time.perf_counter() - started, decision.device,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
         started - began, decision.why, seen.alpha,
     )  # fmt: skip

@@ -12,6 +12,11 @@ LINK_RATE = 5e10
 """Bytes a second that come to it."""
 WEIGHT = 0.5
 """Of the latest measurement."""
+LEAST_SECONDS = 5e-4
+"""Of work that is worth handing to the CPU."""
+PLAIN_GAIN = 0.15
+"""Share of the edges from which on it is plain that the CPU helps, though both live on the host's memory: copies are
+some 5 % slower meanwhile (docs/results/gpu.md), and handing out pages takes its time as well."""
 
 
 @dataclass(frozen=True)
@@ -22,26 +27,36 @@ class Rates:
     ----------
     cpu, gpu : float
         Of each, whatever the other did.
+    copied : float
+        Of the GPU's pages that come over the link.
+    streams : bool
+        Every iteration has such pages; else the first alone.
     sparse : float
         Cost of an active vertex's out-edge where the CPU works alone, over `cpu`'s of an edge; 2 in the paper.
     taking, leaving : float
         Of iterations in which the CPU took pages, and in which it left all to the GPU; 0 before there was one.
     trials : int
         Iterations so far in which both might work.
+    took : bool
+        The CPU did in the last of them.
     """
 
     cpu: float
     gpu: float
+    copied: float
+    streams: bool = True
     sparse: float = 2.0
     taking: float = 0.0
     leaving: float = 0.0
     trials: int = 0
+    took: bool = True
 
     @classmethod
-    def expected(cls, threads: int, edges: int, streamed_bytes: float) -> Rates:
-        """From the hardware, before anything was measured."""
-        seconds = max(edges, 1) / GPU_RATE + streamed_bytes / LINK_RATE
-        return cls(CPU_RATE * threads, max(edges, 1) / seconds)
+    def expected(cls, threads: int, edges: int, streamed: int, width: float) -> Rates:
+        """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes."""
+        copied = LINK_RATE / width
+        seconds = max(edges, 1) / GPU_RATE + streamed / copied
+        return cls(CPU_RATE * threads, max(edges, 1) / seconds, copied, streamed > 0)
 
     @property
     def ratio(self) -> float:
@@ -49,41 +64,54 @@ class Rates:
         return self.gpu / self.cpu
 
     def measured(
-        self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0
-    ) -> Rates:
-        """After pages that both have really processed."""
-        cpu = blend(self.cpu, cpu_edges / cpu_seconds) if cpu_edges and cpu_seconds else self.cpu
-        gpu = blend(self.gpu, gpu_edges / gpu_seconds) if gpu_edges and gpu_seconds else self.gpu
-        return replace(self, cpu=cpu, gpu=gpu)
+        self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
+        copied_edges: int = 0,
+    ) -> Rates:  # fmt: skip
+        """After pages that both have really processed, the GPU so many edges and of them those copied."""
+        return replace(
+            self,
+            cpu=blend(self.cpu, cpu_edges, cpu_seconds),
+            gpu=blend(self.gpu, gpu_edges, gpu_seconds),
+            copied=blend(self.copied, copied_edges, gpu_seconds),
+        )
 
     @property
     def cpu_helps(self) -> bool:
-        """Whether the CPU should take pages, tried once each way after a first iteration, which copies what stays.
-
-        Where pages stream, both live on the host's memory: what the CPU reads the link may have to wait for.
-        """
-        return self.taking >= self.leaving if self.trials > 2 else self.trials < 2
+        """Whether the CPU should take pages: where some are to be copied, in the first iteration all; if that is not
+        plain, tried both ways."""
+        if not self.trials or not self.streams:
+            return not self.trials
+        if self.cpu >= PLAIN_GAIN * (self.cpu + self.copied) or not self.taking:
+            return True
+        return bool(self.leaving) and self.taking >= self.leaving
 
     def tried(self, took: bool, edges: int, seconds: float) -> Rates:
-        """After an iteration in which both might work, and the CPU `took` pages or not."""
-        known = replace(self, trials=self.trials + 1)
-        if not self.trials:
+        """After an iteration in which both might work, and the CPU `took` pages or not.
+
+        The first of either kind does not count: it finds other pages on the device than the next will.
+        """
+        known = replace(self, trials=self.trials + 1, took=took)
+        if took != self.took or not self.trials:
             return known
-        rate = edges / seconds
         if took:
-            return replace(known, taking=blend(self.taking, rate) if self.taking else rate)
-        return replace(known, leaving=blend(self.leaving, rate) if self.leaving else rate)
+            return replace(known, taking=blend(self.taking or edges / seconds, edges, seconds))
+        return replace(known, leaving=blend(self.leaving or edges / seconds, edges, seconds))
 
     def alone(self, active_edges: int, seconds: float) -> Rates:
         """After an iteration of the CPU alone, in which the active vertices had so many out-edges."""
         if not active_edges:
             return self
-        return replace(self, sparse=blend(self.sparse, seconds * self.cpu / active_edges))
+        return replace(self, sparse=blend(self.sparse, seconds * self.cpu, active_edges))
 
-    def worth_taking(self, page_edges: int, waiting_edges: int) -> bool:
-        """Whether the CPU, taking a page of `page_edges`, ends before the GPU has done what waits behind it."""
-        return page_edges / self.cpu <= waiting_edges / self.gpu
+    def share(self, waiting: int) -> int:
+        """Of so many edges that wait to be copied, those that the CPU has done when the GPU has done the others.
+
+        None if so few that handing them over would cost more.
+        """
+        share = int(waiting * self.cpu / (self.cpu + self.copied))
+        return share if share >= LEAST_SECONDS * self.cpu else 0
 
 
-def blend(before: float, now: float) -> float:
-    return (1 - WEIGHT) * before + WEIGHT * now
+def blend(before: float, amount: float, time: float) -> float:
+    """A rate after another measurement, if it is one."""
+    return (1 - WEIGHT) * before + WEIGHT * amount / time if amount and time else before

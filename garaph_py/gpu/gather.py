@@ -88,6 +88,11 @@ class Gather:
         """Where blocks that take the page's vertices leave their partial totals."""
         return self._partials + int(self._partial_starts[page.number])
 
+    @property
+    def takes_parts(self) -> bool:
+        """Whether the first vertices of a page may be processed as a page is: work items are made for whole ones."""
+        return self.kind in (SEGMENTED, PACKED)
+
     def launch(self, page: Page, task: Array, stream: Any) -> None:
         if self.kind == AUTO and page.edges >= WORTH_MEASURING:
             self.kind = self._faster(page, task, stream)

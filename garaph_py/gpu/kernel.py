@@ -147,10 +147,10 @@ class GpuKernel:
             return self._start(synchronous, less)
 
     @property
-    def load(self) -> tuple[int, float]:
-        """Edges of the graph, and bytes that an iteration copies for them."""
+    def load(self) -> tuple[int, int, float]:
+        """Edges of the graph, those that every iteration copies, and bytes an edge."""
         coming = sum(page.edges for page in self.residency.pages[self.residency.resident :])
-        return self.graph.m, coming * self.edges.arrays.width
+        return self.graph.m, coming, self.edges.arrays.width
 
     def budget(self) -> int:
         """Bytes of device memory this run may use."""
@@ -217,7 +217,7 @@ class GpuKernel:
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
-            self._told: dict[Page, Array] = {}
+            self._told = {page: self._tell(page) for page in pages}
             kind = PACKED if isinstance(self.edges.arrays, PackedArrays) else self.settings.gather
             self.gather = Gather(
                 bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
@@ -250,7 +250,7 @@ class GpuKernel:
         for page in self.residency.pages:
             buffer = self.streams.resident(page)
             packing.fill(page, arrays, self.streams.places(page, buffer), edges.values)
-            buffer.page = page.number
+            buffer.page = page
         packing.close()
 
     def _fill(self) -> None:
@@ -325,7 +325,7 @@ class GpuKernel:
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         every = list(pages)
         done = self.work(self.offer(every, state, mode), source, state)
-        return [done.get(page.number, SKIPPED) for page in every]
+        return [done.get(page, SKIPPED) for page in every]
 
     def offer(self, pages: list[Page], state: State, mode: str) -> Waiting:
         """The pages to process, but those nobody notified; other processors may take some before `work` does."""
@@ -334,25 +334,24 @@ class GpuKernel:
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
             state.activated.bits[page.words] = 0
-        return self.streams.order(chosen)
+        return self.streams.order(chosen, self.graph.in_edges.offsets if self.gather.takes_parts else None)
 
-    def work(self, waiting: Waiting, source: PageSource, state: State) -> dict[int, PageResult]:
-        """Process the pages that wait until none is left; what each did, by number."""
+    def work(self, waiting: Waiting, source: PageSource, state: State) -> dict[Page, PageResult]:
+        """Process the pages that wait until none is left; what each did, or what was left of it."""
         with self.device, failing(self.device.driver):
             copied = self.streams.process(
                 waiting, source, self._compute, lambda page, stream: self._bring(page, state, stream)
             )
-        self._processed = [self.residency.pages[number] for number in sorted(copied)]
-        results = self._results(self._processed, copied)
-        return {page.number: result for page, result in zip(self._processed, results, strict=True)}
+        self._processed = sorted(copied, key=lambda page: page.number)
+        return dict(zip(self._processed, self._results(self._processed, copied), strict=True))
 
-    def receive(self, page: Page, state: State) -> None:
-        """Copy the values that another processor gave a page to the device (section 4.1)."""
-        size = state.pending.itemsize
-        run = slice(page.first_vertex, page.last_vertex)
+    def receive(self, pages: Iterable[Page], state: State) -> None:
+        """Copy the values that another processor gave pages to the device (section 4.1)."""
+        size, place = state.pending.itemsize, self.address("pending")
         with self.device, failing(self.device.driver):
-            place = self.address("pending") + page.first_vertex * size
-            self.device.driver.memcpy_htod_async(place, state.pending[run].view(np.uint8), self.streams.forth)
+            for page in pages:
+                new = state.pending[page.first_vertex : page.last_vertex].view(np.uint8)
+                self.device.driver.memcpy_htod_async(place + page.first_vertex * size, new, self.streams.forth)
 
     def refresh(self, state: State, values: bool) -> None:
         """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
@@ -385,10 +384,8 @@ class GpuKernel:
 
     def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
         """A kernel's arguments for `page`, whose edges are in `buffer`."""
-        if page not in self._told:
-            self._told[page] = self._tell(page)
         task = self._task.copy()
-        task["page"] = self._told[page]
+        task["page"] = self._told[page] if page in self._told else self._tell(page)
         if buffer is not None:
             self.edges.arrays.tell(task["page"], page, self.streams.places(page, buffer))
         return task
@@ -404,7 +401,7 @@ class GpuKernel:
         told["blocks"] = block_count(page.last_vertex - page.first_vertex)
         return told
 
-    def _results(self, pages: list[Page], copied: dict[int, int]) -> list[PageResult]:
+    def _results(self, pages: list[Page], copied: dict[Page, int]) -> list[PageResult]:
         """What pages did, after the `copied` bytes of their edges came to the device."""
         told = self._tallies
         active, edges = told["active"].tolist(), told["active_edges"].tolist()
@@ -415,7 +412,13 @@ class GpuKernel:
             partials = None if self.bound.total is None else told["partial"][k : k + 1].copy()
             results.append(
                 PageResult(
-                    page.edges, active[k], edges[k], active[k], partials, to_device=copied.get(k, 0), from_device=back
+                    page.edges,
+                    active[k],
+                    edges[k],
+                    active[k],
+                    partials,
+                    to_device=copied.get(page, 0),
+                    from_device=back,
                 )
             )
         return results

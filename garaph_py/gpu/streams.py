@@ -13,22 +13,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
 
 from ..events import Span
-from ..pages.layout import Page
+from ..pages.layout import Page, cut
 from ..pages.source import PageSource
 from .device import Device, failing
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
-from .residency import Residency
+from .residency import VERTICES, Residency
 from .timeline import TO_DEVICE, TO_HOST, Timeline
 
 Array = npt.NDArray[Any]
 
+COPIES = 3
+"""Copies that wait for each other: enough to keep the engine busy; what is not begun somebody else may take."""
 AHEAD = 4
 """Pages launched and not ended while more wait: what is not launched somebody else may take."""
 COMPUTE_STREAMS = 3
@@ -44,16 +46,17 @@ class Buffer:
     ----------
     address : int
     stream : pycuda.driver.Stream
-    idle : pycuda.driver.Event
-        Recorded when what was launched on the buffer is to have ended.
-    page : int or None
-        Number of the page it holds.
+    copied, idle : pycuda.driver.Event
+        Recorded when the copy into the buffer, and when what was launched on it, is to have ended.
+    page : Page or None
+        What it holds.
     """
 
     address: int
     stream: Any
+    copied: Any
     idle: Any
-    page: int | None = None
+    page: Page | None = None
 
 
 @dataclass
@@ -90,7 +93,7 @@ class ThreadTime:
 
 @dataclass
 class Waiting:
-    """Pages that nobody has taken yet. Each end of a deque may be popped by another thread.
+    """Pages that nobody has taken yet. The two ends of `coming` belong to different threads.
 
     Attributes
     ----------
@@ -100,11 +103,18 @@ class Waiting:
         Whose edges stay on the device.
     coming : deque of Page
         Whose edges have to be copied.
+    offsets : ndarray of int64, shape (n + 1,), or None
+        CSC offsets, where a part of a page can be processed as a whole one is.
+    copying : int
+        Edges on their way.
     """
 
     held: deque[tuple[Page, Buffer]]
     here: deque[tuple[Page, Buffer]]
     coming: deque[Page]
+    offsets: Array | None
+    copying: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def next_here(self) -> tuple[Page, Buffer] | None:
         """The next page that need not be copied, or None."""
@@ -113,24 +123,42 @@ class Waiting:
         except IndexError:
             return None
 
+    def next_coming(self) -> Page | None:
+        """The next page to be copied, or None; it counts as being copied until `arrived`."""
+        with self.lock:
+            if not self.coming:
+                return None
+            page = self.coming.popleft()
+            self.copying += page.edges
+            return page
+
+    def arrived(self, page: Page) -> None:
+        with self.lock:
+            self.copying -= page.edges
+
     @property
     def edges(self) -> int:
-        """Of the pages that have to be copied."""
-        return sum(page.edges for page in self.coming.copy())
+        """Of the pages that have to be copied, or are being copied."""
+        with self.lock:
+            return self.copying + sum(page.edges for page in self.coming)
 
-    def last(self, everything: bool) -> Page | None:
-        """What `steal` would take."""
-        try:
-            return self.coming[-1] if self.coming or not everything else self.here[-1][0]
-        except IndexError:
-            return None
-
-    def steal(self, everything: bool) -> Page | None:
-        """The last page to be copied, for another processor; of `everything`, else the last that is here. Or None."""
-        try:
-            return self.coming.pop() if self.coming or not everything else self.here.pop()[0]
-        except IndexError:
-            return None
+    def steal(self, most: int | None) -> Page | None:
+        """See `Pages.steal`: half of `most` edges, and none rather than more, so that the rest can be shared again."""
+        with self.lock:
+            if most is None:
+                return self.coming.pop() if self.coming else self.here.pop()[0] if self.here else None
+            if not self.coming:
+                return None
+            page, rest = self.coming[-1], None
+            if self.offsets is not None and page.edges > most // 2:
+                rest, page = cut(self.offsets, page, most // 2, VERTICES)
+            if page.edges > most:
+                return None
+            if rest is None:
+                self.coming.pop()
+            else:  # in place: whoever peeks meanwhile must not find that nothing is left
+                self.coming[-1] = rest
+            return page
 
 
 class Streams:
@@ -156,7 +184,7 @@ class Streams:
 
     def __init__(self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory) -> None:
         self._device, self._arrays = device, arrays
-        self._offsets: dict[int, list[int]] = {}  # of a page's arrays in its buffer
+        self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # of a page's arrays in its buffer
         driver = device.driver
         self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
         self.forth = driver.Stream()
@@ -173,8 +201,8 @@ class Streams:
 
     def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
         flags = self._device.driver.event_flags
-        idle = self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING)
-        return Buffer(memory.allocate(name, nbytes), stream, idle)
+        copied, idle = (self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING) for _ in range(2))
+        return Buffer(memory.allocate(name, nbytes), stream, copied, idle)
 
     def trace(self, spans: list[Span]) -> None:
         """Add to `spans` from now on when each stream computes and each engine copies."""
@@ -184,25 +212,25 @@ class Streams:
         """The buffer of a page that stays."""
         return self._resident[page.number]
 
-    def order(self, pages: Iterable[Page]) -> Waiting:
-        """The pages of one `process`, as they are best taken.
+    def order(self, pages: Iterable[Page], offsets: Array | None = None) -> Waiting:
+        """The pages of one `process`, as they are best taken; with the CSC `offsets` parts of them may be stolen.
 
         Those that the last one left in the streams' buffers come first, and are not copied again.
         """
         # those with most vertices first: what they send back is hidden behind the others
         ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
-        held = self._held({page.number for page in ordered})
-        waiting = Waiting(deque(), deque(), deque())
+        held = self._held(set(ordered))
+        waiting = Waiting(deque(), deque(), deque(), offsets)
         for k, page in enumerate(ordered):
             if page.number < len(self._resident):
                 buffer = self._resident[page.number]
                 buffer.stream = self.compute[k % COMPUTE_STREAMS]
-                if buffer.page == page.number:
+                if buffer.page == page:
                     waiting.here.append((page, buffer))
                 else:
                     waiting.coming.append(page)
-            elif page.number in held:
-                waiting.held.append((page, held[page.number]))
+            elif page in held:
+                waiting.held.append((page, held[page]))
             else:
                 waiting.coming.append(page)
         return waiting
@@ -213,22 +241,22 @@ class Streams:
         source: PageSource,
         compute: Callable[[Page, Buffer], None],
         bring: Callable[[Page, Any], None],
-    ) -> dict[int, int]:
+    ) -> dict[Page, int]:
         """For every page, ``compute(page, buffer)`` launches its kernels and ``bring(page, stream)`` copies to the host
         what they change; return when all have ended.
 
         Returns
         -------
-        dict of int to int
-            The pages, and the bytes that had to be copied for each.
+        dict of Page to int
+            The pages, or what nobody stole of them, and the bytes that had to be copied for each.
         """
-        copied: dict[int, int] = {}
+        copied: dict[Page, int] = {}
         launched: deque[Buffer] = deque()
         timeline = self.timeline
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if waiting.coming:
-            task = (waiting.coming, source, arrived)
+            task = (waiting, source, arrived)
             thread = threading.Thread(target=self._transmit, args=task, name="garaph-transmission", daemon=True)
             thread.start()
 
@@ -251,7 +279,7 @@ class Streams:
                             with account.waiting():
                                 launched.popleft().idle.synchronize()
                         if (taken := waiting.next_here()) is not None:
-                            copied[taken[0].number] = 0
+                            copied[taken[0]] = 0
                             launch(*taken)
                             launched.append(taken[1])
                         continue
@@ -264,7 +292,7 @@ class Streams:
                         thread.join()
                         thread = None
                         continue
-                    copied[item[0].number] = item[2]
+                    copied[item[0]] = item[2]
                     launch(item[0], item[1])
                 with account.waiting():
                     self.back.synchronize()
@@ -276,23 +304,28 @@ class Streams:
                 thread.join()
         return copied
 
-    def _held(self, wanted: set[int]) -> dict[int, Buffer]:
-        """The streams' buffers in which a wanted page is left from before, by its number; they are no longer free."""
+    def _held(self, wanted: set[Page]) -> dict[Page, Buffer]:
+        """The streams' buffers in which a wanted page is left from before; they are no longer free."""
         buffers = [self._free.get() for _ in range(self._free.qsize())]
-        held: dict[int, Buffer] = {}
+        held: dict[Page, Buffer] = {}
         for buffer in buffers:
-            if buffer is not None and buffer.page in wanted:
+            if buffer is not None and buffer.page is not None and buffer.page in wanted:
                 held[buffer.page] = buffer
             elif buffer is not None:
                 self._free.put(buffer)
         return held
 
-    def _transmit(self, coming: deque[Page], source: PageSource, arrived: Any) -> None:
+    def _transmit(self, waiting: Waiting, source: PageSource, arrived: Any) -> None:
         """The transmission thread."""
         account = self.transmission
+        copies: deque[tuple[Page, Buffer]] = deque()
         try:
             with self._device, failing(self._device.driver), account.running():
-                while first := peek(coming):
+                while first := peek(waiting.coming):
+                    if len(copies) == COPIES:
+                        with account.waiting():
+                            copies[0][1].copied.synchronize()
+                        waiting.arrived(copies.popleft()[0])
                     if first.number < len(self._resident):
                         free = None
                     else:  # a page is taken only when there is room for it
@@ -301,9 +334,7 @@ class Streams:
                             if free is None:
                                 return
                             free.idle.synchronize()
-                    try:
-                        page = coming.popleft()
-                    except IndexError:  # somebody took the last one
+                    if (page := waiting.next_coming()) is None:  # somebody took the last one
                         if free is not None:
                             self._free.put(free)
                         break
@@ -311,7 +342,9 @@ class Streams:
                     timeline = self.timeline
                     with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
                         copied = self._copy(page, source, buffer)
-                    buffer.page = page.number
+                    buffer.page = page
+                    buffer.copied.record(buffer.stream)
+                    copies.append((page, buffer))
                     arrived.put((page, buffer, copied))
             arrived.put(None)
         except BaseException as error:
@@ -330,7 +363,7 @@ class Streams:
     def places(self, page: Page, buffer: Buffer) -> list[int]:
         """Addresses of the page's arrays in a buffer."""
         if page.number not in self._offsets:
-            self._offsets[page.number] = places(self._arrays.sizes(page))[:-1]
+            self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
 
 

@@ -5,7 +5,7 @@ A layout is an index computed at run time over the graph's arrays; nothing on di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,20 @@ class Page:
     def words(self) -> slice:
         """The words of a bitmap with the page's vertices: its alone, where pages begin at multiples of 64 vertices."""
         return slice(self.first_vertex // WORD, -(-self.last_vertex // WORD))
+
+
+def cut(offsets: npt.NDArray[Any], page: Page, edges: int, multiple: int = 1) -> tuple[Page | None, Page]:
+    """A page as two: its last vertices, with about so many `edges`, and those before them, None if there are none.
+
+    Both keep the page's number, and are cut as `layout` cuts.
+    """
+    span = offsets[page.first_vertex : page.last_vertex]
+    vertex = page.first_vertex + int(np.searchsorted(span, page.last_edge - edges))
+    vertex = min(-(-vertex // multiple) * multiple, (page.last_vertex - 1) // multiple * multiple)
+    if vertex <= page.first_vertex:
+        return None, page
+    edge = int(offsets[vertex])
+    return replace(page, last_vertex=vertex, last_edge=edge), replace(page, first_vertex=vertex, first_edge=edge)
 
 
 def check_page_edges(page_edges: int) -> int:
