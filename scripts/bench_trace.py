@@ -18,17 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from graphs import grid
 
 import garaph_py as gp
 from garaph_py.threads import available_cores
-
-
-def grid(side: int) -> gp.Graph:
-    """A road network of a kind: each vertex and its neighbours to the right and below."""
-    at = np.arange(side * side).reshape(side, side)
-    sources = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
-    targets = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
-    return gp.from_edges(sources, targets, directed=False)
 
 
 def compare(name: str, run: Callable[[Path | None], gp.Result], rounds: int, folder: Path) -> None:

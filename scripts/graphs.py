@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 import garaph_py as gp
 
 GENERATORS = {"rmat": gp.rmat, "uniform": gp.uniform}
+WEIGHTS = 1, 255
 
 
 def load(name: str, weighted: bool = False) -> gp.Graph:
     """``rmat:SCALE:EDGE_FACTOR[:symmetric][:weighted]``, the same with ``uniform``, or a file or directory.
 
-    Generated graphs have integer values from 1 to 255 if the name says so, or they are to be `weighted`.
+    Generated graphs, and directed ones that have none, get integer values from 1 to 255 if they are to be `weighted`.
     """
     kind, *rest = name.split(":")
     if kind in GENERATORS:
-        weights = (1, 255) if weighted or "weighted" in rest else None
+        weights = WEIGHTS if weighted or "weighted" in rest else None
         return GENERATORS[kind](int(rest[0]), int(rest[1]), directed="symmetric" not in rest, weights=weights)
-    return gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
+    graph = gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
+    if weighted and graph.directed and graph.edge_dtype is None:
+        values = np.random.default_rng(1).integers(*WEIGHTS, graph.m, np.int32, endpoint=True)
+        return replace(graph, in_edges=replace(graph.in_edges, values=values))
+    return graph
+
+
+def grid(side: int) -> gp.Graph:
+    """A road network of a kind: each vertex and its neighbours to the right and below."""
+    at = np.arange(side * side).reshape(side, side)
+    sources = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    targets = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
+    return gp.from_edges(sources, targets, directed=False)
