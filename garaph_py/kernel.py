@@ -96,6 +96,9 @@ class Pages(Protocol):
     def steal(self, everything: bool) -> Page | None:
         """A page for another processor, of `everything` or only one whose edges have yet to be copied; or None."""
 
+    def clear(self) -> None:
+        """Nobody is to take any of them."""
+
 
 class Accelerator(PageKernel, Protocol):
     """A processor with memory of its own, that works beside another."""

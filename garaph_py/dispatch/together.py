@@ -11,21 +11,29 @@ import logging
 import threading
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
+from .. import interrupts
 from ..errors import DeviceError
 from ..kernel import PULL, Accelerator, PageKernel, PageResult
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..program.monoids import largest
 from ..state import State
+from ..threads import start
+from ..watchdog import Part
 from .rates import Rates
 
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
+
+PROMPTNESS = 0.1
+"""Seconds between looks for an interrupt, while the CPU waits for the GPU."""
 
 
 class Together:
@@ -50,6 +58,8 @@ class Together:
         Why the GPU no longer does.
     rates : Rates
         After `initialize`.
+    part : Part
+        What the calling thread is doing.
     """
 
     rates: Rates
@@ -71,6 +81,8 @@ class Together:
         self._stale = False  # the device has not got the values of the last iteration
         self._unmarked = False  # blocks of the active set say more than the bits do
         self._lost = False
+        self.part = Part("CPU and GPU")
+        self._landing: Array | None = None  # where an asynchronous run's values come from the device
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -93,7 +105,7 @@ class Together:
         if synchronous:
             state.pending[:] = state.values
         else:
-            state.pending = state.values  # what the GPU sends is visible at once
+            self._landing, state.pending = state.pending, state.values
             if not state.limits.dtype.names:
                 state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
         return state
@@ -107,7 +119,11 @@ class Together:
         self._gpu.refresh(state, self._stale)
         self._stale = False
         followed = self._cpu.begin(state, PULL)
-        self._gpu.ready(state)
+        try:
+            self._gpu.ready(state)
+        except DeviceError as error:  # the CPU has begun: it goes on with this very iteration
+            self._lose(error, [], state, {})
+            self.together = False
         return followed
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
@@ -117,17 +133,20 @@ class Together:
             if mode != PULL:
                 self.rates = self.rates.alone(state.active_edges, time.perf_counter() - started)
             return done
-        gpu = _Shared(self._gpu, source, state)
+        landing = state.pending if self._landing is None else self._landing
+        gpu = _Shared(self._gpu, source, state, landing, self.part)
         own: dict[int, PageResult] = {}
         try:
             if self._reactive or self.rates.cpu_helps:
                 own = self._take(gpu, state)
+            gpu.wait()
         finally:
             gpu.end()
         results = own | gpu.results
         if gpu.error is not None:
             self._lose(gpu.error, [page for page in gpu.pages if page.number not in own], state, results)
         else:
+            self._land(gpu.pages, own, state)
             state.activated.blocks[:] = 1
             self._unmarked = True
             edges = sum(result.edges for result in gpu.results.values())
@@ -147,6 +166,24 @@ class Together:
         if edges:
             self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=time.perf_counter() - started)
         return results
+
+    def _land(self, pages: list[Page], own: dict[int, PageResult], state: State) -> None:
+        """Make visible what an asynchronous run's GPU has brought: it counts when all of it is there, and whole.
+
+        The fewer vertices are copied, the GPU's or the CPU's `own`.
+        """
+        if self._landing is None:
+            return
+        ours = [page for page in pages if page.number in own]
+        theirs = [page for page in pages if page.number not in own]
+        source, target, copied = self._landing, state.values, theirs
+        if count(ours) < count(theirs):
+            source, target, copied = target, source, ours
+        for page in copied:
+            run = slice(page.first_vertex, page.last_vertex)
+            target[run].view(np.uint8)[:] = source[run].view(np.uint8)
+        state.values = state.pending = target
+        self._landing = source
 
     def _lose(self, error: DeviceError, pages: list[Page], state: State, results: dict[int, PageResult]) -> None:
         """Go on without the GPU: the pages that it had, or half had, are processed anew."""
@@ -177,21 +214,26 @@ class Together:
 class _Shared:
     """One iteration's pages; the GPU's thread works on them from the beginning to `end`."""
 
-    def __init__(self, gpu: Accelerator, source: PageSource, state: State) -> None:
+    def __init__(self, gpu: Accelerator, source: PageSource, state: State, landing: Array, part: Part) -> None:
         self.pages = list(source.pages)
         self.results: dict[int, PageResult] = {}
         self.error: DeviceError | None = None
         self.seconds = 0.0
         self._failure: BaseException | None = None
-        self._gpu, self._source, self._state = gpu, source, state
+        self._gpu, self._source, self._state, self._part = gpu, source, state, part
+        self._landing = replace(state, pending=landing)
         self._waiting = gpu.offer(self.pages, state, PULL)
-        self._thread = threading.Thread(target=self._work, name="garaph-gpu", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        part.doing = ("sharing pages with the GPU",)
+        try:
+            self._thread = start("garaph-gpu", self._work)
+        except DeviceError as error:
+            self.error = error
 
     def _work(self) -> None:
         started = time.perf_counter()
         try:
-            self.results = self._gpu.work(self._waiting, self._source, self._state)
+            self.results = self._gpu.work(self._waiting, self._source, self._landing)
         except DeviceError as error:
             self.error = error
         except BaseException as error:
@@ -200,7 +242,7 @@ class _Shared:
 
     def steal(self, rates: Rates, reactive: bool) -> Page | None:
         """The next page for the CPU, if there is one and it is worth it."""
-        if not self._thread.is_alive():
+        if self._thread is None or not self._thread.is_alive():
             return None
         last = self._waiting.last(reactive)
         if last is None or not (reactive or rates.worth_taking(last.edges, self._waiting.edges - last.edges)):
@@ -216,8 +258,23 @@ class _Shared:
             except DeviceError as error:
                 self.error = error
 
+    def wait(self) -> None:
+        """Wait until the GPU has processed all pages, or an interrupt comes."""
+        self._part.doing = ("waiting for the GPU's thread",)
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(PROMPTNESS)
+            interrupts.check()
+
     def end(self) -> None:
-        """Wait for the GPU; on an error of the CPU what waits is left."""
-        self._thread.join()
+        """Wait for the pages that the GPU has, if it has any still; what waits is left."""
+        self._waiting.clear()
+        if self._thread is not None:
+            self._thread.join()
+        self._part.doing = ("idle",)
         if self._failure is not None:
             raise self._failure
+
+
+def count(pages: list[Page]) -> int:
+    """Their vertices."""
+    return sum(page.last_vertex - page.first_vertex for page in pages)

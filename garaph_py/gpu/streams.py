@@ -12,28 +12,35 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
+from .. import interrupts
+from ..errors import DeviceError
 from ..events import Span
 from ..pages.layout import Page
 from ..pages.source import PageSource
-from .device import Device, failing
+from ..threads import start
+from ..watchdog import Part
+from .device import FALLBACK, Device, failing
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
 from .timeline import TO_DEVICE, TO_HOST, Timeline
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 
 AHEAD = 4
 """Pages launched and not ended while more wait: what is not launched somebody else may take."""
 COMPUTE_STREAMS = 3
 """For pages that stay: where one's kernel ends, the next one's fills the multiprocessors. With a stream a page, the
 gathers of all would run before the first one's values could leave."""
+LIVENESS = 1.0
+"""Seconds that a thread waits for another before it looks whether that is alive."""
 
 
 @dataclass
@@ -57,8 +64,11 @@ class Buffer:
 
 
 @dataclass
-class ThreadTime:
-    """Where a thread's seconds went: those neither waited nor used it spent waiting for the GIL, or for a core."""
+class ThreadTime(Part):
+    """What a thread is doing, and where its seconds went.
+
+    Those neither waited nor used it spent waiting for the GIL, or for a core.
+    """
 
     wall: float = 0.0
     waited: float = 0.0
@@ -78,8 +88,9 @@ class ThreadTime:
             self.used += time.thread_time() - used
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Waiting in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
+    def waiting(self, *what: object) -> Iterator[None]:
+        """Waiting for `what` in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
+        self.doing = "waiting for", *what
         wall, used = time.perf_counter(), time.thread_time()
         try:
             yield
@@ -132,6 +143,11 @@ class Waiting:
         except IndexError:
             return None
 
+    def clear(self) -> None:
+        """Nobody is to take any of them."""
+        for pages in (self.held, self.here, self.coming):
+            pages.clear()
+
 
 class Streams:
     """The buffers of a `Residency` and the two threads' work on them. The device's context must be current.
@@ -148,6 +164,8 @@ class Streams:
     back, forth : pycuda.driver.Stream
         For all copies to the host, and for values from there.
     transmission, computation : ThreadTime
+    parts : tuple of Part
+        Both of them.
     timeline : Timeline or None
         Hears when the GPU copies and computes, after `trace`.
     """
@@ -169,7 +187,8 @@ class Streams:
         self._streams = [*self.compute, *streams]
         for k, stream in enumerate(streams):
             self._free.put(self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream))
-        self.transmission, self.computation = ThreadTime(), ThreadTime()
+        self.transmission, self.computation = ThreadTime("transmission thread"), ThreadTime("computation thread")
+        self.parts = self.transmission, self.computation
 
     def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
         flags = self._device.driver.event_flags
@@ -228,11 +247,11 @@ class Streams:
         arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
         thread = None
         if waiting.coming:
-            task = (waiting.coming, source, arrived)
-            thread = threading.Thread(target=self._transmit, args=task, name="garaph-transmission", daemon=True)
-            thread.start()
+            thread = start("garaph-transmission", self._transmit, waiting.coming, source, arrived)
+        account = self.computation
 
         def launch(page: Page, buffer: Buffer) -> None:
+            account.doing = "launching page", page.number
             with timeline.computing(page, buffer.stream) if timeline else nullcontext():
                 compute(page, buffer)
             buffer.idle.record(buffer.stream)
@@ -242,38 +261,45 @@ class Streams:
             if page.number >= len(self._resident):
                 self._free.put(buffer)
 
-        account = self.computation
         try:
             with account.running():
                 while waiting.held or waiting.here or thread is not None:
+                    interrupts.check()
                     if (waiting.held or waiting.here) and (thread is None or arrived.empty()):
                         if len(launched) == AHEAD:
-                            with account.waiting():
+                            with account.waiting("the kernels of page", launched[0].page):
                                 launched.popleft().idle.synchronize()
                         if (taken := waiting.next_here()) is not None:
                             copied[taken[0].number] = 0
                             launch(*taken)
                             launched.append(taken[1])
                         continue
-                    with account.waiting():
-                        item = arrived.get()
+                    assert thread is not None
+                    with account.waiting("a page to be copied"):
+                        item = next_of(arrived, thread)
                     if isinstance(item, BaseException):
                         raise item
                     if item is None:
-                        assert thread is not None
                         thread.join()
                         thread = None
                         continue
                     copied[item[0].number] = item[2]
                     launch(item[0], item[1])
-                with account.waiting():
+                with account.waiting("new values to be copied to the host"):
                     self.back.synchronize()
             if timeline is not None:
                 timeline.tell(self.back)
-        finally:
+        except BaseException:  # it ends the other thread too, and nothing writes to the caller's arrays after this call
+            waiting.clear()
+            self._free.put(None)
             if thread is not None:
-                self._free.put(None)  # an error here ends the other thread too
-                thread.join()
+                with account.waiting("the transmission thread"):
+                    thread.join()
+            with suppress(self._device.driver.Error):
+                self._device.driver.Context.synchronize()
+            raise
+        finally:
+            account.doing = ("idle",)
         return copied
 
     def _held(self, wanted: set[int]) -> dict[int, Buffer]:
@@ -296,7 +322,7 @@ class Streams:
                     if first.number < len(self._resident):
                         free = None
                     else:  # a page is taken only when there is room for it
-                        with account.waiting():
+                        with account.waiting("a free buffer for page", first.number):
                             free = self._free.get()
                             if free is None:
                                 return
@@ -308,7 +334,7 @@ class Streams:
                             self._free.put(free)
                         break
                     buffer = self._resident[page.number] if free is None else free
-                    timeline = self.timeline
+                    timeline, account.doing = self.timeline, ("copying page", page.number)
                     with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
                         copied = self._copy(page, source, buffer)
                     buffer.page = page.number
@@ -316,6 +342,8 @@ class Streams:
             arrived.put(None)
         except BaseException as error:
             arrived.put(error)
+        finally:
+            account.doing = ("idle",)
 
     def _copy(self, page: Page, source: PageSource, buffer: Buffer) -> int:
         """Start to copy a page's edges to where they stand in whole runs; how many bytes."""
@@ -332,6 +360,23 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(page))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
+
+
+def next_of(arrived: queue.SimpleQueue[T], thread: threading.Thread) -> T:
+    """What `thread` puts there next.
+
+    Raises
+    ------
+    DeviceError
+        If it has ended without a word.
+    """
+    while True:
+        alive = thread.is_alive()
+        try:
+            return arrived.get(timeout=LIVENESS)
+        except queue.Empty:
+            if not alive:
+                raise DeviceError(f"{thread.name} ended without a word; run again, {FALLBACK}") from None
 
 
 def peek(pages: deque[Page]) -> Page | None:
