@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -99,6 +99,9 @@ class Pages(Protocol):
         None if there is no such page. Where `most` is None, any whole page.
         """
 
+    def clear(self) -> None:
+        """Nobody is to take any of them."""
+
 
 class Accelerator(PageKernel, Protocol):
     """A processor with memory of its own, that works beside another."""
@@ -113,8 +116,11 @@ class Accelerator(PageKernel, Protocol):
     def offer(self, pages: list[Page], state: State, mode: str) -> Any:
         """The pages to process (`Pages`)."""
 
-    def work(self, waiting: Any, source: PageSource, state: State) -> dict[Page, PageResult]:
-        """Process those that wait until none is left; what each did, or what was left of it."""
+    def work(self, waiting: Any, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]) -> None:
+        """Process those that wait until none is left; `tell` what each did, or what was left of it.
+
+        It is told when the page's new values are in ``state.pending``, also before a failure.
+        """
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Take over the new values of pages that another processor had."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import events
+from . import events, interrupts
 from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
@@ -33,6 +33,7 @@ from .result import Result, Stats
 from .sizes import parse_bytes
 from .state import State
 from .threads import PATIENCE, SPINS, Team, available_cores
+from .watchdog import Part, Watchdog
 
 log = logging.getLogger("garaph_py")
 
@@ -198,13 +199,14 @@ def run(
     cores = available_cores()
     if device == HYBRID and threads is None and cores > 2 * SPARED:
         threads = cores - SPARED
-    with Team(threads, PATIENCE if device == HYBRID else SPINS) as team:
+    spins = PATIENCE if device == HYBRID else SPINS
+    with interrupts.held(), Watchdog() as watchdog, Team(threads, spins) as team:
         if record.spans is not None:
             team.trace()
         tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
-        run = Run(bound, graph, cpu, limits, on_event, record.spans)
+        run = Run(bound, graph, cpu, limits, on_event, watchdog, record.spans)
         needed = device in ("gpu", HYBRID)
         on_gpu = needed or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
         if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=device == HYBRID)):
@@ -233,10 +235,12 @@ class Run:
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener,
-        spans: list[events.Span] | None = None,
+        watchdog: Watchdog, spans: list[events.Span] | None = None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
         self._spans = spans
+        self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
+        self._watch()
         self.done: list[events.Iteration] = []
         self.converged, self.seconds, self.device = False, 0.0, "cpu"
         self.note: str | None = None
@@ -267,6 +271,7 @@ class Run:
                     raise
                 self._tell(f"no GPU used: {error}")
                 return False
+            self._watch(kernel.streams.thread, *([worker.part] if isinstance(worker, Together) else []))
             self.device, self._left = found.name, state
             if kernel.residency.is_short:
                 largest = max(page.edges for page in kernel.residency.pages)
@@ -291,6 +296,7 @@ class Run:
 
     def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
         """Run on the CPU, from where the GPU left off if it did."""
+        self._watch()
         self.device = "cpu"
         state = self._left
         if state is None:
@@ -306,11 +312,15 @@ class Run:
         try:
             outcome = iterate(
                 kernel, source, self._bound, state, self._limits, self._graph.n, self._graph.m, self._on_event,
-                self.done,
+                self._part, self.done,
             )  # fmt: skip
             self.converged, self._ended = outcome.converged, True
         finally:
             self.seconds += time.perf_counter() - started
+
+    def _watch(self, *more: Part) -> None:
+        """Let the watchdog report on the dispatcher, the CPU and these."""
+        self._watchdog.parts = [self._part, self._cpu.team, *more]
 
     def _tell(self, note: str) -> None:
         self.note = note

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, cached_property
 from time import perf_counter_ns
 from types import TracebackType
@@ -14,8 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from . import cgroup
-from .errors import ParameterError
+from . import cgroup, interrupts
+from .errors import DeviceError, ParameterError
 from .events import Span
 from .native import Rows
 from .native.job import (
@@ -50,6 +51,22 @@ def available_cores() -> int:
 
 
 cgroup_cores = cache(cgroup.cores)
+
+
+def start(name: str, function: Callable[..., None], *arguments: Any) -> threading.Thread:
+    """A thread that runs ``function(*arguments)`` for a device.
+
+    Raises
+    ------
+    DeviceError
+        If there can be no more threads: the device cannot be used then.
+    """
+    thread = threading.Thread(target=function, args=arguments, name=name, daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise DeviceError(f"{name}: {error}; allow more threads (ulimit -u), or use device='cpu'") from None
+    return thread
 
 
 class Team:
@@ -109,11 +126,14 @@ class Team:
     def launch(self, rows: Rows) -> Array:
         """Every call in `rows`, in any order and in parallel; what each returned.
 
+        An interrupt that is held comes before.
+
         Raises
         ------
         ProgramError
             If one fails.
         """
+        interrupts.check()
         if self._log is None:
             self._launch(rows)
             return rows.results
@@ -139,11 +159,12 @@ class Team:
 
     def _launch(self, rows: Rows) -> bool:
         """Every call in `rows`; whether several threads shared them."""
+        self._rows = rows
         if self._pool is None or len(rows) < 2:
             for k in range(len(rows)):
                 rows(k)
+            self._rows = None
             return False
-        self._rows = rows
         self._job[ENTRY : RESULTS + 1] = rows.job
         publish, work = self._calls
         self._job[REMAINING], self._job[DONE] = 0, len(rows)  # done, until it is published
@@ -178,8 +199,9 @@ class Team:
         with self._lock:
             awake = self.size - 1 - len(self._asleep)
             called = [self._asleep.pop() for _ in range(helpers - awake)]
-        for seat in called:
-            self._pool.submit(self._serve, seat)
+        with suppress(RuntimeError):  # no more threads can be had: those there are do the work
+            for seat in called:
+                self._pool.submit(self._serve, seat)
 
     def _serve(self, seat: int) -> None:
         _, work = self._calls
@@ -189,6 +211,18 @@ class Team:
                 if self._job[REMAINING] <= 0:
                     self._asleep.append(seat)
                     return
+
+    def __str__(self) -> str:
+        """What it is doing."""
+        rows, job, about = self._rows, self._job, self.about
+        if rows is None:
+            return "cpu: idle"
+        where = f" of page {about['page']}" if "page" in about else ""
+        if self._pool is None or len(rows) < 2:
+            return f"cpu: {rows.kernel.name}{where}"
+        calls, done = len(rows), int(job[DONE])
+        working = calls - done - max(int(job[REMAINING]), 0)
+        return f"cpu: {rows.kernel.name}{where}, {done} of {calls} calls done, {working} of {self.size} threads at work"
 
     def close(self) -> None:
         if self._pool is not None:

@@ -246,14 +246,13 @@ def iteration(options: argparse.Namespace) -> None:
 
 def row(head: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
     streams = timed.kernel.streams
-    for account in (streams.transmission, streams.computation):
-        account.wall = account.waited = account.used = 0.0
+    streams.thread.wall = streams.thread.waited = streams.thread.used = 0.0
     seconds, moved = [], 0
     for _ in range(REPEATS):
         seconds.append(timed.iterate())
         moved = timed.copied
     middle = statistics.median(seconds)
-    lost = (streams.transmission.lost + streams.computation.lost) / REPEATS
+    lost = streams.thread.lost / REPEATS
     of = f"{moved / middle / bandwidth:.3f} of {bandwidth / 1e9:.1f} GB/s" if moved else ""
     cells = f"{middle * 1e3:.2f} | {graph.m / middle / 1e9:.1f} | {moved / graph.m:.2f} | {of} | {lost * 1e3:.2f}"
     print(f"| {head} | {cells} |", flush=True)

@@ -42,7 +42,7 @@ class FailingGpu:
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
         self.source = MemorySource(graph, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
-        self._spans, self.streams = [], SimpleNamespace(trace=lambda spans: setattr(self, "_spans", spans))
+        self._spans, self.streams = [], SimpleNamespace(trace=lambda spans: setattr(self, "_spans", spans), thread=None)
 
     def initialize(self, synchronous):
         if self.at == "start":

@@ -1,7 +1,6 @@
 """The two threads that move pages, over a driver that copies at once: what kernels find in buffers, and faults."""
 
 import itertools
-import threading
 import time
 import types
 
@@ -10,6 +9,7 @@ import pytest
 import twins
 
 from garaph_py.errors import DeviceError
+from garaph_py.gpu.device import failing
 from garaph_py.gpu.edges import RawArrays
 from garaph_py.gpu.ranks import RUN
 from garaph_py.gpu.residency import plan
@@ -51,6 +51,11 @@ class FakeDriver(types.SimpleNamespace):
 
         def synchronize(self):
             time.sleep(1e-4)
+            self.synchronized = True
+
+        def query(self):
+            """Some time after it was recorded."""
+            return time.perf_counter() - self.at > 2e-4
 
     def memcpy_htod_async(self, place, array, stream):
         self.copies += 1
@@ -102,8 +107,17 @@ def found_in(device, streams, page, buffer):
     return parts
 
 
-def threads():
-    return [thread for thread in threading.enumerate() if thread.name == "garaph-transmission"]
+class Work:
+    """What is computed is `see`, for a page and its buffer; pages are told of in the order in which they land."""
+
+    def __init__(self, see=lambda page, buffer: None):
+        self.compute, self.brought, self.copied = see, [], {}
+
+    def bring(self, page, stream):
+        self.brought.append(page)
+
+    def landed(self, page, copied):
+        self.copied[page] = copied
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
@@ -113,59 +127,82 @@ def test_every_page_finds_its_edges(setting, share):
     assert len(resident) == {0: 0, 2: len(source.pages)}.get(share, len(resident))
     left = {}  # by buffer: the page it held last
     for _ in range(3):
-        seen, brought, before = [], [], set(left.values())
+        seen, before = [], set(left.values())
 
-        def compute(page, buffer, seen=seen):
+        def see(page, buffer, seen=seen):
             left[buffer.address] = page
-            time.sleep(2e-4)  # the other thread could be far ahead by now
             sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
             np.testing.assert_array_equal(sources, edges.sources)
             np.testing.assert_array_equal(weights, edges.values)
-            seen.append(page.number)
+            seen.append(page)
 
-        copied = streams.process(
-            streams.order(source.pages), source, compute, lambda page, _, b=brought: b.append(page.number)
-        )
-        assert sorted(seen) == list(range(len(source.pages)))
-        assert brought == seen
-        assert copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
-        assert not threads()
-    assert streams.computation.wall > streams.computation.waited >= 0
-    assert streams.computation.used > 0
+        work = Work(see)
+        streams.process(streams.order(source.pages), source, work)
+        assert sorted(page.number for page in seen) == list(range(len(source.pages)))
+        assert work.brought == seen == list(work.copied)
+        assert work.copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
+    assert streams.thread.wall > streams.thread.waited >= 0
+    assert streams.thread.used > 0
+
+
+def test_what_others_steal_is_left_to_them(setting):
+    """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
+    device, streams, source = setting(0.3)
+    offsets, rng, taken = source._edges.offsets, np.random.default_rng(1), []
+    for turn in range(4):
+        waiting, stolen = streams.order(source.pages, offsets), []
+
+        def see(page, buffer, waiting=waiting, stolen=stolen, turn=turn):
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            before = waiting.edges
+            if turn and (part := waiting.steal(None if rng.random() < 0.1 else int(rng.integers(8000)))) is not None:
+                assert waiting.edges in (before, before - part.edges)  # a page that is there does not count
+                stolen.append(part)
+
+        work = Work(see)
+        streams.process(waiting, source, work)
+        parts = sorted([*stolen, *work.copied], key=lambda page: page.first_vertex)
+        assert [(one.last_vertex, one.last_edge) for one in parts[:-1]] == [
+            (two.first_vertex, two.first_edge) for two in parts[1:]
+        ]
+        assert (parts[0].first_edge, parts[-1].last_edge) == (0, 90000)
+        taken += stolen
+    assert {page in source.pages for page in taken} == {True, False}
 
 
 def test_pages_that_send_most_back_come_first(setting):
     _, streams, source = setting(2)
-    seen = []
-    streams.process(streams.order(source.pages), source, lambda page, _: seen.append(page), lambda page, stream: None)
-    sizes = [page.last_vertex - page.first_vertex for page in seen]
+    work = Work()
+    streams.process(streams.order(source.pages), source, work)
+    sizes = [page.last_vertex - page.first_vertex for page in work.brought]
     assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("at", [0, 3, 11])
 @pytest.mark.parametrize("share", [0, 0.5])
-def test_an_error_of_one_thread_ends_the_other(setting, share, at, error):
+def test_after_an_error_nothing_waits(setting, share, at, error):
     _, streams, source = setting(share)
     calls = []
 
-    def compute(page, buffer):
+    def see(page, buffer):
         calls.append(page)
         if len(calls) > at:
             raise error
 
+    waiting = streams.order(source.pages)
     with pytest.raises(error):
-        streams.process(streams.order(source.pages), source, compute, lambda page, stream: None)
-    assert not threads()
+        streams.process(waiting, source, Work(see))
+    assert waiting.is_empty
+    assert str(streams.thread) == "GPU's thread: idle"
 
 
 @pytest.mark.parametrize("at", [1, 2, 15])
 def test_an_error_of_the_driver_is_ours(setting, at):
-    _, streams, source = setting(0.5, fails_at=at)
-    with pytest.raises(DeviceError, match="launch failure"):
-        streams.process(streams.order(source.pages), source, lambda page, buffer: None, lambda page, stream: None)
-    assert not threads()
+    device, streams, source = setting(0.5, fails_at=at)
+    with pytest.raises(DeviceError, match="launch failure"), failing(device.driver):
+        streams.process(streams.order(source.pages), source, Work())
 
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
@@ -175,9 +212,9 @@ def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
     streams.trace(spans)
     before, copies = time.perf_counter_ns(), 0
     for turn in range(1, 4):
-        waiting = streams.order(source.pages)
-        copied = streams.process(waiting, source, lambda *_: time.sleep(1e-4), lambda page, stream: None)
-        copies += sum(nbytes > 0 for nbytes in copied.values())
+        work = Work(lambda *_: time.sleep(1e-4))
+        streams.process(streams.order(source.pages), source, work)
+        copies += sum(nbytes > 0 for nbytes in work.copied.values())
         assert len(spans) == 2 * turn * len(source.pages) + copies
     after = time.perf_counter_ns()
     tracks = {span.track for span in spans}

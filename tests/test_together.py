@@ -136,7 +136,8 @@ def observation(**what):
 
 @pytest.mark.parametrize(("what", "alpha"), [
     ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
-    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 10.0, "sparse": 0.5}, 0.5), ({"ratio": 3.0, "everybody": True}, 3.0),
+    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
+    ({"ratio": 3.0, "everybody": True}, 3.0),
 ])  # fmt: skip
 def test_alpha_is_equation_3(what, alpha):
     seen = observation(**what)
@@ -155,17 +156,22 @@ def test_one_processor_has_no_alpha():
 def test_rates_follow_what_was_measured():
     rates = Rates.expected(4, 10**9, 10**8, 4.0)
     for _ in range(90):
-        rates = rates.measured(100, 1.0, gpu_edges=1000, gpu_seconds=1.0, copied_edges=300).alone(50, 1.0)
+        rates = rates.measured(10**9, 1.0, gpu_edges=10**10, gpu_seconds=1.0, copied_edges=3 * 10**7)
+        rates = rates.alone(10**3, 1e-5).alone(5 * 10**8, 1.00001)
     assert rates.ratio == pytest.approx(10)
+    assert rates.start == pytest.approx(1e-5)
     assert rates.sparse == pytest.approx(2)
-    assert rates.share(1001) == 250  # 100 of 400 edges a second
-    assert rates.share(4 * int(100 * LEAST_SECONDS)) == 0
+    share = rates.share(1030000000)
+    assert share == pytest.approx(1e9, rel=1e-6)  # 1000 of 1030 million edges a second
+    assert rates.share(int(1.02e9 * LEAST_SECONDS)) == 0
+    assert rates.measured(gpu_edges=5, gpu_seconds=1.0, copied_edges=10**9).gpu == rates.gpu
+    assert rates.alone(10**9, 1.0).alone(10**3, 9.0).start == rates.start
     assert rates.measured() == rates
     assert Rates.expected(4, 0, 0, 4.0).ratio > 0
 
 
 def test_the_cpu_takes_pages_only_where_that_helps():
-    rates = Rates(1.0, 10.0, 10.0)
+    rates = Rates(100, 50, 1.0, 10.0, 10.0)
     seen = []
     for speed in (1.0, 8.0, 5.0, 9.0, 9.0):
         seen.append(rates.cpu_helps)
@@ -177,13 +183,13 @@ def test_the_cpu_takes_pages_only_where_that_helps():
         slower = slower.tried(False, 100, 100 / 5.0)
     assert slower.cpu_helps
     assert replace(rates, cpu=2.0).cpu_helps  # plainly
-    assert not replace(slower, streams=False).cpu_helps
-    assert Rates(1.0, 10.0, 10.0, streams=False).cpu_helps  # the first iteration copies what stays
+    assert not replace(slower, streamed=0).cpu_helps
+    assert Rates(100, 0, 1.0, 10.0, 10.0).cpu_helps  # the first iteration copies what stays
 
 
 @given(st.integers(0, 10**12), st.floats(1e6, 1e11), st.floats(1e6, 1e11))
 def test_a_share_ends_with_the_rest(waiting, cpu, copied):
-    rates = Rates(cpu, 1.0, copied)
+    rates = Rates(waiting, waiting, cpu, 1.0, copied)
     share = rates.share(waiting)
     assert 0 <= share <= waiting
     assert share / cpu <= (waiting - share) / copied * (1 + 1e-9) + 1e-9

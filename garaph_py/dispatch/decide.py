@@ -51,6 +51,8 @@ class Observation:
         T_pull / T_GPU, the CPU's time to pull over all pages over the GPU's; None where only one of them works.
     sparse : float
         What an out-edge of an active vertex costs the CPU alone, over an in-edge that it pulls: 2 in the paper.
+    start : float
+        What an iteration of the CPU alone costs whoever is active, over that of pulling over all pages.
     cpu_helps : bool
         It is worth it that the CPU takes pages where the GPU does.
     """
@@ -70,6 +72,7 @@ class Observation:
     k: float = 1.0
     ratio: float | None = None
     sparse: float = 2.0
+    start: float = 0.0
     cpu_helps: bool = True
 
     @property
@@ -77,7 +80,7 @@ class Observation:
         """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 the CPU is faster alone."""
         if self.ratio is None:
             return None
-        return min((1.0 if self.everybody else self.sparse * self.f * self.k), 1.0) * self.ratio
+        return min((1.0 if self.everybody else self.start + self.sparse * self.f * self.k), 1.0) * self.ratio
 
     @property
     def f(self) -> float:

@@ -15,6 +15,7 @@ from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.monoids import largest, smallest
 from ..state import State
+from ..watchdog import Part
 from .decide import Observation, Turn, decide, first_step, next_step
 from .together import Together
 
@@ -60,11 +61,12 @@ def iterate(
     vertices: int,
     edges: int,
     listener: events.Listener,
+    part: Part,
     done: list[events.Iteration] | None = None,
 ) -> Outcome:
     """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached.
 
-    `done` are the iterations before; each that is committed is added.
+    `done` are the iterations before; each that is committed is added. `part` says where the run is.
     """
     done = [] if done is None else done
     both = kernel if isinstance(kernel, Together) else None
@@ -89,9 +91,10 @@ def iterate(
             in_turns=turns is not None,
             ratio=None if both is None else both.ratio,
             sparse=2.0 if both is None else both.sparse,
+            start=0.0 if both is None else both.start,
             cpu_helps=both is None or both.cpu_helps,
         )
-        record = one_iteration(kernel, source, bound, state, seen, len(done), limits.began)
+        record = one_iteration(kernel, source, bound, state, seen, len(done), limits.began, part)
         done.append(record)
         listener(record)
         if turns is not None:
@@ -103,11 +106,12 @@ def iterate(
 
 def one_iteration(
     kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
-    began: float,
+    began: float, part: Part,
 ) -> events.Iteration:  # fmt: skip
     started = time.perf_counter()
     decision = decide(seen)
     mode = decision.mode
+    part.doing = "iteration", number, mode
     if isinstance(kernel, Together):
         kernel.device = decision.device
     visited = kernel.begin(state, mode)

@@ -10,6 +10,10 @@ GPU_RATE = 5e10
 """Edges a second of pages that stay on the GPU, likewise."""
 LINK_RATE = 5e10
 """Bytes a second that come to it."""
+GPU_START = 3e-4
+"""Seconds of an iteration on the GPU in which there is nothing to do."""
+CPU_START = 1e-4
+"""Of one on the CPU, at most: what takes no longer than that says nothing about edges."""
 WEIGHT = 0.5
 """Of the latest measurement."""
 LEAST_SECONDS = 5e-4
@@ -25,14 +29,18 @@ class Rates:
 
     Attributes
     ----------
+    edges, streamed : int
+        Of the graph, and of them those that every iteration copies to the GPU.
     cpu, gpu : float
         Of each, whatever the other did.
     copied : float
         Of the GPU's pages that come over the link.
-    streams : bool
-        Every iteration has such pages; else the first alone.
     sparse : float
         Cost of an active vertex's out-edge where the CPU works alone, over `cpu`'s of an edge; 2 in the paper.
+    alone_seconds : float
+        The least that an iteration of the CPU alone took.
+    alone_before : bool
+        There was one.
     taking, leaving : float
         Of iterations in which the CPU took pages, and in which it left all to the GPU; 0 before there was one.
     trials : int
@@ -41,11 +49,14 @@ class Rates:
         The CPU did in the last of them.
     """
 
+    edges: int
+    streamed: int
     cpu: float
     gpu: float
     copied: float
-    streams: bool = True
     sparse: float = 2.0
+    alone_seconds: float = CPU_START
+    alone_before: bool = False
     taking: float = 0.0
     leaving: float = 0.0
     trials: int = 0
@@ -55,23 +66,32 @@ class Rates:
     def expected(cls, threads: int, edges: int, streamed: int, width: float) -> Rates:
         """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes."""
         copied = LINK_RATE / width
-        seconds = max(edges, 1) / GPU_RATE + streamed / copied
-        return cls(CPU_RATE * threads, max(edges, 1) / seconds, copied, streamed > 0)
+        seconds = GPU_START + edges / GPU_RATE + streamed / copied
+        return cls(edges, streamed, CPU_RATE * threads, max(edges, 1) / seconds, copied)
 
     @property
     def ratio(self) -> float:
         """T_pull / T_GPU."""
         return self.gpu / self.cpu
 
+    @property
+    def start(self) -> float:
+        """What an iteration of the CPU alone costs beside edges, over T_pull."""
+        return self.alone_seconds * self.cpu / max(self.edges, 1)
+
     def measured(
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
         copied_edges: int = 0,
     ) -> Rates:  # fmt: skip
-        """After pages that both have really processed, the GPU so many edges and of them those copied."""
+        """After pages that both have really processed, the GPU so many edges and of them those copied.
+
+        An iteration that copies what stays says nothing about the others.
+        """
+        usual = copied_edges <= self.streamed
         return replace(
             self,
             cpu=blend(self.cpu, cpu_edges, cpu_seconds),
-            gpu=blend(self.gpu, gpu_edges, gpu_seconds),
+            gpu=blend(self.gpu, gpu_edges, gpu_seconds) if usual else self.gpu,
             copied=blend(self.copied, copied_edges, gpu_seconds),
         )
 
@@ -79,7 +99,7 @@ class Rates:
     def cpu_helps(self) -> bool:
         """Whether the CPU should take pages: where some are to be copied, in the first iteration all; if that is not
         plain, tried both ways."""
-        if not self.trials or not self.streams:
+        if not self.trials or not self.streamed:
             return not self.trials
         if self.cpu >= PLAIN_GAIN * (self.cpu + self.copied) or not self.taking:
             return True
@@ -98,10 +118,17 @@ class Rates:
         return replace(known, leaving=blend(self.leaving or edges / seconds, edges, seconds))
 
     def alone(self, active_edges: int, seconds: float) -> Rates:
-        """After an iteration of the CPU alone, in which the active vertices had so many out-edges."""
-        if not active_edges:
-            return self
-        return replace(self, sparse=blend(self.sparse, seconds * self.cpu, active_edges))
+        """After an iteration of the CPU alone, in which the active vertices had so many out-edges.
+
+        The first does not count: threads are asleep and memory is new.
+        """
+        known = replace(self, alone_before=True)
+        if not self.alone_before:
+            return known
+        edges = max(seconds - self.alone_seconds, 0) * self.cpu
+        if active_edges < CPU_START * self.cpu:
+            return replace(known, alone_seconds=min(self.alone_seconds, seconds))
+        return replace(known, sparse=(1 - WEIGHT) * self.sparse + WEIGHT * edges / active_edges)
 
     def share(self, waiting: int) -> int:
         """Of so many edges that wait to be copied, those that the CPU has done when the GPU has done the others.

@@ -11,23 +11,30 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import numpy.typing as npt
 
+from .. import interrupts
 from ..errors import DeviceError
 from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, PageKernel, PageResult
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..program.monoids import largest
 from ..state import State
+from ..threads import start
+from ..watchdog import Part
 from .rates import Rates
 
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
+
+PROMPTNESS = 0.1
+"""Seconds between looks for an interrupt, while the CPU waits for the GPU."""
 
 
 class Together:
@@ -52,6 +59,8 @@ class Together:
         Why the GPU no longer does.
     rates : Rates
         After `initialize`.
+    part : Part
+        What the calling thread is doing.
     """
 
     rates: Rates
@@ -73,6 +82,8 @@ class Together:
         self._stale = False  # the device has not got the values of the last iteration
         self._unmarked = False  # blocks of the active set say more than the bits do
         self._lost = False
+        self.part = Part("CPU and GPU")
+        self._landing: Array | None = None  # where an asynchronous run's values come from the device
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -89,6 +100,11 @@ class Together:
         return 2.0 if self._reactive else self.rates.sparse
 
     @property
+    def start(self) -> float:
+        """What an iteration of the CPU alone costs beside that, over T_pull: nothing in the paper."""
+        return 0.0 if self._reactive else self.rates.start
+
+    @property
     def cpu_helps(self) -> bool:
         """Whether the CPU should take pages where the GPU does."""
         return self._reactive or self.rates.cpu_helps
@@ -100,48 +116,62 @@ class Together:
         if synchronous:
             state.pending[:] = state.values
         else:
-            state.pending = state.values  # what the GPU sends is visible at once
+            self._landing, state.pending = state.pending, state.values
             if not state.limits.dtype.names:
                 state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
         return state
 
     def begin(self, state: State, mode: str) -> int:
-        if self.device != CPU:
-            self._gpu.refresh(state, self._stale)
-            self._stale = False
+        if self.device == CPU:
+            if self._unmarked:
+                state.active.mark()
+                self._unmarked = False
+            return self._cpu.begin(state, mode)
+        self._gpu.refresh(state, self._stale)
+        self._stale = False
+        followed = self._cpu.begin(state, mode) if self.device == BOTH else 0
+        try:
             self._gpu.ready(state)
-        elif self._unmarked:
-            state.active.mark()
-            self._unmarked = False
-        return 0 if self.device == GPU else self._cpu.begin(state, mode)
+        except DeviceError as error:
+            if self.device == GPU:
+                raise
+            self._lose(error)  # the CPU has begun: it goes on with this very iteration
+            state.activated.mark()
+            self.device = CPU
+        return followed
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         started = time.perf_counter()
         if self.device == CPU:
             done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
-            if mode != PULL:
-                self.rates = self.rates.alone(state.active_edges, time.perf_counter() - started)
+            seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
+            if mode == PULL:
+                self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=seconds)
+            else:
+                self.rates = self.rates.alone(state.active_edges, seconds)
             return done
-        gpu = _Shared(self._gpu, source, state, alone=self.device == GPU)
+        gpu = _Shared(self._gpu, source, state, self._landing, self.part, alone=self.device == GPU)
         own: dict[Page, PageResult] = {}
         try:
             if self.device == BOTH:
                 own = self._take(gpu, state)
+            gpu.wait()
         finally:
             gpu.end()
         if gpu.error is not None:
-            if self.device == GPU:
-                self._cpu.begin(state, PULL)
-            return self._lose(gpu.error, gpu.pages, state, own)
+            self._lose(gpu.error)
+            return self._redo(gpu, state, own)
+        if self.device == GPU and self._landing is not None:
+            state.values, self._landing = self._landing, state.values
+            state.pending = state.values
         state.activated.blocks[:] = 1
         self._unmarked = True
         results = gpu.results.values()
-        edges, copied = (
-            sum(result.edges for result in results if every or result.to_device) for every in (True, False)
-        )
-        self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds, copied_edges=copied).tried(
-            bool(own), sum(page.edges for page in gpu.pages), time.perf_counter() - started
-        )
+        edges = sum(result.edges for result in results)
+        self.rates = self.rates.measured(
+            gpu_edges=edges, gpu_seconds=gpu.seconds,
+            copied_edges=sum(result.edges for result in results if result.to_device),
+        ).tried(bool(own), sum(page.edges for page in gpu.pages), time.perf_counter() - started)  # fmt: skip
         return [*results, *own.values()]
 
     def _take(self, shared: _Shared, state: State) -> dict[Page, PageResult]:
@@ -158,34 +188,38 @@ class Together:
             shared.send(results)
         return results
 
-    def _lose(
-        self, error: DeviceError, pages: list[Page], state: State, own: dict[Page, PageResult]
-    ) -> list[PageResult]:
-        """Go on without the GPU: what it had of the pages, or half had, is processed anew; what all did."""
+    def _lose(self, error: DeviceError) -> None:
+        """Go on without the GPU."""
         self._lost, self.note = True, f"the GPU failed, the CPU goes on alone: {error}"
         log.warning("%s", self.note)
-        results = list(own.values())
-        for page in pages:
-            taken = min(
-                (part for part in own if part.number == page.number), key=lambda part: part.first_vertex, default=None
-            )
-            rest = page if taken is None else replace(page, last_vertex=taken.first_vertex, last_edge=taken.first_edge)
-            if rest.first_vertex == rest.last_vertex:
-                continue
-            if state.synchronous:
-                run = slice(rest.first_vertex, rest.last_vertex)
-                state.pending[run] = state.values[run]
-            state.activated.bits[rest.words] = 0
-            results += self._cpu.process([rest], self._cpu_source, state, PULL)
+
+    def _redo(self, gpu: _Shared, state: State, own: dict[Page, PageResult]) -> list[PageResult]:
+        """Process on the CPU what neither it nor the GPU has done to the end; what all did."""
+        done = gpu.results | own
+        if self.device == GPU:
+            bits = {page: state.activated.bits[page.words].copy() for page in done}
+            self._cpu.begin(state, PULL)
+            for page, words in bits.items():
+                state.activated.bits[page.words] = words
+                gpu.land(page)
+        for page in gpu.pages:
+            parts = sorted((part for part in done if part.number == page.number), key=lambda part: part.first_vertex)
+            for rest in missing(page, parts):
+                if state.synchronous:
+                    run = slice(rest.first_vertex, rest.last_vertex)
+                    state.pending[run] = state.values[run]
+                state.activated.bits[rest.words] = 0
+                done[rest] = self._cpu.process([rest], self._cpu_source, state, PULL)[0]
         state.activated.mark()
-        return results
+        return list(done.values())
 
     def commit(self, state: State, mode: str) -> None:
         if self.device != CPU and not self._lost:
             try:
                 self._gpu.settle(state, True)
             except DeviceError as error:
-                self._lose(error, [], state, {})
+                self._lose(error)
+                state.activated.mark()
         elif not self._lost:
             self._stale = True
         self._cpu.commit(state, mode)
@@ -195,35 +229,60 @@ class Together:
 
 
 class _Shared:
-    """One iteration's pages; the GPU's thread, or if it works `alone` the calling one, works on them till `end`."""
+    """One iteration's pages; the GPU's thread, or if it works `alone` the calling one, works on them till `end`.
 
-    def __init__(self, gpu: Accelerator, source: PageSource, state: State, alone: bool) -> None:
+    Parameters
+    ----------
+    landing : ndarray, shape (n,), or None
+        Where an asynchronous run's values come to from the device: half a copy must not be seen.
+    """
+
+    def __init__(
+        self, gpu: Accelerator, source: PageSource, state: State, landing: Array | None, part: Part, alone: bool
+    ) -> None:
         self.pages = list(source.pages)
         self.results: dict[Page, PageResult] = {}
         self.error: DeviceError | None = None
         self.seconds = 0.0
         self._failure: BaseException | None = None
-        self._gpu, self._source, self._state = gpu, source, state
+        self._gpu, self._source, self._state, self._part = gpu, source, state, part
+        self._landing, self._alone = landing, alone
         self._waiting = gpu.offer(self.pages, state, PULL)
-        self._thread = threading.Thread(target=self._work, name="garaph-gpu", daemon=True)
+        self._thread: threading.Thread | None = None
+        part.doing = ("sharing pages with the GPU",)
         if alone:
             self._work()
-        else:
-            self._thread.start()
+            return
+        try:
+            self._thread = start("garaph-gpu", self._work)
+        except DeviceError as error:
+            self.error = error
 
     def _work(self) -> None:
         started = time.perf_counter()
+        into = self._state if self._landing is None else replace(self._state, pending=self._landing)
         try:
-            self.results = self._gpu.work(self._waiting, self._source, self._state)
+            self._gpu.work(self._waiting, self._source, into, self._tell)
         except DeviceError as error:
             self.error = error
         except BaseException as error:
             self._failure = error
         self.seconds = time.perf_counter() - started
 
+    def _tell(self, page: Page, result: PageResult) -> None:
+        if not self._alone:
+            self.land(page)
+        self.results[page] = result
+
+    def land(self, page: Page) -> None:
+        """Make visible what has come of a page, if it was not at once."""
+        if self._landing is not None:
+            run = slice(page.first_vertex, page.last_vertex)
+            self._state.values[run].view(np.uint8)[:] = self._landing[run].view(np.uint8)
+
     def steal(self, rates: Rates | None) -> Page | None:
         """The next page for the CPU, or part of one, if there is any and, by `rates`, it is worth it."""
-        if not self._thread.is_alive():
+        if self._thread is None or not self._thread.is_alive():
             return None
         most = None if rates is None else rates.share(self._waiting.edges)
         page: Page | None = None if most == 0 else self._waiting.steal(most)
@@ -237,9 +296,31 @@ class _Shared:
             except DeviceError as error:
                 self.error = error
 
+    def wait(self) -> None:
+        """Wait until the GPU has processed all pages, or an interrupt comes."""
+        self._part.doing = ("waiting for the GPU's thread",)
+        while self._thread is not None and self._thread.is_alive():
+            self._thread.join(PROMPTNESS)
+            interrupts.check()
+
     def end(self) -> None:
-        """Wait for the GPU; on an error of the CPU what waits is left."""
-        if self._thread.ident is not None:
+        """Wait for the pages that the GPU has, if it has any still; what waits is left."""
+        self._waiting.clear()
+        if self._thread is not None:
             self._thread.join()
+        self._part.doing = ("idle",)
         if self._failure is not None:
             raise self._failure
+
+
+def missing(page: Page, parts: Iterable[Page]) -> Iterator[Page]:
+    """What the `parts` of a page, in their order, leave out of it."""
+    vertex, edge = page.first_vertex, page.first_edge
+    for part in parts:
+        if part.first_vertex > vertex:
+            yield replace(
+                page, first_vertex=vertex, last_vertex=part.first_vertex, first_edge=edge, last_edge=part.first_edge
+            )
+        vertex, edge = part.last_vertex, part.last_edge
+    if vertex < page.last_vertex:
+        yield replace(page, first_vertex=vertex, first_edge=edge)

@@ -84,9 +84,12 @@ class Gather:
         hubs["rank"] = self._ranks.before[vertices]
         return hubs
 
-    def partials(self, page: Page) -> int:
-        """Where blocks that take the page's vertices leave their partial totals."""
-        return self._partials + int(self._partial_starts[page.number])
+    def tell(self, told: Array, page: Page) -> None:
+        """Say in a task's ``page`` where its hubs are, and where blocks that take its vertices leave partial totals."""
+        first = int(self._hub_starts[page.number])
+        told["partials"] = self._partials + int(self._partial_starts[page.number])
+        told["hub_count"] = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
+        told["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
 
     @property
     def takes_parts(self) -> bool:
@@ -113,11 +116,7 @@ class Gather:
 
     def apply(self, page: Page, task: Array, stream: Any) -> None:
         """The second half: every vertex of the page."""
-        told, first = task["page"], int(self._hub_starts[page.number])
-        hubs = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
-        told["partials"], told["hub_count"] = self.partials(page), hubs
-        told["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
-        self._launcher.on_warps("sum_hubs", hubs, stream, task)
+        self._launcher.on_warps("sum_hubs", int(task["page"]["hub_count"][0]), stream, task)
         self._launcher.on_blocks("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
 
     def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:

@@ -35,6 +35,7 @@ from .pinned import Pinned
 from .ranks import RUN, Ranks
 from .residency import Residency, plan, too_little
 from .streams import Buffer, Streams, Waiting
+from .work import PageWork, result_of
 
 Array = npt.NDArray[Any]
 
@@ -132,7 +133,7 @@ class GpuKernel:
             self._memory = DeviceMemory(device, 0)
         layouts = self.launcher.layouts
         self._task = np.zeros(1, layouts.task)
-        self._context = self._task["context"]
+        self._context, self._page_at = self._task["context"], layouts.page_at
 
     def initialize(self, synchronous: bool) -> State:
         budget = self.budget()
@@ -217,7 +218,7 @@ class GpuKernel:
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
-            self._told = {page: self._tell(page) for page in pages}
+            self._told: dict[tuple[Page, int | None], Array] = {}
             kind = PACKED if isinstance(self.edges.arrays, PackedArrays) else self.settings.gather
             self.gather = Gather(
                 bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
@@ -284,7 +285,6 @@ class GpuKernel:
         stream, driver = self.streams.compute[0], self.device.driver
         for page in self.residency.pages:
             task = self.task_of(page)
-            task["page"]["partials"] = self.gather.partials(page)
             self.launcher.on_blocks("initialize", page.last_vertex - page.first_vertex, stream, task)
             if self.bound.total is not None:
                 self.launcher.finish(stream, task)
@@ -298,7 +298,7 @@ class GpuKernel:
             if array.nbytes:
                 driver.memcpy_dtoh(array.view(np.uint8), place)
         state.active.blocks[:] = 1
-        return self._results(self.residency.pages, {})
+        return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
@@ -319,12 +319,13 @@ class GpuKernel:
             driver.memset_d8(self.address("activated"), 0, max(len(state.active.bits) * 8, 1))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
-                task = self.task_of(Page(0, 0, self.graph.n, 0, self.graph.m))
+                task = self._task.copy()
+                task["page"]["last_vertex"] = self.graph.n
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        every = list(pages)
-        done = self.work(self.offer(every, state, mode), source, state)
+        every, done = list(pages), dict[Page, PageResult]()
+        self.work(self.offer(every, state, mode), source, state, done.__setitem__)
         return [done.get(page, SKIPPED) for page in every]
 
     def offer(self, pages: list[Page], state: State, mode: str) -> Waiting:
@@ -336,14 +337,25 @@ class GpuKernel:
             state.activated.bits[page.words] = 0
         return self.streams.order(chosen, self.graph.in_edges.offsets if self.gather.takes_parts else None)
 
-    def work(self, waiting: Waiting, source: PageSource, state: State) -> dict[Page, PageResult]:
-        """Process the pages that wait until none is left; what each did, or what was left of it."""
+    def work(
+        self, waiting: Waiting, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
+    ) -> None:
+        """Process the pages that wait until none is left; `tell` what each did, or what was left of it.
+
+        It is told when the page's new values are in ``state.pending``.
+        """
+        self._processed = []
+
+        def landed(page: Page, result: PageResult) -> None:
+            self._processed.append(page)
+            tell(page, result)
+
+        work = PageWork(
+            self.launcher, self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
+            self._tallies, self._tally_address, self.bound.total is not None, landed,
+        )  # fmt: skip
         with self.device, failing(self.device.driver):
-            copied = self.streams.process(
-                waiting, source, self._compute, lambda page, stream: self._bring(page, state, stream)
-            )
-        self._processed = sorted(copied, key=lambda page: page.number)
-        return dict(zip(self._processed, self._results(self._processed, copied), strict=True))
+            self.streams.process(waiting, source, work)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy the values that another processor gave pages to the device (section 4.1)."""
@@ -361,37 +373,24 @@ class GpuKernel:
             for array, name in changed:
                 self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
 
-    def _compute(self, page: Page, buffer: Buffer) -> None:
-        """Launch a page's kernels."""
-        task = self.task_of(page, buffer)
-        self.gather.launch(page, task, buffer.stream)
-        if self.bound.total is not None:
-            self.launcher.finish(buffer.stream, task)
-
-    def _bring(self, page: Page, state: State, stream: Any) -> None:
-        """Copy to the host what a page's kernels changed."""
-        copy = self.device.driver.memcpy_dtoh_async
-        if page.last_vertex > page.first_vertex:
-            run, words, size = slice(page.first_vertex, page.last_vertex), page.words, state.pending.itemsize
-            copy(state.pending[run].view(np.uint8), self.address("pending") + page.first_vertex * size, stream)
-            copy(state.activated.bits[words].view(np.uint8), self.address("activated") + words.start * 8, stream)
-        tally = self._tallies[page.number : page.number + 1]
-        copy(tally.view(np.uint8), self._tally_address + page.number * tally.itemsize, stream)
-
     def address(self, name: str) -> int:
         """Where an array of the run's context is now."""
         return int(self._context[name][0])
 
     def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
         """A kernel's arguments for `page`, whose edges are in `buffer`."""
-        task = self._task.copy()
-        task["page"] = self._told[page] if page in self._told else self._tell(page)
-        if buffer is not None:
-            self.edges.arrays.tell(task["page"], page, self.streams.places(page, buffer))
-        return task
+        key = page, None if buffer is None else buffer.address
+        told = self._told.get(key)
+        if told is None:
+            told = self._tell(page, buffer)
+            if page == self.residency.pages[page.number]:  # a part will hardly come again
+                self._told[key] = told
+        task = self._task.view(np.uint8).copy()
+        task[self._page_at : self._page_at + len(told)] = told
+        return task.view(self._task.dtype)
 
-    def _tell(self, page: Page) -> Array:
-        """What kernels are told of a page, in every iteration."""
+    def _tell(self, page: Page, buffer: Buffer | None) -> Array:
+        """What kernels are told of a page in every iteration, as bytes."""
         told = np.zeros(1, self.launcher.layouts.page)
         told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
         told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
@@ -399,29 +398,10 @@ class GpuKernel:
         told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
         told["blocks"] = block_count(page.last_vertex - page.first_vertex)
-        return told
-
-    def _results(self, pages: list[Page], copied: dict[Page, int]) -> list[PageResult]:
-        """What pages did, after the `copied` bytes of their edges came to the device."""
-        told = self._tallies
-        active, edges = told["active"].tolist(), told["active_edges"].tolist()
-        bits, size = self.bound.value.itemsize * 8 + 1, told.itemsize
-        results = []
-        for page in pages:
-            k, back = page.number, (page.last_vertex - page.first_vertex) * bits // 8 + size
-            partials = None if self.bound.total is None else told["partial"][k : k + 1].copy()
-            results.append(
-                PageResult(
-                    page.edges,
-                    active[k],
-                    edges[k],
-                    active[k],
-                    partials,
-                    to_device=copied.get(page, 0),
-                    from_device=back,
-                )
-            )
-        return results
+        self.gather.tell(told, page)
+        if buffer is not None:
+            self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
+        return told.view(np.uint8)
 
     def commit(self, state: State, mode: str) -> None:
         everything = len(self._processed) == len(self.residency.pages)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import interrupts
 from ..graph import Graph
 from ..graph.packed import RECORD
 from ..pages.layout import Page
@@ -100,6 +101,7 @@ class Packing:
 
     def _bring(self, runs: range) -> tuple[Slot, Array]:
         """Start to copy the sources of `runs`; a kernel's arguments for them."""
+        interrupts.check()
         slot, self._next = self._slots[self._next], (self._next + 1) % SLOTS
         slot.stream.synchronize()
         first, last = runs.start * RUN, min(runs.stop * RUN, len(self._sources))

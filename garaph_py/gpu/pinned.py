@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import interrupts
 from ..memory import on_own_pages
 
 Array = npt.NDArray[Any]
@@ -53,6 +54,7 @@ class Pinned:
     def _register(self, array: Array) -> None:
         from cuda.bindings import driver
 
+        interrupts.check()  # gigabytes take seconds
         key = int(array.__array_interface__["data"][0]), int(array.nbytes)
         with _lock:
             if key not in _pinned:

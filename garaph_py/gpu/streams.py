@@ -1,27 +1,30 @@
 """Pages through the GPU over N streams (Garaph section 5.2): copies, kernels and write-backs overlap.
 
-A transmission thread copies pages that are not there into buffers, each on its own stream; the calling thread, the
-computation thread, launches kernels on the stream of a page's buffer, so that they begin when the copy ends. Neither
-sleeps: they wait for events and a queue, without the GIL.
+A page's edges are copied into a buffer on the buffer's own stream, and its kernels launched behind the copy on the same
+stream, so that they begin when it ends; a stream of its own takes new values back. All of that is put there by one
+thread, which then waits, without the GIL, for the next that ends: the paper's two threads, one that copies and one
+that computes, would wait for each other's Python more than for the GPU.
 """
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from .. import interrupts
 from ..events import Span
 from ..pages.layout import Page, cut
 from ..pages.source import PageSource
-from .device import Device, failing
+from ..threads import available_cores
+from ..watchdog import Part
+from .device import Device
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import VERTICES, Residency
@@ -32,10 +35,12 @@ Array = npt.NDArray[Any]
 COPIES = 3
 """Copies that wait for each other: enough to keep the engine busy; what is not begun somebody else may take."""
 AHEAD = 4
-"""Pages launched and not ended while more wait: what is not launched somebody else may take."""
+"""Pages that stay, launched and not ended, likewise."""
 COMPUTE_STREAMS = 3
 """For pages that stay: where one's kernel ends, the next one's fills the multiprocessors. With a stream a page, the
 gathers of all would run before the first one's values could leave."""
+FEW_CORES = 4
+"""With no more, who waits for the GPU sleeps: that takes some 50 microseconds longer, but no core from who works."""
 
 
 @dataclass
@@ -46,8 +51,8 @@ class Buffer:
     ----------
     address : int
     stream : pycuda.driver.Stream
-    copied, idle : pycuda.driver.Event
-        Recorded when the copy into the buffer, and when what was launched on it, is to have ended.
+    copied, computed, idle : pycuda.driver.Event
+        Recorded when the copy into the buffer, the kernels on it, and the copies back are to have ended.
     page : Page or None
         What it holds.
     """
@@ -55,13 +60,17 @@ class Buffer:
     address: int
     stream: Any
     copied: Any
+    computed: Any
     idle: Any
     page: Page | None = None
 
 
 @dataclass
-class ThreadTime:
-    """Where a thread's seconds went: those neither waited nor used it spent waiting for the GIL, or for a core."""
+class ThreadTime(Part):
+    """What a thread is doing, and where its seconds went.
+
+    Those neither waited nor used it spent waiting for the GIL, or for a core.
+    """
 
     wall: float = 0.0
     waited: float = 0.0
@@ -81,8 +90,9 @@ class ThreadTime:
             self.used += time.thread_time() - used
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Waiting in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
+    def waiting(self, *what: object) -> Iterator[None]:
+        """Waiting for `what` in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
+        self.doing = "waiting for", *what
         wall, used = time.perf_counter(), time.thread_time()
         try:
             yield
@@ -123,6 +133,15 @@ class Waiting:
         except IndexError:
             return None
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.held or self.here or self.coming)
+
+    def first_coming(self) -> Page | None:
+        """The next page to be copied, which others may take meanwhile only if it is the last as well; or None."""
+        with self.lock:
+            return self.coming[0] if self.coming else None
+
     def next_coming(self) -> Page | None:
         """The next page to be copied, or None; it counts as being copied until `arrived`."""
         with self.lock:
@@ -156,13 +175,32 @@ class Waiting:
                 return None
             if rest is None:
                 self.coming.pop()
-            else:  # in place: whoever peeks meanwhile must not find that nothing is left
+            else:  # in place: whoever looks meanwhile must not find that nothing is left
                 self.coming[-1] = rest
             return page
 
+    def clear(self) -> None:
+        """Nobody is to take any of them."""
+        with self.lock:
+            for pages in (self.held, self.here, self.coming):
+                pages.clear()
+
+
+class Work(Protocol):
+    """What is done with every page; it is put on streams."""
+
+    def compute(self, page: Page, buffer: Buffer) -> None:
+        """Launch the kernels of a page whose edges are, or will be, in `buffer`, on its stream."""
+
+    def bring(self, page: Page, stream: Any) -> None:
+        """Copy to the host what they change."""
+
+    def landed(self, page: Page, copied: int) -> None:
+        """All of that has happened, after so many bytes of the page's edges were copied to the device."""
+
 
 class Streams:
-    """The buffers of a `Residency` and the two threads' work on them. The device's context must be current.
+    """The buffers of a `Residency` and the work on them. The device's context must be current.
 
     Parameters
     ----------
@@ -175,7 +213,8 @@ class Streams:
         For the kernels of pages that stay, in turns.
     back, forth : pycuda.driver.Stream
         For all copies to the host, and for values from there.
-    transmission, computation : ThreadTime
+    thread : ThreadTime
+        Of whoever calls `process`.
     timeline : Timeline or None
         Hears when the GPU copies and computes, after `trace`.
     """
@@ -193,16 +232,18 @@ class Streams:
             self._buffer(memory, f"page {page.number}", page_bytes(page, arrays), self.compute[0])
             for page in residency.pages[: residency.resident]
         ]
-        self._free: queue.SimpleQueue[Buffer | None] = queue.SimpleQueue()  # whose page's kernels have been launched
         self._streams = [*self.compute, *streams]
-        for k, stream in enumerate(streams):
-            self._free.put(self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream))
-        self.transmission, self.computation = ThreadTime(), ThreadTime()
+        self._free = deque(
+            self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream) for k, stream in enumerate(streams)
+        )
+        self.thread = ThreadTime("GPU's thread")
 
     def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
-        flags = self._device.driver.event_flags
-        copied, idle = (self._device.driver.Event(flags.BLOCKING_SYNC | flags.DISABLE_TIMING) for _ in range(2))
-        return Buffer(memory.allocate(name, nbytes), stream, copied, idle)
+        driver = self._device.driver
+        flags = driver.event_flags.DISABLE_TIMING
+        if available_cores() <= FEW_CORES:
+            flags |= driver.event_flags.BLOCKING_SYNC
+        return Buffer(memory.allocate(name, nbytes), stream, *(driver.Event(flags) for _ in range(3)))
 
     def trace(self, spans: list[Span]) -> None:
         """Add to `spans` from now on when each stream computes and each engine copies."""
@@ -235,141 +276,105 @@ class Streams:
                 waiting.coming.append(page)
         return waiting
 
-    def process(
-        self,
-        waiting: Waiting,
-        source: PageSource,
-        compute: Callable[[Page, Buffer], None],
-        bring: Callable[[Page, Any], None],
-    ) -> dict[Page, int]:
-        """For every page, ``compute(page, buffer)`` launches its kernels and ``bring(page, stream)`` copies to the host
-        what they change; return when all have ended.
-
-        Returns
-        -------
-        dict of Page to int
-            The pages, or what nobody stole of them, and the bytes that had to be copied for each.
-        """
-        copied: dict[Page, int] = {}
-        launched: deque[Buffer] = deque()
-        timeline = self.timeline
-        arrived: queue.SimpleQueue[tuple[Page, Buffer, int] | BaseException | None] = queue.SimpleQueue()
-        thread = None
-        if waiting.coming:
-            task = (waiting, source, arrived)
-            thread = threading.Thread(target=self._transmit, args=task, name="garaph-transmission", daemon=True)
-            thread.start()
-
-        def launch(page: Page, buffer: Buffer) -> None:
-            with timeline.computing(page, buffer.stream) if timeline else nullcontext():
-                compute(page, buffer)
-            buffer.idle.record(buffer.stream)
-            self.back.wait_for_event(buffer.idle)
-            with timeline.copying(TO_HOST, page, self.back) if timeline else nullcontext():
-                bring(page, self.back)
-            if page.number >= len(self._resident):
-                self._free.put(buffer)
-
-        account = self.computation
-        try:
-            with account.running():
-                while waiting.held or waiting.here or thread is not None:
-                    if (waiting.held or waiting.here) and (thread is None or arrived.empty()):
-                        if len(launched) == AHEAD:
-                            with account.waiting():
-                                launched.popleft().idle.synchronize()
-                        if (taken := waiting.next_here()) is not None:
-                            copied[taken[0]] = 0
-                            launch(*taken)
-                            launched.append(taken[1])
-                        continue
-                    with account.waiting():
-                        item = arrived.get()
-                    if isinstance(item, BaseException):
-                        raise item
-                    if item is None:
-                        assert thread is not None
-                        thread.join()
-                        thread = None
-                        continue
-                    copied[item[0]] = item[2]
-                    launch(item[0], item[1])
-                with account.waiting():
-                    self.back.synchronize()
-            if timeline is not None:
-                timeline.tell(self.back)
-        finally:
-            if thread is not None:
-                self._free.put(None)  # an error here ends the other thread too
-                thread.join()
-        return copied
-
     def _held(self, wanted: set[Page]) -> dict[Page, Buffer]:
         """The streams' buffers in which a wanted page is left from before; they are no longer free."""
-        buffers = [self._free.get() for _ in range(self._free.qsize())]
         held: dict[Page, Buffer] = {}
-        for buffer in buffers:
-            if buffer is not None and buffer.page is not None and buffer.page in wanted:
+        for _ in range(len(self._free)):
+            buffer = self._free.popleft()
+            if buffer.page is not None and buffer.page in wanted and buffer.page not in held:
                 held[buffer.page] = buffer
-            elif buffer is not None:
-                self._free.put(buffer)
+            else:
+                self._free.append(buffer)
         return held
 
-    def _transmit(self, waiting: Waiting, source: PageSource, arrived: Any) -> None:
-        """The transmission thread."""
-        account = self.transmission
+    def process(self, waiting: Waiting, source: PageSource, work: Work) -> None:
+        """Copy the pages that wait, where they are not there, and have the `work` done with each, or with what nobody
+        stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
+        launched: deque[tuple[Page, Buffer, int]] = deque()  # these end in their order, for `back` takes them in it
+        thread = self.thread
         try:
-            with self._device, failing(self._device.driver), account.running():
-                while first := peek(waiting.coming):
-                    if len(copies) == COPIES:
-                        with account.waiting():
-                            copies[0][1].copied.synchronize()
+            with thread.running():
+                while True:
+                    interrupts.check()
+                    while copies and copies[0][1].copied.query():
                         waiting.arrived(copies.popleft()[0])
-                    if first.number < len(self._resident):
-                        free = None
-                    else:  # a page is taken only when there is room for it
-                        with account.waiting():
-                            free = self._free.get()
-                            if free is None:
-                                return
-                            free.idle.synchronize()
-                    if (page := waiting.next_coming()) is None:  # somebody took the last one
-                        if free is not None:
-                            self._free.put(free)
+                    while launched and launched[0][1].idle.query():
+                        self._end(*launched.popleft(), work)
+                    copied = 0
+                    if len(copies) < COPIES and (taken := self._room(waiting)):
+                        copied = self._copy(*taken, source)
+                        copies.append(taken)
+                    elif len(launched) - len(copies) < AHEAD and (taken := waiting.next_here()):
+                        pass
+                    elif len(copies) == COPIES and waiting.coming:
+                        with thread.waiting("the copy of page", copies[0][0].number):
+                            copies[0][1].copied.synchronize()
+                        continue
+                    elif launched and not waiting.is_empty:
+                        with thread.waiting("page", launched[0][0].number):
+                            launched[0][1].idle.synchronize()
+                        continue
+                    else:
                         break
-                    buffer = self._resident[page.number] if free is None else free
-                    timeline = self.timeline
-                    with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
-                        copied = self._copy(page, source, buffer)
-                    buffer.page = page
-                    buffer.copied.record(buffer.stream)
-                    copies.append((page, buffer))
-                    arrived.put((page, buffer, copied))
-            arrived.put(None)
-        except BaseException as error:
-            arrived.put(error)
+                    self._launch(*taken, work)
+                    launched.append((*taken, copied))
+                with thread.waiting("new values to be copied to the host"):
+                    self.back.synchronize()
+                for ended in launched:
+                    self._end(*ended, work)
+            if self.timeline is not None:
+                self.timeline.tell(self.back)
+        except BaseException:  # nothing writes to the caller's arrays after this call
+            waiting.clear()
+            with suppress(self._device.driver.Error):
+                self._device.driver.Context.synchronize()
+            raise
+        finally:
+            thread.doing = ("idle",)
 
-    def _copy(self, page: Page, source: PageSource, buffer: Buffer) -> int:
+    def _room(self, waiting: Waiting) -> tuple[Page, Buffer] | None:
+        """The next page to be copied, and the buffer for it, if there is one."""
+        page = waiting.first_coming()
+        if page is None or (page.number >= len(self._resident) and not self._free):
+            return None
+        taken = waiting.next_coming()
+        if taken is None:  # somebody took the last one
+            return None
+        return taken, self._resident[taken.number] if taken.number < len(self._resident) else self._free.popleft()
+
+    def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> int:
         """Start to copy a page's edges to where they stand in whole runs; how many bytes."""
-        copied = 0
-        # without the edge values, if the program does not read them
-        for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
-            if array.nbytes:
-                self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
-                copied += array.nbytes
+        copied, timeline, self.thread.doing = 0, self.timeline, ("copying page", page.number)
+        with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
+            # without the edge values, if the program does not read them
+            for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
+                if array.nbytes:
+                    self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
+                    copied += array.nbytes
+        buffer.page = page
+        buffer.copied.record(buffer.stream)
         return copied
+
+    def _launch(self, page: Page, buffer: Buffer, work: Work) -> None:
+        """Put the work with a page on the streams."""
+        timeline, self.thread.doing = self.timeline, ("launching page", page.number)
+        with timeline.computing(page, buffer.stream) if timeline else nullcontext():
+            work.compute(page, buffer)
+        buffer.computed.record(buffer.stream)
+        self.back.wait_for_event(buffer.computed)
+        with timeline.copying(TO_HOST, page, self.back) if timeline else nullcontext():
+            work.bring(page, self.back)
+        buffer.idle.record(self.back)
+
+    def _end(self, page: Page, buffer: Buffer, copied: int, work: Work) -> None:
+        """All of it has happened."""
+        work.landed(page, copied)
+        if page.number >= len(self._resident):
+            self._free.append(buffer)
 
     def places(self, page: Page, buffer: Buffer) -> list[int]:
         """Addresses of the page's arrays in a buffer."""
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
-
-
-def peek(pages: deque[Page]) -> Page | None:
-    """The first, which others may take meanwhile only if it is the last as well."""
-    try:
-        return pages[0]
-    except IndexError:
-        return None

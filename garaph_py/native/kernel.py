@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .. import events
+from .. import events, interrupts
 from ..errors import ProgramError
 from . import cache
 from .loader import load_object
@@ -186,6 +186,7 @@ def prepare(kernels: Iterable[Kernel], listener: events.Listener = events.ignore
     """Compile what is not on disk yet, telling `listener` how far it is: the first run of a program takes seconds."""
     missing = [kernel for kernel in kernels if not kernel.is_ready]
     for number, kernel in enumerate(missing):
+        interrupts.check()
         listener(events.Step("compiling (once; kept on disk)", number, len(missing), "functions"))
         kernel._native  # noqa: B018 - compiles and loads
     if missing:

@@ -1,0 +1,85 @@
+"""What one iteration does with a page on the GPU: its kernels, and what they change comes to the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..kernel import PageResult
+from ..pages.layout import Page
+from ..state import State
+from .gather import Gather
+from .launch import Launcher
+from .streams import Buffer
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PageWork:
+    """`streams.Work` on a state.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    gather : Gather
+    task_of : callable
+        ``task_of(page, buffer)``: a kernel's arguments.
+    copy : callable
+        ``copy(array, address, stream)`` from the device.
+    context : ndarray
+        Addresses of the run's arrays.
+    state : State
+        On the host.
+    tallies : ndarray, shape (pages,)
+        What pages did, on the host; `tally_address`: the same on the device.
+    has_total : bool
+        The program aggregates a total.
+    tell : callable
+        ``tell(page, result)``: the page is done, and all it changed is on the host.
+    """
+
+    launcher: Launcher
+    gather: Gather
+    task_of: Callable[[Page, Buffer], Array]
+    copy: Callable[[Array, int, Any], None]
+    context: Array
+    state: State
+    tallies: Array
+    tally_address: int
+    has_total: bool
+    tell: Callable[[Page, PageResult], None]
+
+    def compute(self, page: Page, buffer: Buffer) -> None:
+        task = self.task_of(page, buffer)
+        self.gather.launch(page, task, buffer.stream)
+        if self.has_total:
+            self.launcher.finish(buffer.stream, task)
+
+    def bring(self, page: Page, stream: Any) -> None:
+        state, context, number = self.state, self.context, page.number
+        if page.last_vertex > page.first_vertex:
+            vertices = slice(page.first_vertex, page.last_vertex)
+            self._bring(state.pending, int(context["pending"][0]), vertices, stream)
+            self._bring(state.activated.bits, int(context["activated"][0]), page.words, stream)
+        self._bring(self.tallies, self.tally_address, slice(number, number + 1), stream)
+
+    def _bring(self, array: Array, address: int, run: slice, stream: Any) -> None:
+        self.copy(array[run].view(np.uint8), address + run.start * array.itemsize, stream)
+
+    def landed(self, page: Page, copied: int) -> None:
+        back = (page.last_vertex - page.first_vertex) * (self.state.pending.itemsize * 8 + 1) // 8
+        result = result_of(page, self.tallies, self.has_total)
+        result.to_device, result.from_device = copied, back + self.tallies.itemsize
+        self.tell(page, result)
+
+
+def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:
+    """What a page did, as its tally says."""
+    told = tallies[page.number : page.number + 1]
+    active, edges = int(told["active"][0]), int(told["active_edges"][0])
+    return PageResult(page.edges, active, edges, active, told["partial"].copy() if has_total else None)

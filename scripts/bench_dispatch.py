@@ -1,0 +1,142 @@
+"""How good are the dispatcher's decisions, and what do they cost? Prints a Markdown table.
+
+    python scripts/bench_dispatch.py oracle rmat:24:16:symmetric linux-symrefs.npz ...
+    python scripts/bench_dispatch.py busy rmat:24:16:symmetric ...
+    python scripts/bench_dispatch.py overhead
+    python scripts/bench_dispatch.py road
+
+``oracle``: synchronous SSSP and ConnectedComponents, whose iterations are the same whoever works; all iterations of
+hybrid runs beside the sum, over the iterations, of the faster of CPU and GPU there. ``busy``: the share of the time
+between the first and the last page of an iteration in which the engine that copies to the GPU does, by the run's trace,
+with memory for a quarter of the edges. ``overhead``: what a page and what an iteration cost where there is nothing to
+do: iterations with more and more pages of a graph of 262,144 edges, and a line through their times. ``road``: BFS over
+a grid of 374 x 374, 746 supersteps of some 700 edges. Graphs are named as in bench_hybrid.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bench_hybrid import program_of, quarter
+from graphs import grid, load
+
+import garaph_py as gp
+
+WARM = 1
+
+
+def table(*columns: str) -> None:
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|", flush=True)
+
+
+def row(*cells: Any) -> None:
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def seconds_of(repeats: int, program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> list[float]:
+    """Of each iteration, the median of `repeats` runs."""
+    runs = [gp.run(program, graph, **how) for _ in range(repeats + WARM)][WARM:]
+    columns = zip(*([step.seconds for step in run.stats.iterations] for run in runs), strict=True)
+    return [statistics.median(column) for column in columns]
+
+
+def oracle(names: list[str], repeats: int) -> None:
+    table("graph", "program", "memory", "iterations", "CPU, ms", "GPU, ms", "faster of both", "hybrid", "over it")
+    for name in names:
+        graph = load(name, weighted=True)
+        for called in ("SSSP", "ConnectedComponents"):
+            graph = graph.symmetrized() if called != "SSSP" and graph.directed else graph
+            made = program_of(called, graph)
+            if made is None:
+                continue
+            cpu = seconds_of(repeats, made[0], graph, sync=True, device="cpu")
+            for memory in (None, quarter(made[0], graph)):
+                how = {"sync": True, "gpu_memory": memory}
+                gpu = seconds_of(repeats, made[0], graph, device="gpu", **how)
+                both = seconds_of(repeats, made[0], graph, device="hybrid", **how)
+                best = sum(map(min, zip(cpu, gpu, strict=True)))
+                sums = (f"{1e3 * value:.1f}" for value in (sum(cpu), sum(gpu), best, sum(both)))
+                row(name, called, "quarter" if memory else "all", len(cpu), *sums, f"{sum(both) / best:.2f}")
+
+
+def busy(names: list[str], repeats: int) -> None:
+    table("graph", "edges", "device", "ms an iteration", "engine busy")
+    program = gp.apps.PageRank(dtype=np.float32, stop="never")
+    for name in names:
+        graph = load(name)
+        memory = quarter(program, graph)
+        for gather in ("segmented", "packed"):
+            for device in ("gpu", "hybrid"):
+                shares, times = [], []
+                for _ in range(repeats + WARM):
+                    found = shares_of(program, graph, device=device, gather=gather, gpu_memory=memory, iterations=6)
+                    shares += found[0][WARM:]
+                    times += found[1][WARM:]
+                edges = "raw" if gather == "segmented" else gather
+                row(name, edges, device, f"{1e3 * statistics.median(times):.2f}", f"{statistics.median(shares):.3f}")
+
+
+def shares_of(program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> tuple[list[float], list[float]]:
+    """Of each iteration: how much of the time from first to last copy to the GPU is copying; and its seconds."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.json")
+        steps = gp.run(program, graph, trace=path, **how).stats.iterations
+        events = json.loads(path.read_text())["traceEvents"]
+    tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    copies = [event for event in events if event["ph"] == "X" and tracks[event["tid"]] == "copy to device"]
+    shares = []
+    for step in steps:
+        mine = [copy for copy in copies if 0 <= copy["ts"] - step.started * 1e6 < step.seconds * 1e6]
+        span = max(copy["ts"] + copy["dur"] for copy in mine) - min(copy["ts"] for copy in mine)
+        shares.append(sum(copy["dur"] for copy in mine) / span)
+    return shares, [step.seconds for step in steps]
+
+
+def overhead(repeats: int) -> None:
+    table("device", "pages", "us an iteration", "us a page", "us an iteration without pages")
+    graph = load("uniform:14:16")
+    program = gp.apps.PageRank(dtype=np.float32, stop="never")
+    memory = quarter(program, graph)
+    for device in ("gpu", "hybrid"):
+        counts, times = [], []
+        for page_edges in (1 << 14, 1 << 13, 1 << 12, 1 << 11):
+            how = {"device": device, "page_edges": page_edges, "gpu_memory": memory, "gather": "segmented"}
+            counts.append(gp.run(program, graph, iterations=1, **how).stats.iterations[0].pages)
+            times.append(1e6 * statistics.median(seconds_of(repeats, program, graph, iterations=50, **how)))
+        slope, rest = np.polyfit(counts, times, 1)
+        row(device, ", ".join(map(str, counts)), ", ".join(f"{t:.0f}" for t in times), f"{slope:.1f}", f"{rest:.0f}")
+
+
+def road(repeats: int) -> None:
+    table("device", "supersteps", "ms", "over the CPU alone", "by the CPU")
+    graph, times = grid(374), dict[str, list[float]]()
+    for _ in range(repeats + WARM):
+        for device in ("cpu", "auto", "hybrid"):
+            stats = gp.run(gp.apps.BFS(0), graph, device=device).stats
+            times.setdefault(device, []).append(stats.seconds)
+            if len(times[device]) > repeats:
+                own = sum(step.device == "cpu" for step in stats.iterations)
+                middle, alone = (statistics.median(times[key][WARM:]) for key in (device, "cpu"))
+                row(device, len(stats.iterations), f"{1e3 * middle:.1f}", f"{middle / alone:.3f}", own)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("oracle", "busy", "overhead", "road"))
+    parser.add_argument("graphs", nargs="*")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    if options.what in ("oracle", "busy"):
+        {"oracle": oracle, "busy": busy}[options.what](options.graphs, options.repeats)
+    else:
+        {"overhead": overhead, "road": road}[options.what](options.repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""A GPU that fails in the middle of an iteration: runs go on from values that are whole, asynchronous ones too."""
+
+from collections import deque
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import twins
+from numpy_gpu import Hops, Quiet
+from test_gpu_kernel import GRAPH, HUB, memory_for
+from test_user_programs import DataDriven
+
+import garaph_py as gp
+from garaph_py import runtime
+from garaph_py.cpu import CpuKernel
+from garaph_py.dispatch.rates import Rates
+from garaph_py.errors import DeviceError
+from garaph_py.gpu.streams import Waiting
+from garaph_py.kernel import PULL
+from garaph_py.pages.layout import layout
+from garaph_py.pages.memory import MemorySource
+from garaph_py.state import WORD
+from garaph_py.threads import Team
+from garaph_py.watchdog import Part
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Both processors work in every iteration."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+
+
+class Paired(gp.VertexProgram):
+    """Hops in a value of 16 bytes, of which the second field says what the first does: torn ones do not agree."""
+
+    source: int = 0
+    value = {"hops": np.int64, "check": np.int32}  # noqa: RUF012
+    accumulator = np.int64
+    sum = gp.min
+    monotone = True
+
+    def init(self, id):
+        return (0, 0) if id == self.source else (1 << 20, 1 << 20)
+
+    def frontier(self, id):
+        return id == self.source
+
+    def gather(self, src):
+        return src.hops + 1 if src.hops == src.check else -1
+
+    def apply(self, acc, old):
+        hops = min(acc, old.hops)
+        return (hops, hops)
+
+
+class HalfDone:
+    """A GPU in the CPU's clothes, with memory of its own: of page number `at` that it processes, it copies less than
+    half to the host, the last value torn, and fails."""
+
+    name, modes = "gpu", (PULL,)
+    at = 0
+
+    def __init__(self, bound, graph, found, settings, notify, listener):
+        self._team, self._processed = Team(1), 0
+        self._cpu = CpuKernel(bound, graph, self._team, listener)
+        pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)
+        self.residency, self.load = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
+        self.source, self.streams = MemorySource(graph, pages=pages), SimpleNamespace(thread=Part("GPU's thread"))
+        self._offsets = graph.in_edges.offsets
+
+    def initialize(self, synchronous):
+        state = self._cpu.initialize(synchronous)
+        state.pending = np.empty_like(state.values)
+        self._values = state.values.copy()
+        return state
+
+    def offer(self, pages, state, mode):
+        return Waiting(deque(), deque(), deque(pages), self._offsets)
+
+    def refresh(self, state, values):
+        if values:
+            self._values[:] = state.values
+
+    def ready(self, state):
+        pass
+
+    def receive(self, pages, state):
+        for page in pages:
+            run = slice(page.first_vertex, page.last_vertex)
+            self._values[run] = state.values[run]
+
+    def settle(self, state, everything):
+        pass
+
+    def work(self, waiting, source, state, tell):
+        while (page := waiting.next_coming()) is not None:
+            activated = type(state.activated)(state.activated.bits.copy(), state.activated.blocks.copy())
+            active = type(state.active)(state.active.bits.copy(), state.active.blocks.copy())
+            own = replace(state, values=self._values, pending=self._values, activated=activated, active=active)
+            result = self._cpu.process([page], source, own, PULL)[0]
+            run = slice(page.first_vertex, page.last_vertex)
+            new, into = self._values[run].view(np.uint8), state.pending[run].view(np.uint8)
+            self._processed += 1
+            state.activated.bits[page.words] = activated.bits[page.words]
+            if self._processed > self.at:
+                part = len(new) // 2 // self._values.itemsize * self._values.itemsize + 3
+                into[:part], into[part : part + 3] = new[:part], 0xA5
+                raise DeviceError("the fake GPU is gone; look for it")
+            into[:] = new
+            tell(page, result)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._team.close()
+
+
+def run(program, graph, **how):
+    return gp.run(program, graph, device="hybrid", sync=False, page_edges=3000, **how)
+
+
+@pytest.fixture
+def half_done(monkeypatch):
+    """A function that says after how many pages the GPU fails."""
+    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
+    return lambda at: monkeypatch.setattr(runtime, "GpuKernel", type("Half", (HalfDone,), {"at": at}))
+
+
+@pytest.mark.parametrize("at", [*range(12), 17, 25, 40])
+@pytest.mark.parametrize(
+    "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents(), gp.apps.BFS(HUB)],
+    ids=lambda program: type(program).__name__,
+)  # fmt: skip
+def test_the_same_answer(half_done, graph_of, program, at):
+    graph = graph_of(
+        twins.skewed(3, 9000, 60000, "int32"), directed=not isinstance(program, gp.apps.ConnectedComponents)
+    )
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    half_done(at)
+    result = run(program, graph)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert result.stats.converged
+
+
+@pytest.mark.parametrize("at", [0, 1, 5, 12, 30])
+@pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])
+def test_floats_converge_to_the_same(half_done, graph_of, program, at):
+    graph = graph_of(GRAPH)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    half_done(at)
+    result = run(program, graph)
+    values, wanted = (given.values if given.values.dtype.names is None else given.values["rank"] for given in
+                      (result, expected))  # fmt: skip
+    np.testing.assert_allclose(values, wanted, rtol=1e-4)
+    assert "goes on alone" in result.stats.note
+
+
+def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
+    """The GPU fails when the CPU has prepared its own."""
+    rng = np.random.default_rng(41)
+    graph = graph_of(twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int)))
+    expected = gp.run(DataDriven(), graph, device="cpu", sync=True)
+    half_done(0)
+
+    def fails(self, state):
+        raise DeviceError("the fake GPU is gone; look for it")
+
+    monkeypatch.setattr(HalfDone, "ready", fails)
+    result = gp.run(DataDriven(), graph, device="hybrid", sync=True, page_edges=3000)
+    np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
+def test_any_copy_may_fail(device_for, graph_of, program, sync, device):
+    """Of those of all iterations, to the device or back, and half of it is done."""
+    graph = graph_of(GRAPH)
+    driver = device_for(program, graph)
+    memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu", sync=True)
+    to, back, copies, fails_at = driver.memcpy_htod_async, driver.memcpy_dtoh_async, [], [1 << 30]
+
+    def failing(copy, torn):
+        def run(one, other, stream=None):
+            copies.append(one)
+            if len(copies) > fails_at[0]:
+                torn(one, other)
+                raise driver.Error("cuMemcpyAsync failed: unspecified launch failure")
+            copy(one, other, stream)
+
+        return run
+
+    def torn_back(array, place):
+        array[: len(array) // 2 + 3] = driver.bytes[place : place + len(array) // 2 + 3]
+
+    def torn_to(place, array):
+        to(place, array[: len(array) // 2])
+
+    def end():
+        driver.next = 256
+        copies.clear()
+        return gp.run(
+            program, graph, device=device, sync=sync, gpu_memory=memory, gather="segmented", page_edges=8000, streams=3
+        )
+
+    driver.memcpy_htod_async, driver.memcpy_dtoh_async = failing(to, torn_to), failing(back, torn_back)
+    end()
+    for number in range(0, len(copies), 3):
+        fails_at[0] = number
+        result = end()
+        np.testing.assert_array_equal(result.values, expected.values)
+        assert driver.held == 0
+        if len(copies) > number:
+            assert "launch failure" in result.stats.note
