@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 
@@ -143,32 +143,32 @@ def decide(seen: Observation) -> Decision:
     if seen.alpha is not None and seen.alpha >= 1 and seen.forced_mode in (None, PULL):
         why = f"alpha = {seen.alpha:.3g} >= 1"
         return Decision(PULL, why, BOTH) if seen.cpu_helps else Decision(PULL, f"{why}, the CPU would not help", GPU)
-    return replace(alone(seen), device=seen.device)
+    return alone(seen)
 
 
 def alone(seen: Observation) -> Decision:
     """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push and tiles."""
     if seen.forced_mode is not None:
-        return Decision(seen.forced_mode, "as asked")
+        return Decision(seen.forced_mode, "as asked", seen.device)
     if seen.everybody:
         return dense(seen, "every vertex is to be updated")
     if seen.relaxes and seen.pushes and seen.engine == "auto":
         if seen.in_turns:
-            return Decision(PUSH, "those whose turn it is push")
+            return Decision(PUSH, "those whose turn it is push", seen.device)
         if seen.f <= PUSH_THRESHOLD:
-            return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}")
-        return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}")
+            return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}", seen.device)
+        return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}", seen.device)
     if seen.device == GPU and seen.engine == "garaph":
-        return Decision(PULL, "the GPU only pulls (section 2.2)")
+        return Decision(PULL, "the GPU only pulls (section 2.2)", seen.device)
     auto = GPU_THRESHOLD if seen.device == GPU else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
     if seen.f <= threshold:
-        return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}")
+        return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}", seen.device)
     return dense(seen, f"f = {seen.f:.3g} > {threshold:.3g}")
 
 
 def dense(seen: Observation, why: str) -> Decision:
     """Pull, by tiles where there are some."""
     if seen.engine == "auto" and seen.tiles and seen.f > 1 / 2:
-        return Decision(PULL_TILED, f"{why}, and there are tiles")
-    return Decision(PULL, why)
+        return Decision(PULL_TILED, f"{why}, and there are tiles", seen.device)
+    return Decision(PULL, why, seen.device)

@@ -122,13 +122,12 @@ class Rates:
 
         The first does not count: threads are asleep and memory is new.
         """
-        known = replace(self, alone_before=True)
         if not self.alone_before:
-            return known
-        edges = max(seconds - self.alone_seconds, 0) * self.cpu
+            return replace(self, alone_before=True)
         if active_edges < CPU_START * self.cpu:
-            return replace(known, alone_seconds=min(self.alone_seconds, seconds))
-        return replace(known, sparse=(1 - WEIGHT) * self.sparse + WEIGHT * edges / active_edges)
+            return self if seconds >= self.alone_seconds else replace(self, alone_seconds=seconds)
+        sparse = max(seconds - self.alone_seconds, 0) * self.cpu / active_edges
+        return replace(self, sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)
 
     def share(self, waiting: int) -> int:
         """Of so many edges that wait to be copied, those that the CPU has done when the GPU has done the others.

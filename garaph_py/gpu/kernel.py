@@ -133,7 +133,7 @@ class GpuKernel:
             self._memory = DeviceMemory(device, 0)
         layouts = self.launcher.layouts
         self._task = np.zeros(1, layouts.task)
-        self._context, self._page_at = self._task["context"], layouts.page_at
+        self._context = self._task["context"]
 
     def initialize(self, synchronous: bool) -> State:
         budget = self.budget()
@@ -218,7 +218,7 @@ class GpuKernel:
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
-            self._told: dict[tuple[Page, int | None], Array] = {}
+            self._told: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if isinstance(self.edges.arrays, PackedArrays) else self.settings.gather
             self.gather = Gather(
                 bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
@@ -385,11 +385,9 @@ class GpuKernel:
             told = self._tell(page, buffer)
             if page == self.residency.pages[page.number]:  # a part will hardly come again
                 self._told[key] = told
-        task = self._task.view(np.uint8).copy()
-        task[self._page_at : self._page_at + len(told)] = told
-        return task.view(self._task.dtype)
+        return np.frombuffer(bytearray(self._context.tobytes() + told), self._task.dtype)
 
-    def _tell(self, page: Page, buffer: Buffer | None) -> Array:
+    def _tell(self, page: Page, buffer: Buffer | None) -> bytes:
         """What kernels are told of a page in every iteration, as bytes."""
         told = np.zeros(1, self.launcher.layouts.page)
         told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
@@ -401,7 +399,7 @@ class GpuKernel:
         self.gather.tell(told, page)
         if buffer is not None:
             self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
-        return told.view(np.uint8)
+        return told.tobytes()
 
     def commit(self, state: State, mode: str) -> None:
         everything = len(self._processed) == len(self.residency.pages)

@@ -97,7 +97,7 @@ class Layouts:
         self.tally = layout(TALLY, Partial=partial)
         self.item, self.hub = layout(ITEM), layout(HUB)
         self.task = np.dtype([("context", self.context), ("page", self.page)], align=True)
-        self.page_at = self.task.itemsize - self.page.itemsize  # the last, and nothing behind it
+        assert self.task.itemsize == self.context.itemsize + self.page.itemsize  # one behind the other
 
     def header(self) -> str:
         """The C++ structs, to stand after the program's types."""

@@ -80,6 +80,6 @@ class PageWork:
 
 def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:
     """What a page did, as its tally says."""
-    told = tallies[page.number : page.number + 1]
-    active, edges = int(told["active"][0]), int(told["active_edges"][0])
-    return PageResult(page.edges, active, edges, active, told["partial"].copy() if has_total else None)
+    active, edges, *_ = tallies[page.number].item()
+    partials = tallies["partial"][page.number : page.number + 1].copy() if has_total else None
+    return PageResult(page.edges, active, edges, active, partials)
