@@ -94,9 +94,9 @@ class Pages(Protocol):
         """Of those that have yet to be copied, or are being copied."""
 
     def steal(self, most: int | None) -> Page | None:
-        """For another processor, the last page to be copied or the end of it, with `most` edges at most.
+        """For another processor, the last pages to be copied or the end of them, in one piece of `most` edges at most.
 
-        None if there is no such page. Where `most` is None, any whole page.
+        None if there are none. Where `most` is None, any whole page.
         """
 
     def clear(self) -> None:
@@ -113,8 +113,8 @@ class Accelerator(PageKernel, Protocol):
     def ready(self, state: State) -> None:
         """Before an iteration: as `begin`, without finding whom to notify."""
 
-    def offer(self, pages: list[Page], state: State, mode: str) -> Any:
-        """The pages to process (`Pages`)."""
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Any:
+        """The pages to process (`Pages`); whether others may take some."""
 
     def work(self, waiting: Any, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]) -> None:
         """Process those that wait until none is left; `tell` what each did, or what was left of it.

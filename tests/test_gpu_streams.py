@@ -151,7 +151,7 @@ def test_what_others_steal_is_left_to_them(setting):
     device, streams, source = setting(0.3)
     offsets, rng, taken = source._edges.offsets, np.random.default_rng(1), []
     for turn in range(4):
-        waiting, stolen = streams.order(source.pages, offsets), []
+        waiting, stolen = streams.order(source.pages, True, offsets), []
 
         def see(page, buffer, waiting=waiting, stolen=stolen, turn=turn):
             np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)

@@ -78,7 +78,7 @@ class HalfDone:
         self._values = state.values.copy()
         return state
 
-    def offer(self, pages, state, mode):
+    def offer(self, pages, state, mode, shared):
         return Waiting(deque(), deque(), deque(pages), self._offsets)
 
     def refresh(self, state, values):

@@ -18,9 +18,11 @@ WEIGHT = 0.5
 """Of the latest measurement."""
 LEAST_SECONDS = 5e-4
 """Of work that is worth handing to the CPU."""
-PLAIN_GAIN = 0.15
-"""Share of the edges from which on it is plain that the CPU helps, though both live on the host's memory: copies are
-some 5 % slower meanwhile (docs/results/gpu.md), and handing out pages takes its time as well."""
+HANDING_SECONDS = 2e-3
+"""What it costs an iteration that the CPU takes pages: two threads share one Python."""
+PLAIN_SHARE = 0.15
+"""Of the edges, from which on it is plain that the CPU helps, though both live on the host's memory: copies are some
+5 % slower meanwhile (docs/results/gpu.md)."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,8 @@ class Rates:
         There was one.
     taking, leaving : float
         Of iterations in which the CPU took pages, and in which it left all to the GPU; 0 before there was one.
-    trials : int
-        Iterations so far in which both might work.
-    took : bool
-        The CPU did in the last of them.
+    took : bool or None
+        Whether it did in the last of them.
     """
 
     edges: int
@@ -59,8 +59,7 @@ class Rates:
     alone_before: bool = False
     taking: float = 0.0
     leaving: float = 0.0
-    trials: int = 0
-    took: bool = True
+    took: bool | None = None
 
     @classmethod
     def expected(cls, threads: int, edges: int, streamed: int, width: float) -> Rates:
@@ -97,11 +96,12 @@ class Rates:
 
     @property
     def cpu_helps(self) -> bool:
-        """Whether the CPU should take pages: where some are to be copied, in the first iteration all; if that is not
-        plain, tried both ways."""
-        if not self.trials or not self.streamed:
-            return not self.trials
-        if self.cpu >= PLAIN_GAIN * (self.cpu + self.copied) or not self.taking:
+        """Whether the CPU should take pages, of those that every iteration copies; if that is not plain, tried both
+        ways."""
+        share = self.cpu / (self.cpu + self.copied)
+        if share * self.streamed / self.copied < HANDING_SECONDS:
+            return False
+        if share >= PLAIN_SHARE or not self.taking:
             return True
         return bool(self.leaving) and self.taking >= self.leaving
 
@@ -110,8 +110,8 @@ class Rates:
 
         The first of either kind does not count: it finds other pages on the device than the next will.
         """
-        known = replace(self, trials=self.trials + 1, took=took)
-        if took != self.took or not self.trials:
+        known = replace(self, took=took)
+        if took != self.took:
             return known
         if took:
             return replace(known, taking=blend(self.taking or edges / seconds, edges, seconds))

@@ -202,14 +202,12 @@ class Together:
             for page, words in bits.items():
                 state.activated.bits[page.words] = words
                 gpu.land(page)
-        for page in gpu.pages:
-            parts = sorted((part for part in done if part.number == page.number), key=lambda part: part.first_vertex)
-            for rest in missing(page, parts):
-                if state.synchronous:
-                    run = slice(rest.first_vertex, rest.last_vertex)
-                    state.pending[run] = state.values[run]
-                state.activated.bits[rest.words] = 0
-                done[rest] = self._cpu.process([rest], self._cpu_source, state, PULL)[0]
+        for rest in missing(gpu.pages, sorted(done, key=lambda part: part.first_vertex)):
+            if state.synchronous:
+                run = slice(rest.first_vertex, rest.last_vertex)
+                state.pending[run] = state.values[run]
+            state.activated.bits[rest.words] = 0
+            done[rest] = self._cpu.process([rest], self._cpu_source, state, PULL)[0]
         state.activated.mark()
         return list(done.values())
 
@@ -247,7 +245,7 @@ class _Shared:
         self._failure: BaseException | None = None
         self._gpu, self._source, self._state, self._part = gpu, source, state, part
         self._landing, self._alone = landing, alone
-        self._waiting = gpu.offer(self.pages, state, PULL)
+        self._waiting = gpu.offer(self.pages, state, PULL, shared=not alone)
         self._thread: threading.Thread | None = None
         part.doing = ("sharing pages with the GPU",)
         if alone:
@@ -313,14 +311,14 @@ class _Shared:
             raise self._failure
 
 
-def missing(page: Page, parts: Iterable[Page]) -> Iterator[Page]:
-    """What the `parts` of a page, in their order, leave out of it."""
-    vertex, edge = page.first_vertex, page.first_edge
-    for part in parts:
-        if part.first_vertex > vertex:
-            yield replace(
-                page, first_vertex=vertex, last_vertex=part.first_vertex, first_edge=edge, last_edge=part.first_edge
-            )
-        vertex, edge = part.last_vertex, part.last_edge
-    if vertex < page.last_vertex:
-        yield replace(page, first_vertex=vertex, first_edge=edge)
+def missing(pages: Iterable[Page], done: list[Page]) -> Iterator[Page]:
+    """What of the `pages` is not `done`, which are pages, parts and whole runs of them, in their order."""
+    for page in pages:
+        rest = page
+        for part in done:
+            if part.last_vertex > rest.first_vertex and part.first_vertex < page.last_vertex:
+                if part.first_vertex > rest.first_vertex:
+                    yield replace(rest, last_vertex=part.first_vertex, last_edge=part.first_edge)
+                rest = replace(rest, first_vertex=part.last_vertex, first_edge=part.last_edge)
+        if rest.first_vertex < page.last_vertex:
+            yield rest

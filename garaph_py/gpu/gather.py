@@ -29,8 +29,8 @@ log = logging.getLogger("garaph_py")
 
 AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
 CUSTOM, CALIBRATED = "custom", "calibrated"
-WORTH_MEASURING = 1 << 20
-"""Edges of a page below which the launches are all that a measurement would see."""
+WORTH_MEASURING = 1 << 24
+"""Edges of a page below which a measurement, which takes several milliseconds, would not pay."""
 
 
 @dataclass(frozen=True)

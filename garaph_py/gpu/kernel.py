@@ -325,17 +325,17 @@ class GpuKernel:
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         every, done = list(pages), dict[Page, PageResult]()
-        self.work(self.offer(every, state, mode), source, state, done.__setitem__)
+        self.work(self.offer(every, state, mode, False), source, state, done.__setitem__)
         return [done.get(page, SKIPPED) for page in every]
 
-    def offer(self, pages: list[Page], state: State, mode: str) -> Waiting:
-        """The pages to process, but those nobody notified; other processors may take some before `work` does."""
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Waiting:
+        """The pages to process, but those nobody notified; if `shared`, others may take some before `work` does."""
         # `prepare` has rewritten values of every page
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
             state.activated.bits[page.words] = 0
-        return self.streams.order(chosen, self.graph.in_edges.offsets if self.gather.takes_parts else None)
+        return self.streams.order(chosen, shared, self.graph.in_edges.offsets if self.gather.takes_parts else None)
 
     def work(
         self, waiting: Waiting, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]

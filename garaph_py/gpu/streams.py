@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -162,22 +162,27 @@ class Waiting:
             return self.copying + sum(page.edges for page in self.coming)
 
     def steal(self, most: int | None) -> Page | None:
-        """See `Pages.steal`: half of `most` edges, and none rather than more, so that the rest can be shared again."""
+        """See `Pages.steal`: about half of `most` edges, so that the rest can be shared again."""
         with self.lock:
             if most is None:
                 return self.coming.pop() if self.coming else self.here.pop()[0] if self.here else None
-            if not self.coming:
-                return None
-            page, rest = self.coming[-1], None
-            if self.offsets is not None and page.edges > most // 2:
-                rest, page = cut(self.offsets, page, most // 2, VERTICES)
-            if page.edges > most:
-                return None
-            if rest is None:
-                self.coming.pop()
-            else:  # in place: whoever looks meanwhile must not find that nothing is left
-                self.coming[-1] = rest
-            return page
+            taken = None
+            while self.coming and (left := most // 2 - (taken.edges if taken else 0)) > 0:
+                page, rest = self.coming[-1], None
+                if taken is not None and page.last_vertex != taken.first_vertex:
+                    break
+                if self.offsets is not None and page.edges > left:
+                    rest, page = cut(self.offsets, page, left, VERTICES)
+                if page.edges > left + most // 2:
+                    break
+                if rest is None:
+                    self.coming.pop()
+                else:  # in place: whoever looks meanwhile must not find that nothing is left
+                    self.coming[-1] = rest
+                taken = (
+                    page if taken is None else replace(page, last_vertex=taken.last_vertex, last_edge=taken.last_edge)
+                )
+            return taken
 
     def clear(self) -> None:
         """Nobody is to take any of them."""
@@ -253,13 +258,15 @@ class Streams:
         """The buffer of a page that stays."""
         return self._resident[page.number]
 
-    def order(self, pages: Iterable[Page], offsets: Array | None = None) -> Waiting:
+    def order(self, pages: Iterable[Page], shared: bool = False, offsets: Array | None = None) -> Waiting:
         """The pages of one `process`, as they are best taken; with the CSC `offsets` parts of them may be stolen.
 
         Those that the last one left in the streams' buffers come first, and are not copied again.
         """
-        # those with most vertices first: what they send back is hidden behind the others
-        ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
+        if shared:  # what is stolen from the end is then one piece
+            ordered = sorted(pages, key=lambda page: page.number)
+        else:  # those with most vertices first: what they send back is hidden behind the others
+            ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
         held = self._held(set(ordered))
         waiting = Waiting(deque(), deque(), deque(), offsets)
         for k, page in enumerate(ordered):
