@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -106,6 +106,19 @@ class Waiting:
     here: deque[tuple[Page, Buffer]]
     coming: deque[Page]
 
+    @classmethod
+    def of(cls, pages: Iterable[Page], held: Mapping[int, Buffer], here: Mapping[int, Buffer]) -> Waiting:
+        """Of `pages` in the order in which they are best taken, those whose numbers are in `held` and `here` apart."""
+        waiting = cls(deque(), deque(), deque())
+        for page in pages:
+            if page.number in here:
+                waiting.here.append((page, here[page.number]))
+            elif page.number in held:
+                waiting.held.append((page, held[page.number]))
+            else:
+                waiting.coming.append(page)
+        return waiting
+
     def next_here(self) -> tuple[Page, Buffer] | None:
         """The next page that need not be copied, or None."""
         try:
@@ -189,23 +202,13 @@ class Streams:
 
         Those that the last one left in the streams' buffers come first, and are not copied again.
         """
-        # those with most vertices first: what they send back is hidden behind the others
-        ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
-        held = self._held({page.number for page in ordered})
-        waiting = Waiting(deque(), deque(), deque())
+        ordered = best_order(pages)
+        resident = len(self._resident)
         for k, page in enumerate(ordered):
-            if page.number < len(self._resident):
-                buffer = self._resident[page.number]
-                buffer.stream = self.compute[k % COMPUTE_STREAMS]
-                if buffer.page == page.number:
-                    waiting.here.append((page, buffer))
-                else:
-                    waiting.coming.append(page)
-            elif page.number in held:
-                waiting.held.append((page, held[page.number]))
-            else:
-                waiting.coming.append(page)
-        return waiting
+            if page.number < resident:
+                self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
+        here = {number: buffer for number, buffer in enumerate(self._resident) if buffer.page == number}
+        return Waiting.of(ordered, self._held({page.number for page in ordered}), here)
 
     def process(
         self,
@@ -332,6 +335,11 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(page))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
+
+
+def best_order(pages: Iterable[Page]) -> list[Page]:
+    """Those with most vertices first: what they send back is hidden behind the others."""
+    return sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
 
 
 def peek(pages: deque[Page]) -> Page | None:
