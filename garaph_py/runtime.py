@@ -211,7 +211,8 @@ def run(
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
     result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
-    record.write(result, graph, team.spans())
+    facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
+    record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
     if verify:
         check(program, graph, result)
     return result
@@ -353,6 +354,22 @@ def gpu_settings(
         gather = REPLICATED if can_replicate(bound) else SEGMENTED
     budget = None if memory is None else parse_bytes(memory, "gpu_memory")
     return Settings(budget, streams, gather, factor, page_edges, deterministic)
+
+
+def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:
+    """What a trace says about program and graph."""
+    return {
+        "program": bound.name,
+        "vertices": graph.n,
+        "edges": graph.m,
+        "directed": graph.directed,
+        "encoding": graph.encoding,
+        "value_bytes": bound.value.itemsize,
+        "edge_value_bytes": bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0,
+        "everybody": bound.total is not None,
+        "relaxes": bound.relaxes,
+        "priority": "priority" in bound.arguments,
+    }
 
 
 def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:

@@ -1,0 +1,186 @@
+"""One iteration over pages, event by event: link, GPU, CPU and disks each do one thing at a time.
+
+As `gpu/streams.py` has it, a transmission thread puts copies on the link as buffers become free, kernels run when their
+page's copy has ended, values go back while others are computed; as `dispatch/together.py` has it, the CPU takes pages
+from the back. No clock is read: time is what the events add up to.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..gpu.streams import AHEAD, Buffer, Waiting
+from ..pages.layout import Page
+from .machine import CPU, GPU
+
+
+@dataclass
+class Line:
+    """Something that serves one after the other.
+
+    Attributes
+    ----------
+    rate : float
+        Bytes a second.
+    free : float
+        When it will have served all that was asked of it.
+    nbytes : float
+        That it was asked for.
+    """
+
+    rate: float
+    free: float = 0.0
+    nbytes: float = 0.0
+
+    def serve(self, nbytes: float, now: float, slowed: float = 1.0) -> float:
+        """When so many bytes, asked for now, are through."""
+        if nbytes:
+            self.free = max(self.free, now) + nbytes / (self.rate * slowed)
+            self.nbytes += nbytes
+        return max(self.free, now) if nbytes else now
+
+
+@dataclass
+class Costs:
+    """Seconds and bytes of a page.
+
+    Attributes
+    ----------
+    cpu, gpu : callable
+        Seconds of computing ``page`` there.
+    edge_bytes, value_bytes, back_bytes : float
+        Of an edge over link and disks; of a vertex's value, and of all that the GPU sends back for a vertex.
+    beside_cpu : float
+        Share of the link that is left while the CPU computes.
+    on_disk : callable
+        Whether ``page`` has to be read from there.
+    """
+
+    cpu: Callable[[Page], float]
+    gpu: Callable[[Page], float]
+    edge_bytes: float
+    value_bytes: float
+    back_bytes: float
+    beside_cpu: float
+    on_disk: Callable[[Page], bool]
+
+
+@dataclass
+class Play:
+    """One iteration, played by `run`.
+
+    Attributes
+    ----------
+    waiting : Waiting
+        The GPU's pages; none is left at the end.
+    free : deque of Buffer
+        Those in which no page is held.
+    resident : dict of int to Buffer
+        Buffers of pages that stay.
+    to_device, from_device, disks : Line
+    costs : Costs
+    steal : callable
+        ``steal(waiting)``: the next page for the CPU, or None, after which it takes no more.
+    done : dict of int to str
+        Who processed each page.
+    cpu_seconds, gpu_seconds : float
+        When each had ended.
+    """
+
+    waiting: Waiting
+    free: deque[Buffer]
+    resident: dict[int, Buffer]
+    to_device: Line
+    from_device: Line
+    disks: Line
+    costs: Costs
+    steal: Callable[[Waiting], Page | None] | None
+    done: dict[int, str] = field(default_factory=dict)
+    edges: dict[str, int] = field(default_factory=lambda: {CPU: 0, GPU: 0})
+    cpu_seconds: float = 0.0
+    gpu_seconds: float = 0.0
+
+    def run(self) -> None:
+        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._arrived: deque[tuple[Page, Buffer]] = deque()
+        self._launched: deque[tuple[Page, Buffer]] = deque()
+        self._computing = False
+        self._cpu_until = 0.0
+        for actor in (self._transmit, self._compute, *([self._take] if self.steal else [])):
+            self._at(0.0, actor)
+        while self._events:
+            now, _, event = heapq.heappop(self._events)
+            event(now)
+
+    def _at(self, when: float, event: Callable[[float], None]) -> None:
+        heapq.heappush(self._events, (when, self._counter(), event))
+
+    def _counter(self) -> int:
+        """Events of one moment happen in the order in which they were planned."""
+        self._planned = getattr(self, "_planned", 0) + 1
+        return self._planned
+
+    def _read(self, page: Page, now: float) -> float:
+        """When a page is in the host's memory."""
+        return self.disks.serve(page.edges * self.costs.edge_bytes if self.costs.on_disk(page) else 0, now)
+
+    def _transmit(self, now: float) -> None:
+        """Put pages on the link while there is room for them."""
+        while self.waiting.coming:
+            buffer = self.resident.get(self.waiting.coming[0].number)
+            if buffer is None and not self.free:
+                return
+            page = self.waiting.coming.popleft()
+            buffer = self.free.popleft() if buffer is None else buffer
+            read = self._read(page, now)
+            slowed = self.costs.beside_cpu if self._cpu_until > max(read, self.to_device.free) else 1.0
+            there = self.to_device.serve(page.edges * self.costs.edge_bytes, read, slowed)
+            buffer.page = page.number
+            self._at(there, lambda now, item=(page, buffer): self._arrive(now, item))  # type: ignore[misc]
+
+    def _arrive(self, now: float, item: tuple[Page, Buffer]) -> None:
+        self._arrived.append(item)
+        self._compute(now)
+
+    def _compute(self, now: float) -> None:
+        """Let the GPU begin with the next page, if it is idle."""
+        while len(self._launched) < AHEAD and (taken := self.waiting.next_here()) is not None:
+            self._launched.append(taken)
+        if self._computing or not (self._arrived or self._launched):
+            return
+        page, buffer = (self._arrived or self._launched).popleft()
+        self._computing = True
+        self.edges[GPU] += page.edges
+        self.done[page.number] = GPU
+        self._at(now + self.costs.gpu(page), lambda now: self._computed(now, page, buffer))
+
+    def _computed(self, now: float, page: Page, buffer: Buffer) -> None:
+        self._computing = False
+        vertices = page.last_vertex - page.first_vertex
+        back = self.from_device.serve(vertices * self.costs.back_bytes, now)
+        self.gpu_seconds = max(self.gpu_seconds, back)
+        if page.number not in self.resident:
+            self.free.append(buffer)
+            self._transmit(now)
+        self._compute(now)
+
+    def _take(self, now: float) -> None:
+        """Let the CPU take a page; of pages that are read it takes the next one as it begins to compute one."""
+        assert self.steal is not None
+        page = self.steal(self.waiting)
+        if page is None:
+            return
+        ready = max(self._read(page, now), self._cpu_until, now)
+        self._cpu_until = ready + self.costs.cpu(page)
+        self.edges[CPU] += page.edges
+        self.done[page.number] = CPU
+        self.cpu_seconds = self._cpu_until
+        self._at(self._cpu_until, lambda now: self._send(now, page))
+        self._at(ready if self.costs.on_disk(page) else self._cpu_until, self._take)
+
+    def _send(self, now: float, page: Page) -> None:
+        """The CPU's values of a page, to the GPU."""
+        self.to_device.serve((page.last_vertex - page.first_vertex) * self.costs.value_bytes, now)
