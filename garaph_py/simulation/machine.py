@@ -62,7 +62,8 @@ class Work:
     edge : Line
         For an edge visited: seconds of one core, or of the GPU.
     vertex : Line
-        For a vertex that has to be looked at, likewise: every one in pull, active ones in notify-pull and push.
+        For a vertex that has to be looked at, likewise: every one in pull, active ones in notify-pull and push. The
+        GPU's are for what an iteration does beside its pages.
     page, iteration : float
         Seconds for a page, and for an iteration, whatever their size.
     """

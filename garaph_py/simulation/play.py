@@ -11,10 +11,14 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..gpu.streams import AHEAD, Buffer, Waiting
 from ..pages.layout import Page
 from .machine import CPU, GPU
+
+Event = Callable[[float], None]
+"""What happens at a time, which it is told."""
 
 
 @dataclass
@@ -104,45 +108,57 @@ class Play:
     gpu_seconds: float = 0.0
 
     def run(self) -> None:
-        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._events: list[tuple[float, int, Event]] = []
         self._arrived: deque[tuple[Page, Buffer]] = deque()
         self._launched: deque[tuple[Page, Buffer]] = deque()
+        self._copies: deque[tuple[float, float, Event]] = deque()  # the first is under way
         self._computing = False
-        self._cpu_until = 0.0
+        self._cpu_until, self._planned = 0.0, 0
         for actor in (self._transmit, self._compute, *([self._take] if self.steal else [])):
             self._at(0.0, actor)
         while self._events:
             now, _, event = heapq.heappop(self._events)
             event(now)
 
-    def _at(self, when: float, event: Callable[[float], None]) -> None:
-        heapq.heappush(self._events, (when, self._counter(), event))
-
-    def _counter(self) -> int:
+    def _at(self, when: float, event: Event) -> None:
         """Events of one moment happen in the order in which they were planned."""
-        self._planned = getattr(self, "_planned", 0) + 1
-        return self._planned
+        self._planned += 1
+        heapq.heappush(self._events, (when, self._planned, event))
 
     def _read(self, page: Page, now: float) -> float:
         """When a page is in the host's memory."""
         return self.disks.serve(page.edges * self.costs.edge_bytes if self.costs.on_disk(page) else 0, now)
 
     def _transmit(self, now: float) -> None:
-        """Put pages on the link while there is room for them."""
+        """Ask for copies of pages while there is room for them."""
         while self.waiting.coming:
             buffer = self.resident.get(self.waiting.coming[0].number)
             if buffer is None and not self.free:
                 return
             page = self.waiting.coming.popleft()
             buffer = self.free.popleft() if buffer is None else buffer
-            read = self._read(page, now)
-            slowed = self.costs.beside_cpu if self._cpu_until > max(read, self.to_device.free) else 1.0
-            there = self.to_device.serve(page.edges * self.costs.edge_bytes, read, slowed)
             buffer.page = page.number
-            self._at(there, lambda now, item=(page, buffer): self._arrive(now, item))  # type: ignore[misc]
+            arrives = partial(self._arrive, page, buffer)
+            self._copy(page.edges * self.costs.edge_bytes, self._read(page, now), arrives, now)
 
-    def _arrive(self, now: float, item: tuple[Page, Buffer]) -> None:
-        self._arrived.append(item)
+    def _copy(self, nbytes: float, ready: float, then: Event, now: float) -> None:
+        """Put a copy to the device behind those that were asked for."""
+        self._copies.append((nbytes, ready, then))
+        if len(self._copies) == 1:
+            self._at(max(now, ready), self._begin_copy)
+
+    def _begin_copy(self, now: float) -> None:
+        slowed = self.costs.beside_cpu if self._cpu_until > now else 1.0
+        self._at(self.to_device.serve(self._copies[0][0], now, slowed), self._end_copy)
+
+    def _end_copy(self, now: float) -> None:
+        _, _, then = self._copies.popleft()
+        if self._copies:
+            self._at(max(now, self._copies[0][1]), self._begin_copy)
+        then(now)
+
+    def _arrive(self, page: Page, buffer: Buffer, now: float) -> None:
+        self._arrived.append((page, buffer))
         self._compute(now)
 
     def _compute(self, now: float) -> None:
@@ -155,9 +171,9 @@ class Play:
         self._computing = True
         self.edges[GPU] += page.edges
         self.done[page.number] = GPU
-        self._at(now + self.costs.gpu(page), lambda now: self._computed(now, page, buffer))
+        self._at(now + self.costs.gpu(page), partial(self._computed, page, buffer))
 
-    def _computed(self, now: float, page: Page, buffer: Buffer) -> None:
+    def _computed(self, page: Page, buffer: Buffer, now: float) -> None:
         self._computing = False
         vertices = page.last_vertex - page.first_vertex
         back = self.from_device.serve(vertices * self.costs.back_bytes, now)
@@ -178,9 +194,10 @@ class Play:
         self.edges[CPU] += page.edges
         self.done[page.number] = CPU
         self.cpu_seconds = self._cpu_until
-        self._at(self._cpu_until, lambda now: self._send(now, page))
+        self._at(self._cpu_until, partial(self._send, page))
         self._at(ready if self.costs.on_disk(page) else self._cpu_until, self._take)
 
-    def _send(self, now: float, page: Page) -> None:
+    def _send(self, page: Page, now: float) -> None:
         """The CPU's values of a page, to the GPU."""
-        self.to_device.serve((page.last_vertex - page.first_vertex) * self.costs.value_bytes, now)
+        nbytes = (page.last_vertex - page.first_vertex) * self.costs.value_bytes
+        self._copy(nbytes, now, lambda now: None, now)

@@ -183,12 +183,13 @@ class Run:
             waiting, free, self._resident, to_device, from_device, self._disks(),
             self._costs(
                 lambda page: cpu.seconds(page.edges, vertices(page), size, self._cores) + cpu.page,
-                lambda page: gpu.seconds(page.edges, vertices(page), size) + gpu.page,
+                lambda page: gpu.seconds(page.edges, 0, size) + gpu.page,
             ),
             self._scheduler.steal if takes else None,
         )  # fmt: skip
         play.run()
         seconds = max(play.cpu_seconds, play.gpu_seconds)
+        before += gpu.iteration + gpu.seconds(0, workload.vertices, size)
         if device == BOTH:
             self._scheduler.shared(
                 play.edges[CPU], play.cpu_seconds, play.edges[GPU], play.gpu_seconds, play.edges[CPU] > 0, seconds
@@ -196,7 +197,7 @@ class Run:
             overhead = machine.overhead(self._program)
             before += overhead.iteration + overhead.seconds(0, workload.vertices, size)
         return Row(
-            followed + sum(play.edges.values()), before + gpu.iteration + seconds, play.done,
+            followed + sum(play.edges.values()), before + seconds, play.done,
             len(self._device_pages) - len(pages), to_device.nbytes, from_device.nbytes,
         )  # fmt: skip
 
