@@ -65,8 +65,13 @@ def memory(name: str, scale: int, edge_factor: int, budget: Fraction) -> int:
     return int(device_bytes(bound, n, m, False, synchronous) * n + budget * m * width)
 
 
-def spec_text(scales: list[int], budgets: list[Fraction], names: list[str], edge_factor: int, repeats: int) -> str:
-    """The experiment; the first run of a program is not counted, where there are several."""
+def spec_text(
+    scales: list[int], budgets: list[Fraction], names: list[str], edge_factor: int, repeats: int, pulls: bool
+) -> str:
+    """The experiment; the first run of a program is not counted, where there are several.
+
+    With `pulls` the CPU also pulls in SSSP, which of its own accord it does only beside a GPU.
+    """
     text = f"repeats = {repeats}\nwarmups = {int(repeats > 1)}\n"
     for scale in scales:
         source = source_of(scale, edge_factor) if "SSSP" in names else 0
@@ -75,6 +80,8 @@ def spec_text(scales: list[int], budgets: list[Fraction], names: list[str], edge
             run = f'\n[[runs]]\ngraph = "rmat:{scale}:{edge_factor}:symmetric:weights"\n'
             run += f"program = {program.format(source=source) if name == 'SSSP' else program}\n{more}"
             text += run + 'device = "cpu"\n'
+            if pulls and name == "SSSP":
+                text += run + 'device = "cpu"\nmode = "pull"\niterations = 5\n'
             sizes = [memory(name, scale, edge_factor, budget) for budget in budgets]
             if sizes:
                 text += run + f'device = ["gpu", "hybrid"]\ngather = "segmented"\ngpu_memory = {sizes}\n'
@@ -91,11 +98,11 @@ def measured(folder: Path, text: str) -> list[Recorded]:
 
 
 def like(run: Recorded, others: list[Recorded]) -> Recorded:
-    """Of `others` the run of the same program and device on the largest graph."""
+    """Of `others` the run of the same program in the same way on the largest graph."""
     same = [
         other
         for other in others
-        if other.workload.traits.name == run.workload.traits.name and other.policy.device == run.policy.device
+        if (other.workload.traits.name, other.policy) == (run.workload.traits.name, run.policy)
     ]
     return max(same, key=lambda other: other.workload.edges)
 
@@ -122,7 +129,7 @@ def main() -> None:
     of = [
         measured(
             options.out / folder,
-            spec_text(scales, list(shares), options.programs, options.edge_factor, repeats),
+            spec_text(scales, list(shares), options.programs, options.edge_factor, repeats, folder == "calibrate"),
         )
         for folder, scales, shares, repeats in zip(
             ("calibrate", "predict"), (options.calibrate, options.predict), budgets, options.repeats, strict=True

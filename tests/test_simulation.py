@@ -378,6 +378,7 @@ def test_machines_are_written_as_they_are_read(tmp_path):
 
 def test_a_machine_says_what_it_does_not_know():
     assert KNOWN.work_of(CPU, "PageRank", NOTIFY_PULL) == KNOWN.work_of(CPU, "PageRank", PULL)
+    assert Machine(1, KNOWN.work[2:3]).work_of(CPU, "ConnectedComponents", PULL) == KNOWN.work[2]
     with pytest.raises(ParameterError, match="SSSP costs on cpu"):
         KNOWN.work_of(CPU, "SSSP", PULL)
     with pytest.raises(ParameterError, match="no GPU"):

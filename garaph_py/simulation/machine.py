@@ -146,20 +146,22 @@ class Machine:
     disks: Disks | None = None
 
     def work_of(self, processor: str, program: str, mode: str) -> Work:
-        """The entry for this work: of the program or of any, in this mode or, where that has none, in pull.
+        """The entry for this work: of the program or of any, in this mode, else in pull, else in what is known of the
+        program.
 
         Raises
         ------
         ParameterError
             If there is none.
         """
-        known = {(work.processor, work.program, work.mode): work for work in self.work}
-        for key in ((program, mode), (ANY, mode), (program, PULL), (ANY, PULL)):
-            if (processor, *key) in known:
-                return known[processor, *key]
+        known = {(work.program, work.mode): work for work in self.work if work.processor == processor}
+        own = [key for key in known if key[0] == program]
+        for key in ((program, mode), (ANY, mode), (program, PULL), (ANY, PULL), *own):
+            if key in known:
+                return known[key]
         raise ParameterError(
-            f"the machine does not say what {program} costs on {processor}, in {mode} or in pull; add [[work]] for it, "
-            f"or calibrate the machine with runs of {program}"
+            f"the machine does not say what {program} costs on {processor}; add [[work]] for it, or calibrate the "
+            f"machine with runs of {program}"
         )
 
     def overhead(self, program: str) -> Work:
