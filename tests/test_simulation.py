@@ -313,6 +313,39 @@ def test_the_fastest_of_repeats_counts():
     assert fastest([slower, run, slower]) == [run]
 
 
+def gpu_trace() -> dict:
+    """What a run on a GPU would have traced: two iterations, two pages of which the second is thrice as dear."""
+    names = {0: "iterations", 1: "stream 0", 2: "copy to device"}
+    events = [{"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}} for tid, name in names.items()]
+    for number, copied in enumerate((8000, 0)):
+        at = number * 10_000
+        details = {"f": 1.0, "active vertices": 100, "edges": 2000, "device": "gpu", "to device": copied}
+        events.append({"ph": "X", "tid": 0, "name": f"{number}: pull", "ts": at, "dur": 5000, "args": details})
+        for page, took in enumerate((1000, 3000)):
+            span = {"ph": "X", "name": "", "args": {"page": page, "edges": 1000}}
+            events.append(span | {"tid": 1, "ts": at + 1000 * page, "dur": took})
+            if copied:
+                events.append(span | {"tid": 2, "ts": at + 1000 * page, "dur": 500})
+    facts = {
+        "program": "PageRank", "vertices": 100, "edges": 2000, "directed": True, "engine": "auto", "mode": "auto",
+        "device": "gpu", "synchronous": True, "gpu_memory": None, "threads": 4, "encoding": "raw", "value_bytes": 4,
+        "edge_value_bytes": 0, "everybody": True, "relaxes": False, "priority": False,
+    }  # fmt: skip
+    return {"traceEvents": events, "otherData": facts}
+
+
+def test_pages_that_were_dear_stay_so(tmp_path):
+    (tmp_path / "trace.json").write_text(json.dumps(gpu_trace()))
+    run = read_trace(tmp_path / "trace.json")
+    assert run.policy.device == GPU
+    assert run.copying == pytest.approx(8000 / 1e-3)
+    assert run.gathering == pytest.approx(8e-3 / 4000)
+    first, second = replace(run.workload, page_edges=1000).pages()
+    assert run.workload.gpu_edges(first) == pytest.approx(500)
+    assert run.workload.gpu_edges(second) == pytest.approx(1500)
+    assert replay(run).simulated.seconds == pytest.approx(run.seconds, rel=0.1)
+
+
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
     graph = gp.rmat(14, 16, directed=False)

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..cli import programs
 from ..errors import FormatError, ParameterError
 from ..graph.graph import PACKED
@@ -19,6 +22,7 @@ from .machine import CPU, GPU
 from .scheduler import HYBRID, Policy
 from .workload import Traits, Workload, activities_of, bound_alone, device_bytes, even_offsets
 
+Array = npt.NDArray[Any]
 Row = Mapping[str, Any]
 
 COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", "engine", "vertices", "graph_edges")
@@ -171,7 +175,10 @@ def traced(facts: Row, events: list[Row]) -> Recorded:
     width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
     # values twice or once, offsets of both directions or one, a sum, bits: what every program has
     vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
-    workload = Workload(traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes)
+    workload = Workload(
+        traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
+        kernels=costs_of(kernels, m),
+    )  # fmt: skip
     devices = {row["device"] for row in rows}
     device = HYBRID if facts["device"] == HYBRID else GPU if GPU in devices else CPU
     mode = None if facts["mode"] == "auto" else facts["mode"]
@@ -182,6 +189,20 @@ def traced(facts: Row, events: list[Row]) -> Recorded:
         copied * width / seconds_of(copies) if copied else None,
         seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,
     )  # fmt: skip
+
+
+def costs_of(kernels: list[Row], edges: int) -> tuple[Array, Array] | None:
+    """`Workload.kernels` of the pages that `kernels` gathered; None where not all pages were among them."""
+    pages: dict[int, list[Row]] = {}
+    for span in kernels:
+        pages.setdefault(span["args"]["page"], []).append(span)
+    ordered = [pages[number] for number in sorted(pages)]
+    sizes = np.array([spans[0]["args"]["edges"] for spans in ordered])
+    taken = np.array([np.mean([span["dur"] for span in spans]) for spans in ordered])
+    if not edges or sizes.sum() != edges or not taken.sum():
+        return None
+    before = (np.concatenate([[0.0], np.cumsum(column)]) for column in (sizes, taken * (edges / taken.sum())))
+    return next(before), next(before)
 
 
 def seconds_of(spans: list[Row]) -> float:

@@ -183,7 +183,7 @@ class Run:
             waiting, free, self._resident, to_device, from_device, self._disks(),
             self._costs(
                 lambda page: cpu.seconds(page.edges, vertices(page), size, self._cores) + cpu.page,
-                lambda page: gpu.seconds(page.edges, 0, size) + gpu.page,
+                lambda page: gpu.seconds(workload.gpu_edges(page), 0, size) + gpu.page,
             ),
             self._scheduler.steal if takes else None,
         )  # fmt: skip

@@ -100,6 +100,9 @@ class Workload:
         What fits stays on the GPU, and in the host's memory; otherwise every page comes anew in every iteration.
     page_edges : int or None
         Bound on a page's edges, where it is not the planner's.
+    kernels : tuple of ndarray, or None
+        Where the GPU's time for an edge is known to differ: edges before each of some places, ascending from 0 to
+        `edges`, and as many edges of average cost as take as long.
     """
 
     traits: Traits
@@ -112,6 +115,7 @@ class Workload:
     on_disks: bool = False
     keep: bool = True
     page_edges: int | None = None
+    kernels: tuple[Array, Array] | None = None
 
     @property
     def vertex_data(self) -> int:
@@ -122,6 +126,13 @@ class Workload:
     def fixed(self) -> int:
         """The GPU's bytes that are not edges."""
         return int(self.vertices * self.vertex_bytes)
+
+    def gpu_edges(self, page: Page) -> float:
+        """Edges of average cost that take the GPU as long as a page."""
+        if self.kernels is None:
+            return page.edges
+        before, after = np.interp([page.first_edge, page.last_edge], *self.kernels)
+        return float(after - before)
 
     def pages(self) -> list[Page]:
         """As the CPU alone takes them."""
