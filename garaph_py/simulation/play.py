@@ -22,17 +22,17 @@ Event = Callable[[float], None]
 
 
 @dataclass
-class Line:
-    """Something that serves one after the other.
+class Channel:
+    """What bytes pass through, one transfer after the other.
 
     Attributes
     ----------
     rate : float
         Bytes a second.
     free : float
-        When it will have served all that was asked of it.
+        When all that was asked for will be through.
     nbytes : float
-        That it was asked for.
+        Asked for so far.
     """
 
     rate: float
@@ -84,7 +84,7 @@ class Play:
         Those in which no page is held.
     resident : dict of int to Buffer
         Buffers of pages that stay.
-    to_device, from_device, disks : Line
+    to_device, from_device, disks : Channel
     costs : Costs
     steal : callable
         ``steal(waiting)``: the next page for the CPU, or None, after which it takes no more.
@@ -97,9 +97,9 @@ class Play:
     waiting: Waiting
     free: deque[Buffer]
     resident: dict[int, Buffer]
-    to_device: Line
-    from_device: Line
-    disks: Line
+    to_device: Channel
+    from_device: Channel
+    disks: Channel
     costs: Costs
     steal: Callable[[Waiting], Page | None] | None
     done: dict[int, str] = field(default_factory=dict)

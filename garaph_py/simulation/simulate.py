@@ -15,7 +15,7 @@ from ..kernel import NOTIFY_PULL, PULL, PUSH
 from ..pages.layout import Page
 from ..runtime import SPARED
 from .machine import BOTH, CPU, GPU, Machine
-from .play import Costs, Line, Play
+from .play import Channel, Costs, Play
 from .scheduler import HYBRID, Policy, Scheduler
 from .workload import Activity, Workload
 
@@ -108,7 +108,7 @@ class Run:
             raise ParameterError(f"device={self._policy.device!r}: the machine has no GPU; add one, or take the CPU")
         left = machine.gpu_memory - workload.fixed if room is None else room
         if left < 0:
-            raise too_little(workload.fixed, 0, machine.gpu_memory)
+            raise too_little(workload.fixed, 0, workload.fixed + left)
         residency = workload.residency(left)
         self._device_pages, self._link = residency.pages, machine.link
         self._resident = {page.number: Buffer(0, None, None) for page in residency.pages[: residency.resident]}
@@ -150,7 +150,7 @@ class Run:
         else:
             share = seconds / max(edges, 1)
             play = Play(
-                Waiting.of(pages, {}, {}), deque(), {}, Line(FOREVER), Line(FOREVER), self._disks(),
+                Waiting.of(pages, {}, {}), deque(), {}, Channel(FOREVER), Channel(FOREVER), self._disks(),
                 self._costs(lambda page: share * page.edges + work.page, lambda page: FOREVER),
                 lambda waiting: waiting.steal(True),
             )  # fmt: skip
@@ -164,14 +164,15 @@ class Run:
     def _on_gpu(self, activity: Activity, mode: str, device: str) -> Row:
         """An iteration of the GPU alone or, on device ``"both"``, of both; these pull."""
         workload, machine, link = self._workload, self._machine, self._link
+        hybrid = self._policy.device == HYBRID
         before, pages, followed = 0.0, self._device_pages, 0
         if mode == NOTIFY_PULL:  # the CPU finds whom to notify, and pages without any are left out
             work, followed = machine.work_of(CPU, self._program, mode), activity.active_edges
             before = work.seconds(followed, activity.active, workload.vertex_data, self._cores)
             pages = some(pages, followed)
         gpu = machine.work_of(GPU, self._program, PULL)
-        to_device, from_device = Line(link.to_device), Line(link.from_device)
-        if device == BOTH and self._stale:
+        to_device, from_device = Channel(link.to_device), Channel(link.from_device)
+        if hybrid and self._stale:
             before += to_device.serve(workload.vertex_data, 0.0)
             to_device.free = 0.0
         self._stale = False
@@ -190,7 +191,7 @@ class Run:
         play.run()
         seconds = max(play.cpu_seconds, play.gpu_seconds)
         before += gpu.iteration + gpu.seconds(0, workload.vertices, size)
-        if device == BOTH:
+        if hybrid:
             self._scheduler.shared(
                 play.edges[CPU], play.cpu_seconds, play.edges[GPU], play.gpu_seconds, play.edges[CPU] > 0, seconds
             )
@@ -214,9 +215,9 @@ class Run:
         here = {number: buffer for number, buffer in self._resident.items() if buffer.page == number}
         return Waiting.of(ordered, held, here), free
 
-    def _disks(self) -> Line:
+    def _disks(self) -> Channel:
         disks = self._machine.disks
-        return Line(FOREVER if disks is None else disks.rate)
+        return Channel(FOREVER if disks is None else disks.rate)
 
     def _costs(self, cpu: Callable[[Page], float], gpu: Callable[[Page], float]) -> Costs:
         workload, link = self._workload, self._machine.link

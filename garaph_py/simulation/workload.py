@@ -146,7 +146,9 @@ class Workload:
         DeviceMemoryError
             If a page does not fit.
         """
-        planned = plan(self.offsets, Even(self.edge_bytes), 0, room, streams, self.page_edges)
+        planned = plan(
+            self.offsets, Even(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
+        )  # fmt: skip
         resident, buffer = planned.resident, planned.buffer_bytes
         if not self.keep:
             resident, buffer = 0, max((int(page.edges * self.edge_bytes) for page in planned.pages), default=0)
