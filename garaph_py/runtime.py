@@ -104,9 +104,10 @@ def run(
         this run. Packed edges are half the bytes for more work; the answer is the same. The CPU does not push or
         use tiles over them.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        ``"auto"`` takes the GPU where there is one and the graph is worth its start (`WORTH_A_GPU` edges a thread),
-        else the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` raises that. ``"hybrid"``: both work on
-        one job where alpha (equation 3) is at least 1, each taking the next page when it is free, else the CPU alone.
+        ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
+        free, else the CPU alone. ``"auto"`` does that where there is a GPU and the graph is worth its start
+        (`WORTH_A_GPU` edges a thread); a `deterministic` run then takes the GPU alone. Otherwise it takes the CPU, and
+        logs in one line why the GPU was of no use; ``"gpu"`` and ``"hybrid"`` raise that.
         A GPU that fails on the way costs no answer: the run ends on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
@@ -197,9 +198,13 @@ def run(
     if stored != graph.encoding:
         graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
     cores = available_cores()
-    if device == HYBRID and threads is None and cores > 2 * SPARED:
+    needed = device in ("gpu", HYBRID)
+    worth_it = mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * (threads or cores)
+    on_gpu = needed or (device == "auto" and worth_it)
+    together = device == HYBRID or (device == "auto" and worth_it and not deterministic and has_gpu())
+    if together and threads is None and cores > 2 * SPARED:
         threads = cores - SPARED
-    spins = PATIENCE if device == HYBRID else SPINS
+    spins = PATIENCE if together else SPINS
     with interrupts.held(), Watchdog() as watchdog, Team(threads, spins) as team:
         if record.spans is not None:
             team.trace()
@@ -207,16 +212,23 @@ def run(
         limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
         cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
         run = Run(bound, graph, cpu, limits, on_event, watchdog, record.spans)
-        needed = device in ("gpu", HYBRID)
-        on_gpu = needed or (device == "auto" and mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * team.size)
-        if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=device == HYBRID)):
+        if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
             run.on_cpu(sync, page_edges)
         stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
     result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
-    record.write(result, graph, team.spans())
+    facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
+    record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
     if verify:
         check(program, graph, result)
     return result
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU that can be used."""
+    with contextlib.suppress(DeviceError):
+        find_device()
+        return True
+    return False
 
 
 class Run:
@@ -363,6 +375,22 @@ def gpu_settings(
         gather = REPLICATED if can_replicate(bound) else SEGMENTED
     budget = None if memory is None else parse_bytes(memory, "gpu_memory")
     return Settings(budget, streams, gather, factor, page_edges, deterministic)
+
+
+def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:
+    """What a trace says about program and graph."""
+    return {
+        "program": bound.name,
+        "vertices": graph.n,
+        "edges": graph.m,
+        "directed": graph.directed,
+        "encoding": graph.encoding,
+        "value_bytes": bound.value.itemsize,
+        "edge_value_bytes": bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0,
+        "everybody": bound.total is not None,
+        "relaxes": bound.relaxes,
+        "priority": "priority" in bound.arguments,
+    }
 
 
 def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:

@@ -28,7 +28,7 @@ from graphs import grid, load
 
 import garaph_py as gp
 
-WARM = 1
+WARM = 2
 
 
 def table(*columns: str) -> None:

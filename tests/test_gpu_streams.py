@@ -3,6 +3,7 @@
 import itertools
 import time
 import types
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from garaph_py.gpu.ranks import RUN
 from garaph_py.gpu.residency import plan
 from garaph_py.gpu.streams import Streams
 from garaph_py.gpu.timeline import TO_DEVICE, TO_HOST, Timeline
-from garaph_py.pages.layout import Page
+from garaph_py.pages.layout import Page, cut
 from garaph_py.pages.memory import MemorySource
 
 
@@ -149,9 +150,9 @@ def test_every_page_finds_its_edges(setting, share):
 def test_what_others_steal_is_left_to_them(setting):
     """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
     device, streams, source = setting(0.3)
-    offsets, rng, taken = source._edges.offsets, np.random.default_rng(1), []
+    split, rng, taken = partial(cut, source._edges.offsets, multiple=64), np.random.default_rng(1), []
     for turn in range(4):
-        waiting, stolen = streams.order(source.pages, True, offsets), []
+        waiting, stolen = streams.order(source.pages, True, split), []
 
         def see(page, buffer, waiting=waiting, stolen=stolen, turn=turn):
             np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)

@@ -1,7 +1,7 @@
 """A GPU that fails in the middle of an iteration: runs go on from values that are whole, asynchronous ones too."""
 
-from collections import deque
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +18,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.gpu.streams import Waiting
 from garaph_py.kernel import PULL
-from garaph_py.pages.layout import layout
+from garaph_py.pages.layout import cut, layout
 from garaph_py.pages.memory import MemorySource
 from garaph_py.state import WORD
 from garaph_py.threads import Team
@@ -79,7 +79,7 @@ class HalfDone:
         return state
 
     def offer(self, pages, state, mode, shared):
-        return Waiting(deque(), deque(), deque(pages), self._offsets)
+        return Waiting.of(pages, {}, {}, partial(cut, self._offsets, multiple=WORD))
 
     def refresh(self, state, values):
         if values:

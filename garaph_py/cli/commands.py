@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import convert, devices, experiment, graphs, run
+from . import convert, devices, experiment, graphs, run, simulate
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
@@ -39,3 +39,5 @@ app.command("generate")(graphs.generate)
 app.command("info")(graphs.info)
 app.command("verify")(graphs.verify)
 app.command("experiment")(experiment.experiment)
+app.command("simulate")(simulate.simulate)
+app.command("calibrate")(simulate.calibrate)

@@ -62,11 +62,12 @@ class Rates:
     took: bool | None = None
 
     @classmethod
-    def expected(cls, threads: int, edges: int, streamed: int, width: float) -> Rates:
-        """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes."""
+    def expected(cls, threads: int, edges: int, streamed: int, width: float, start: float = GPU_START) -> Rates:
+        """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes; an
+        iteration on the GPU takes `start` seconds beside that."""
         copied = LINK_RATE / width
-        seconds = GPU_START + edges / GPU_RATE + streamed / copied
-        return cls(edges, streamed, CPU_RATE * threads, max(edges, 1) / seconds, copied)
+        seconds = start + edges / GPU_RATE + streamed / copied
+        return cls(edges, streamed, CPU_RATE * threads, max(edges, 1) / max(seconds, 1e-9), copied)
 
     @property
     def ratio(self) -> float:

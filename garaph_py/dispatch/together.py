@@ -27,7 +27,7 @@ from ..program.monoids import largest
 from ..state import State
 from ..threads import start
 from ..watchdog import Part
-from .rates import Rates
+from .rates import GPU_START, Rates
 
 Array = npt.NDArray[Any]
 
@@ -112,7 +112,7 @@ class Together:
     def initialize(self, synchronous: bool) -> State:
         state = self._gpu.initialize(synchronous)
         state.active.mark()
-        self.rates = Rates.expected(self._threads, *self._gpu.load)
+        self.rates = Rates.expected(self._threads, *self._gpu.load, start=0.0 if self._reactive else GPU_START)
         if synchronous:
             state.pending[:] = state.values
         else:

@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..errors import DeviceMemoryError
 from ..graph import Graph
 from ..graph.graph import PACKED
 from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
-from ..pages.layout import Page
+from ..pages.layout import Page, cut
 from ..pages.memory import MemorySource
 from ..pages.source import PageSource
 from ..program import BoundProgram
@@ -33,7 +34,7 @@ from .memory import DeviceMemory
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
 from .ranks import RUN, Ranks
-from .residency import Residency, plan, too_little
+from .residency import VERTICES, Residency, plan, too_little
 from .streams import Buffer, Streams, Waiting
 from .work import PageWork, result_of
 
@@ -335,7 +336,8 @@ class GpuKernel:
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
             state.activated.bits[page.words] = 0
-        return self.streams.order(chosen, shared, self.graph.in_edges.offsets if self.gather.takes_parts else None)
+        split = partial(cut, self.graph.in_edges.offsets, multiple=VERTICES) if self.gather.takes_parts else None
+        return self.streams.order(chosen, shared, split)
 
     def work(
         self, waiting: Waiting, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]

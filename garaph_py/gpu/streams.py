@@ -11,26 +11,24 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import numpy.typing as npt
-
 from .. import interrupts
 from ..events import Span
-from ..pages.layout import Page, cut
+from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..threads import available_cores
 from ..watchdog import Part
 from .device import Device
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
-from .residency import VERTICES, Residency
+from .residency import Residency
 from .timeline import TO_DEVICE, TO_HOST, Timeline
 
-Array = npt.NDArray[Any]
+Split = Callable[[Page, int], tuple[Page | None, Page]]
 
 COPIES = 3
 """Copies that wait for each other: enough to keep the engine busy; what is not begun somebody else may take."""
@@ -113,8 +111,9 @@ class Waiting:
         Whose edges stay on the device.
     coming : deque of Page
         Whose edges have to be copied.
-    offsets : ndarray of int64, shape (n + 1,), or None
-        CSC offsets, where a part of a page can be processed as a whole one is.
+    split : callable or None
+        ``split(page, edges)``: a page as two, the last with about so many edges (`pages.layout.cut`); where a part of a
+        page can be processed as a whole one is.
     copying : int
         Edges on their way.
     """
@@ -122,9 +121,24 @@ class Waiting:
     held: deque[tuple[Page, Buffer]]
     here: deque[tuple[Page, Buffer]]
     coming: deque[Page]
-    offsets: Array | None
+    split: Split | None
     copying: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def of(
+        cls, pages: Iterable[Page], held: Mapping[Page, Buffer], here: Mapping[Page, Buffer], split: Split | None = None
+    ) -> Waiting:
+        """Of `pages` in the order in which they are best taken, those that are `held` and `here` apart."""
+        waiting = cls(deque(), deque(), deque(), split)
+        for page in pages:
+            if page in here:
+                waiting.here.append((page, here[page]))
+            elif page in held:
+                waiting.held.append((page, held[page]))
+            else:
+                waiting.coming.append(page)
+        return waiting
 
     def next_here(self) -> tuple[Page, Buffer] | None:
         """The next page that need not be copied, or None."""
@@ -171,8 +185,8 @@ class Waiting:
                 page, rest = self.coming[-1], None
                 if taken is not None and page.last_vertex != taken.first_vertex:
                     break
-                if self.offsets is not None and page.edges > left:
-                    rest, page = cut(self.offsets, page, left, VERTICES)
+                if self.split is not None and page.edges > left:
+                    rest, page = self.split(page, left)
                 if page.edges > left + most // 2:
                     break
                 if rest is None:
@@ -258,30 +272,17 @@ class Streams:
         """The buffer of a page that stays."""
         return self._resident[page.number]
 
-    def order(self, pages: Iterable[Page], shared: bool = False, offsets: Array | None = None) -> Waiting:
-        """The pages of one `process`, as they are best taken; with the CSC `offsets` parts of them may be stolen.
+    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> Waiting:
+        """The pages of one `process`, as they are best taken; others may steal some, if `shared`, and parts by `split`.
 
         Those that the last one left in the streams' buffers come first, and are not copied again.
         """
-        if shared:  # what is stolen from the end is then one piece
-            ordered = sorted(pages, key=lambda page: page.number)
-        else:  # those with most vertices first: what they send back is hidden behind the others
-            ordered = sorted(pages, key=lambda page: page.first_vertex - page.last_vertex)
-        held = self._held(set(ordered))
-        waiting = Waiting(deque(), deque(), deque(), offsets)
+        ordered = best_order(pages, shared)
         for k, page in enumerate(ordered):
             if page.number < len(self._resident):
-                buffer = self._resident[page.number]
-                buffer.stream = self.compute[k % COMPUTE_STREAMS]
-                if buffer.page == page:
-                    waiting.here.append((page, buffer))
-                else:
-                    waiting.coming.append(page)
-            elif page in held:
-                waiting.held.append((page, held[page]))
-            else:
-                waiting.coming.append(page)
-        return waiting
+                self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
+        here = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
+        return Waiting.of(ordered, self._held(set(ordered)), here, split)
 
     def _held(self, wanted: set[Page]) -> dict[Page, Buffer]:
         """The streams' buffers in which a wanted page is left from before; they are no longer free."""
@@ -385,3 +386,9 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
+
+
+def best_order(pages: Iterable[Page], shared: bool) -> list[Page]:
+    """Those with most vertices first: what they send back is hidden behind the others. Where others steal from the end,
+    in the order of their vertices, so that what they take is one piece."""
+    return sorted(pages, key=lambda page: page.number if shared else page.first_vertex - page.last_vertex)

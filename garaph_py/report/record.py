@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from ..errors import ParameterError
 from ..events import Span
@@ -45,8 +46,8 @@ class Record:
         self.began = time.perf_counter()
         self.spans: list[Span] | None = None if trace is None and report is None else []
 
-    def write(self, result: Result, graph: Graph, more: Iterable[Span]) -> None:
-        """Write what was asked for, of `more` spans too."""
+    def write(self, result: Result, graph: Graph, more: Iterable[Span], facts: Mapping[str, Any]) -> None:
+        """Write what was asked for, of `more` spans too; `facts` say what was run, and how."""
         if self.spans is None:
             return
         from .page import write_report
@@ -54,6 +55,6 @@ class Record:
 
         spans, title = [*self.spans, *more], f"{result.program} on {str(graph)[8:-1]}"
         if self._trace is not None:
-            write_trace(self._trace, title, result.stats.iterations, spans, self.began)
+            write_trace(self._trace, title, result.stats.iterations, spans, self.began, facts)
         if self._report is not None:
             write_report(self._report, title, result.stats, spans, self.began)

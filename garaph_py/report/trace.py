@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from ..events import Iteration, Span
@@ -17,9 +17,11 @@ PROCESS, ITERATIONS = 1, 0
 
 
 def write_trace(
-    path: str | os.PathLike[str], title: str, iterations: Sequence[Iteration], spans: Sequence[Span], began: float
-) -> None:
-    """Write the trace of a run that `began` at this time of ``time.perf_counter``.
+    path: str | os.PathLike[str], title: str, iterations: Sequence[Iteration], spans: Sequence[Span], began: float,
+    facts: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Write the trace of a run that `began` at this time of ``time.perf_counter``, with `facts` about the run, by which
+    `simulation.replay` knows what it was.
 
     Raises
     ------
@@ -31,7 +33,7 @@ def write_trace(
         file.write(b'{"displayTimeUnit": "ms", "traceEvents": [')
         for k, event in enumerate(trace_events(title, iterations, spans, began)):
             file.write(b",\n" * (k > 0) + json.dumps(event, allow_nan=False).encode())
-        file.write(b"]}\n")
+        file.write(b'],\n"otherData": ' + json.dumps(dict(facts), allow_nan=False).encode() + b"}\n")
 
     write_whole(path, write)
 

@@ -1,0 +1,199 @@
+"""A machine from runs that were measured on it: least squares, with coefficients that are not negative.
+
+Of the CPU, for each program and mode, seconds of an iteration are a constant, and for each edge visited and each
+active vertex a constant and something more with each doubling of the vertex data: so two sizes of graphs give a slope.
+Of the GPU, edges that stay give its own pace, edges that are copied the link's; where all are copied its own does not
+show, and is as `dispatch/rates.py` expects. What then is left of its iterations, and of those of both, is so much an
+iteration and so much a vertex.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import nnls
+
+from ..dispatch.rates import GPU_RATE
+from ..errors import ParameterError
+from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from .machine import Line, Link, Machine, Work, doublings
+from .recorded import Recorded, Row
+from .scheduler import HYBRID
+from .simulate import simulate
+
+Array = npt.NDArray[Any]
+
+COPIED = 0.05
+"""Of the edges: an iteration that copies less says what the GPU does, one that copies more what the link does."""
+ROUNDS, LEAST_SECONDS = 20, 1e-9
+BESIDE = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
+"""What of the link is left beside a CPU that pulls: candidates, of which the one is taken that predicts best."""
+
+
+def calibrate(runs: Sequence[Recorded], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
+    """The machine on which `runs` were measured.
+
+    Parameters
+    ----------
+    runs : sequence of Recorded
+    cores : int, optional
+        By default as many as a run on the CPU had threads.
+    gpu_memory : int, optional
+        Bytes; by default the most that a run used.
+
+    Raises
+    ------
+    ParameterError
+        If there is no iteration to learn from.
+    """
+    if not any(run.rows for run in runs):
+        raise ParameterError("there is no iteration to calibrate by; measure a run")
+    if cores is None:
+        cores = max(run.threads for run in runs)
+    machine = Machine(cores, tuple(cpu_work(runs)))
+    on_gpu = [run for run in runs if any(row["device"] != CPU for row in run.rows)]
+    if not on_gpu:
+        return machine
+    memory = max(run.workload.fixed + whole_room(run) for run in on_gpu)
+    machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
+    machine = replace(machine, work=machine.work + tuple(gpu_work(on_gpu)))
+    machine = with_rests(machine, [run for run in on_gpu if run.policy.device == GPU], GPU)
+    together = [run for run in on_gpu if run.policy.device == HYBRID]
+    return beside(machine, together) if together else machine
+
+
+def whole_room(run: Recorded) -> int:
+    """Bytes that were left for edges; what all take, where nothing bounded them."""
+    return int(run.workload.edges * run.workload.edge_bytes * 1.01) + (1 << 20) if run.room is None else run.room
+
+
+def iterations(runs: Iterable[Recorded], device: str) -> Iterator[tuple[Recorded, Row]]:
+    return ((run, row) for run in runs for row in run.rows if row["device"] == device)
+
+
+def fit(columns: Sequence[Any], seconds: Sequence[float]) -> list[float]:
+    """Coefficients, 0 or more, of `columns` whose sum is nearest to `seconds`.
+
+    Squares are weighed by one over what is fitted, found in rounds: then all fitted seconds add up to those given.
+    """
+    taken = np.asarray(seconds, float)
+    table = np.asarray(columns, float).T
+    scale = np.maximum(table.max(axis=0), 1e-300)
+    table = table / scale
+    found, fitted = np.zeros(len(scale)), taken
+    for _ in range(ROUNDS):
+        weights = 1 / np.sqrt(np.maximum(fitted, LEAST_SECONDS))
+        found, _ = nnls(table * weights[:, None], taken * weights)
+        fitted = table @ found
+    return [float(value) for value in found / scale]
+
+
+def sloped(counts: Array, steps: Array) -> list[Array]:
+    """Columns of something that is counted, and of it for each doubling of the vertex data if there are several."""
+    return [counts, counts * steps] if len(set(steps)) > 1 else [counts]
+
+
+def line(values: list[float], slope: bool) -> Line:
+    """The next coefficients, as `sloped` made their columns."""
+    return Line(values.pop(0), values.pop(0) if slope else 0.0)
+
+
+def cpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
+    groups: dict[tuple[str, str], list[tuple[Recorded, Row]]] = defaultdict(list)
+    for run, row in iterations(runs, CPU):
+        groups[run.workload.traits.name, row["mode"]].append((run, row))
+    for (program, mode), found in groups.items():
+        threads = np.array([run.threads for run, _ in found], float)
+        steps = np.array([doublings(run.workload.vertex_data) for run, _ in found])
+        edges = np.array([row["edges"] for _, row in found]) / threads
+        slope = len(set(steps)) > 1
+        columns = sloped(edges, steps)
+        if sparse := mode in (NOTIFY_PULL, PUSH):  # where everybody is looked at, vertices are as edges are
+            columns += sloped(np.array([row["active"] for _, row in found]) / threads, steps)
+        if constant := sparse or len(set(edges)) > len(columns):  # else it cannot be told from a slope
+            columns.append(np.ones(len(found)))
+        values = fit(columns, [row["seconds"] for _, row in found])
+        edge = line(values, slope)
+        vertex = line(values, slope) if sparse else Line()
+        yield Work(CPU, program, mode, edge, vertex, iteration=values.pop() if constant else 0.0)
+
+
+def link_of(runs: Sequence[Recorded]) -> Link:
+    """The link's pace: that of single copies, where traces tell, else of iterations that copy."""
+    told = [run.copying for run in runs if run.copying is not None]
+    if told:
+        rate = float(np.median(told))
+        return Link(rate, rate)
+    found = [(run, row) for run, row in iterations(runs, GPU) if copies(run, row)]
+    found = found or [(run, row) for run, row in iterations(runs, BOTH) if copies(run, row)]
+    if not found:
+        raise ParameterError("no run copies edges to the GPU, so the link's pace is not known; measure one that does")
+    names = sorted({run.workload.traits.name for run, _ in found})
+    columns = [[row["to_device"] for _, row in found]]
+    columns += [[float(run.workload.traits.name == name) for run, _ in found] for name in names]
+    values = fit(columns, [row["seconds"] for _, row in found])
+    return Link(1 / values[0], 1 / values[0])
+
+
+def copies(run: Recorded, row: Row) -> bool:
+    return bool(row["to_device"] > COPIED * run.workload.edges * run.workload.edge_bytes)
+
+
+def gpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
+    for program in dict.fromkeys(run.workload.traits.name for run in runs):
+        own = [run for run in runs if run.workload.traits.name == program]
+        told = [run.gathering for run in own if run.gathering is not None]
+        stays = [(run, row) for run, row in iterations(own, GPU) if not copies(run, row) and row["mode"] == PULL]
+        if told:
+            edge = Line(float(np.median(told)))
+        elif stays:
+            steps = np.array([doublings(run.workload.vertex_data) for run, _ in stays])
+            columns = sloped(np.array([row["edges"] for _, row in stays], float), steps)
+            values = fit([*columns, np.ones(len(stays))], [row["seconds"] for _, row in stays])
+            edge = line(values, len(set(steps)) > 1)
+        else:
+            edge = Line(1 / GPU_RATE)
+        yield Work(GPU, program, PULL, edge)
+
+
+def rests(machine: Machine, runs: Sequence[Recorded], device: str) -> dict[str, list[tuple[Recorded, float]]]:
+    """For each program what iterations on `device` took beyond what they are simulated to take."""
+    found: dict[str, list[tuple[Recorded, float]]] = defaultdict(list)
+    for run in runs:
+        simulated = simulate(run.workload, machine, run.policy, whole_room(run)).iterations
+        for row, played in zip(run.rows, simulated, strict=True):
+            if row["device"] == device == played.device and row["mode"] == played.mode == PULL:
+                found[run.workload.traits.name].append((run, row["seconds"] - played.seconds))
+    return found
+
+
+def with_rests(machine: Machine, runs: Sequence[Recorded], device: str) -> Machine:
+    """`machine` with what iterations take beside all else."""
+    for program, found in rests(machine, runs, device).items():
+        work = machine.overhead(program) if device == BOTH else machine.work_of(device, program, PULL)
+        others = tuple(one for one in machine.work if one is not work)
+        sizes = [float(run.workload.vertices) for run, _ in found]
+        values = fit([sizes, np.ones(len(found)).tolist()], [max(rest, 0.0) for _, rest in found])
+        own = replace(work, program=program, vertex=Line(values[0]), iteration=values[1])
+        machine = replace(machine, work=(*others, own))
+    return machine
+
+
+def beside(machine: Machine, runs: Sequence[Recorded]) -> Machine:
+    """`machine` with the costs of iterations of both processors."""
+    best, least = machine, float("inf")
+    assert machine.link is not None
+    for share in BESIDE:
+        tried = with_rests(replace(machine, link=replace(machine.link, beside_cpu=share)), runs, BOTH)
+        wrong = sum(
+            np.log(simulate(run.workload, tried, run.policy, whole_room(run)).seconds / run.seconds) ** 2
+            for run in runs
+        )
+        if wrong < least * (1 - 1e-6):
+            best, least = tried, wrong
+    return best

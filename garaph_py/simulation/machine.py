@@ -1,0 +1,256 @@
+"""A machine as a simulation sees it: cores, a GPU, a link, disks, and what work costs on each; kept as TOML."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from ..errors import ParameterError
+from ..files import write_whole
+from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from . import toml
+
+ANY = "any"
+"""A program's name in work that is the same for every program that has no entry of its own."""
+REFERENCE = 1 << 20
+"""Bytes of vertex data that a core's own cache holds: up to here they make no difference."""
+KEYS = ("cores", "host_memory", "gpu_memory", "link", "disks", "work")
+LINK_KEYS = ("to_device", "from_device", "beside_cpu")
+DISK_KEYS = ("count", "sequential", "random")
+WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteration")
+
+
+@dataclass(frozen=True)
+class Line:
+    """Seconds for an edge or a vertex, by the size of the vertex data: what caches do not hold takes longer.
+
+    Attributes
+    ----------
+    base : float
+        Seconds, up to `REFERENCE` bytes.
+    doubling : float
+        Seconds more with each doubling beyond.
+    """
+
+    base: float = 0.0
+    doubling: float = 0.0
+
+    def at(self, vertex_data: float) -> float:
+        """Seconds where the vertex data takes so many bytes."""
+        return self.base + self.doubling * doublings(vertex_data)
+
+
+def doublings(vertex_data: float) -> float:
+    """How often `vertex_data` bytes are twice the `REFERENCE`, at least 0."""
+    return math.log2(max(vertex_data / REFERENCE, 1.0))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an iteration costs on one processor.
+
+    Attributes
+    ----------
+    processor : {"cpu", "gpu", "both"}
+        ``"both"``: what it costs to begin and to end an iteration in which both take pages, beside what each does.
+    program, mode : str
+    edge : Line
+        For an edge visited: seconds of one core, or of the GPU.
+    vertex : Line
+        For a vertex that has to be looked at, likewise: every one in pull, active ones in notify-pull and push. The
+        GPU's are for what an iteration does beside its pages.
+    page, iteration : float
+        Seconds for a page, and for an iteration, whatever their size.
+    """
+
+    processor: str
+    program: str
+    mode: str
+    edge: Line = Line()
+    vertex: Line = Line()
+    page: float = 0.0
+    iteration: float = 0.0
+
+    def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
+        """For so many edges and vertices on so many cores, without `page` and `iteration`."""
+        return (self.edge.at(vertex_data) * edges + self.vertex.at(vertex_data) * vertices) / cores
+
+
+@dataclass(frozen=True)
+class Link:
+    """What connects the GPU to the host; copies both ways do not hinder each other.
+
+    Attributes
+    ----------
+    to_device, from_device : float
+        Bytes a second.
+    beside_cpu : float
+        Share of `to_device` that is left while the CPU pulls: both read the host's memory.
+    """
+
+    to_device: float
+    from_device: float
+    beside_cpu: float = 1.0
+
+
+@dataclass(frozen=True)
+class Disks:
+    """Disks over which a graph is spread evenly (Garaph section 2.2).
+
+    Attributes
+    ----------
+    count : int
+    sequential, random : float
+        Bytes a second of each disk, read in order and by single lists.
+    """
+
+    count: int
+    sequential: float
+    random: float
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second of all of them, in order."""
+        return self.count * self.sequential
+
+    @property
+    def k(self) -> float:
+        """Sequential over random read speed (section 4.2)."""
+        return self.sequential / self.random
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a simulation knows of a machine.
+
+    Attributes
+    ----------
+    cores : int
+    work : tuple of Work
+    host_memory, gpu_memory : int or None
+        Bytes; None where the host's is no limit, and where there is no GPU.
+    link : Link or None
+    disks : Disks or None
+    """
+
+    cores: int
+    work: tuple[Work, ...]
+    host_memory: int | None = None
+    gpu_memory: int | None = None
+    link: Link | None = None
+    disks: Disks | None = None
+
+    def work_of(self, processor: str, program: str, mode: str) -> Work:
+        """The entry for this work: of the program or of any, in this mode, else in pull, else in what is known of the
+        program.
+
+        Raises
+        ------
+        ParameterError
+            If there is none.
+        """
+        known = {(work.program, work.mode): work for work in self.work if work.processor == processor}
+        own = [key for key in known if key[0] == program]
+        for key in ((program, mode), (ANY, mode), (program, PULL), (ANY, PULL), *own):
+            if key in known:
+                return known[key]
+        raise ParameterError(
+            f"the machine does not say what {program} costs on {processor}; add [[work]] for it, or calibrate the "
+            f"machine with runs of {program}"
+        )
+
+    def overhead(self, program: str) -> Work:
+        """What an iteration of both processors costs beside what each does; nothing, where the machine has no entry."""
+        known = {work.program: work for work in self.work if work.processor == BOTH}
+        return known.get(program) or known.get(ANY) or Work(BOTH, ANY, PULL)
+
+
+def read_machine(path: str | os.PathLike[str]) -> Machine:
+    """The machine in the TOML file `path`.
+
+    Raises
+    ------
+    FormatError
+        If it is not TOML, or not there.
+    ParameterError
+        If a key or a value is not what it may be; the message names it.
+    """
+    return toml.read(path, lambda document, folder: machine_of(document))
+
+
+def machine_of(document: dict[str, Any]) -> Machine:
+    toml.known(document, KEYS, "")
+    link, disks = toml.table(document, "link"), toml.table(document, "disks")
+    toml.known(link, LINK_KEYS, "link: ")
+    toml.known(disks, DISK_KEYS, "disks: ")
+    gpu_memory = toml.size(document, "gpu_memory")
+    if (gpu_memory is None) != (not link):
+        raise ParameterError("a GPU needs both gpu_memory and [link]; add the one that is missing, or leave both out")
+    entries = toml.tables(document, "work")
+    if not entries:
+        raise ParameterError("the machine does no work; add [[work]] with processor, mode and edge")
+    work = tuple(work_of(entry, f"work {number}: ") for number, entry in enumerate(entries, 1))
+    return Machine(
+        toml.count(document, "cores", 1),
+        work,
+        toml.size(document, "host_memory"),
+        gpu_memory,
+        Link(
+            toml.positive(link, "to_device", "link: "),
+            toml.positive(link, "from_device", "link: "),
+            toml.share(link, "beside_cpu", 1.0, "link: "),
+        ) if link else None,
+        Disks(
+            toml.count(disks, "count", 1, "disks: "),
+            toml.positive(disks, "sequential", "disks: "),
+            toml.positive(disks, "random", "disks: "),
+        ) if disks else None,
+    )  # fmt: skip
+
+
+def work_of(entry: dict[str, Any], where: str) -> Work:
+    toml.known(entry, WORK_KEYS, where)
+    processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
+    work = Work(
+        processor,
+        toml.string(entry, "program", where, ANY),
+        toml.one_of(entry, "mode", (PULL, NOTIFY_PULL, PUSH, PULL_TILED), where, PULL),
+        Line(*toml.pair(entry, "edge", where)),
+        Line(*toml.pair(entry, "vertex", where)),
+        toml.amount(entry, "page", where),
+        toml.amount(entry, "iteration", where),
+    )
+    if processor != BOTH and not (work.edge.base or work.edge.doubling or work.vertex.base or work.iteration):
+        raise ParameterError(f"{where}takes no time; give edge = [seconds, seconds more a doubling of the vertex data]")
+    return work
+
+
+def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str = "") -> None:
+    """Write `machine` as `read_machine` reads it, under a `comment`."""
+    text = machine_text(machine, comment)
+
+    def write(file: IO[bytes]) -> None:
+        file.write(text.encode())
+
+    write_whole(Path(path), write)
+
+
+def machine_text(machine: Machine, comment: str = "") -> str:
+    lines = [f"# {line}".rstrip() for line in comment.splitlines()]
+    lines.append(f"cores = {machine.cores}")
+    lines += [f"{name} = {size}" for name in ("host_memory", "gpu_memory") if (size := getattr(machine, name))]
+    for name in ("link", "disks"):
+        if (part := getattr(machine, name)) is not None:
+            lines += ["", f"[{name}]", *(f"{key} = {value!r}" for key, value in vars(part).items())]
+    for work in machine.work:
+        lines += ["", "[[work]]"]
+        for key, value in vars(work).items():
+            if isinstance(value, Line):
+                lines.append(f"{key} = [{value.base!r}, {value.doubling!r}]")
+            else:
+                lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"

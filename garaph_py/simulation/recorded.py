@@ -1,0 +1,224 @@
+"""Runs that were measured: from the folder of an experiment, or from a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..cli import programs
+from ..errors import FormatError, ParameterError
+from ..graph.graph import PACKED
+from ..kernel import CPU, GPU
+from ..program import VertexId
+from ..program.bind import hints
+from ..sizes import parse_bytes
+from .scheduler import HYBRID, Policy
+from .workload import Traits, Workload, activities_of, bound_alone, device_bytes, even_offsets
+
+Array = npt.NDArray[Any]
+Row = Mapping[str, Any]
+
+COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", "engine", "vertices", "graph_edges")
+SYMMETRIC, RAW_GATHERS = "symmetric", ("segmented", "replicated")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run that was measured.
+
+    Attributes
+    ----------
+    graph : str
+    workload : Workload
+        Its sizes, and who was active in its iterations.
+    policy : Policy
+    threads : int
+    room : int or None
+        Bytes of the GPU's memory that were left for edges; None where it was not bounded.
+    rows : tuple of dict
+        Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``.
+    copying, gathering : float or None
+        Bytes a second of single copies to the GPU, and its seconds an edge, where a trace tells.
+    """
+
+    graph: str
+    workload: Workload
+    policy: Policy
+    threads: int
+    room: int | None
+    rows: tuple[Row, ...]
+    copying: float | None = None
+    gathering: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """Of all iterations."""
+        return float(sum(row["seconds"] for row in self.rows))
+
+
+def read_results(folder: str | os.PathLike[str]) -> list[Recorded]:
+    """The runs in `folder`, as ``garaph experiment`` writes them: results.parquet and iterations.parquet.
+
+    Runs that failed or had no iteration are left out, and those whose edges were packed: how many bytes these took is
+    not told.
+
+    Raises
+    ------
+    FormatError
+        If the tables are not there, or not of runs.
+    ParameterError
+        If nothing is left.
+    """
+    results, iterations = (table_of(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
+    missing = [name for name in COLUMNS if results and name not in results[0]]
+    if missing:
+        raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
+    of: dict[tuple[int, int], list[Row]] = {}
+    for row in iterations:
+        own = row | {"device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
+        of.setdefault((row["combination"], row["repeat"]), []).append(own)
+    found = []
+    for result in results:
+        rows = of.get((result["combination"], result["repeat"]))
+        if rows and result["error"] is None and is_raw(result):
+            found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"])))
+    if not found:
+        raise ParameterError(f"{folder}: has no run with raw edges that came to its end; measure some")
+    return found
+
+
+def fastest(runs: Iterable[Recorded]) -> list[Recorded]:
+    """Of runs of the same the fastest: what disturbs a run only slows it."""
+    best: dict[Any, Recorded] = {}
+    for run in runs:
+        key = run.graph, run.workload.traits, run.policy, run.threads, run.room
+        if key not in best or run.seconds < best[key].seconds:
+            best[key] = run
+    return list(best.values())
+
+
+def table_of(path: Path) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path).to_pylist()  # type: ignore[no-any-return]
+    except FileNotFoundError:
+        raise FormatError(path, "no such file; name the folder that `garaph experiment` has written") from None
+    except pa.ArrowInvalid as error:
+        raise FormatError(path, f"is not Parquet: {error}; measure anew") from None
+
+
+def is_raw(result: Row) -> bool:
+    """Whether edges were raw everywhere: for the link they are packed where that pays, unless a raw gather was set."""
+    return result["encoding_used"] != PACKED and (result["device"] == CPU or result["gather"] in RAW_GATHERS)
+
+
+def recorded_of(result: Row, rows: list[Row]) -> Recorded:
+    kind = programs.find(result["program"])
+    given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
+    vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
+    bound = bound_alone(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted=True)
+    free = result["engine"] == "auto" and result["iterations"] is None and bound.order_is_free
+    synchronous = not (free and not result["deterministic"]) if result["sync"] is None else result["sync"]
+    n, m = result["vertices"], result["graph_edges"]
+    traits = Traits.of(bound, synchronous)
+    width = device_bytes(bound, n, m, SYMMETRIC not in result["graph"], synchronous)
+    memory = result["gpu_memory"]
+    workload = Workload(
+        traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), 4.0 + traits.edge_value_bytes, width
+    )
+    mode = None if result["mode"] == "auto" else result["mode"]
+    room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
+    policy = Policy(result["device"], result["engine"], mode)
+    return Recorded(result["graph"], workload, policy, result["threads_used"], room, tuple(rows))
+
+
+def read_trace(path: str | os.PathLike[str]) -> Recorded:
+    """The run in a trace, as ``garaph run --trace`` writes it.
+
+    Raises
+    ------
+    FormatError
+        If it is not one.
+    """
+    try:
+        document = json.loads(Path(path).read_bytes())
+        facts, events = document["otherData"], document["traceEvents"]
+        return traced(facts, [event for event in events if event["ph"] in ("X", "M")])
+    except FileNotFoundError:
+        raise FormatError(path, "no such file; write one by `garaph run --trace`") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(path, f"is not a trace of garaph ({error!r}); write one by `garaph run --trace`") from None
+
+
+def traced(facts: Row, events: list[Row]) -> Recorded:
+    tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    spans = [event for event in events if event["ph"] == "X"]
+    rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
+    n, m = facts["vertices"], facts["edges"]
+    priority = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
+    traits = Traits(
+        facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
+        facts["synchronous"], priority,
+    )  # fmt: skip
+    copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
+    kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]
+    copied = sum(span["args"]["edges"] for span in copies)
+    width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
+    # values twice or once, offsets of both directions or one, a sum, bits: what every program has
+    vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
+    workload = Workload(
+        traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
+        kernels=costs_of(kernels, m),
+    )  # fmt: skip
+    devices = {row["device"] for row in rows}
+    device = HYBRID if facts["device"] == HYBRID else GPU if GPU in devices else CPU
+    mode = None if facts["mode"] == "auto" else facts["mode"]
+    memory = facts["gpu_memory"]
+    return Recorded(
+        facts["program"], workload, Policy(device, facts["engine"], mode, facts["encoding"] == PACKED),
+        facts["threads"], None if memory is None else memory - workload.fixed, tuple(rows),
+        copied * width / seconds_of(copies) if copied else None,
+        seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,
+    )  # fmt: skip
+
+
+def costs_of(kernels: list[Row], edges: int) -> tuple[Array, Array] | None:
+    """`Workload.kernels` of the pages that `kernels` gathered; None where not all pages were among them."""
+    pages: dict[int, list[Row]] = {}
+    for span in kernels:
+        pages.setdefault(span["args"]["page"], []).append(span)
+    ordered = [pages[number] for number in sorted(pages)]
+    sizes = np.array([spans[0]["args"]["edges"] for spans in ordered])
+    taken = np.array([np.mean([span["dur"] for span in spans]) for spans in ordered])
+    if not edges or sizes.sum() != edges or not taken.sum():
+        return None
+    before = (np.concatenate([[0.0], np.cumsum(column)]) for column in (sizes, taken * (edges / taken.sum())))
+    return next(before), next(before)
+
+
+def seconds_of(spans: list[Row]) -> float:
+    """Seconds in which at least one of `spans` was under way."""
+    total, end = 0.0, float("-inf")
+    for begin, stop in sorted((span["ts"], span["ts"] + span["dur"]) for span in spans):
+        total += max(stop - max(begin, end), 0.0)
+        end = max(end, stop)
+    return total * 1e-6
+
+
+def row_of(span: Row) -> Row:
+    number, mode = span["name"].split(": ")
+    details = span["args"]
+    return {
+        "number": int(number), "mode": mode, "f": details["f"], "active": details["active vertices"],
+        "edges": details["edges"], "seconds": span["dur"] * 1e-6, "device": details["device"],
+        "to_device": details["to device"],
+    }  # fmt: skip

@@ -1,0 +1,113 @@
+"""The real scheduler in a simulated run: all that a simulation asks of `dispatch/` goes through here.
+
+It asks in the order in which `dispatch/loop.py` and `dispatch/together.py` do, and decides nothing itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..dispatch.decide import Observation, decide
+from ..dispatch.rates import GPU_START, Rates
+from ..gpu.streams import Waiting
+from ..kernel import CPU, GPU, PULL, PUSH
+from ..pages.layout import Page
+from .workload import Activity, Workload
+
+HYBRID = "hybrid"
+GARAPH = "garaph"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How to run, as `garaph_py.run` is asked.
+
+    Attributes
+    ----------
+    device : {"cpu", "gpu", "hybrid"}
+    engine : {"auto", "garaph"}
+    mode : str or None
+        Forced in every iteration.
+    packed : bool
+        Edges are packed, over which the CPU does not push.
+    """
+
+    device: str = HYBRID
+    engine: str = "auto"
+    mode: str | None = None
+    packed: bool = False
+
+
+class Scheduler:
+    """The decisions of one run.
+
+    Parameters
+    ----------
+    policy : Policy
+    workload : Workload
+    threads : int
+        Of the CPU.
+    k : float
+        Sequential over random read speed of where the edges are.
+    streamed : int
+        Edges that an iteration copies to the GPU.
+
+    Attributes
+    ----------
+    rates : Rates
+        In hybrid runs.
+    """
+
+    def __init__(self, policy: Policy, workload: Workload, threads: int, k: float, streamed: int) -> None:
+        self._policy, self._workload, self._k = policy, workload, k
+        start = 0.0 if self.reactive else GPU_START
+        self.rates = Rates.expected(threads, workload.edges, streamed, workload.edge_bytes, start)
+
+    @property
+    def reactive(self) -> bool:
+        """Whoever is free takes the next page, as the paper has it."""
+        return self._policy.engine == GARAPH
+
+    def observe(self, activity: Activity) -> Observation:
+        """What the scheduler knows at the beginning of an iteration."""
+        policy, traits, both = self._policy, self._workload.traits, self._policy.device == HYBRID
+        pushes = policy.device != GPU and not policy.packed
+        return Observation(
+            self._workload.vertices,
+            self._workload.edges,
+            activity.active,
+            activity.active_edges,
+            policy.engine,
+            device=GPU if policy.device == GPU else CPU,
+            forced_mode=policy.mode,
+            everybody=traits.everybody,
+            relaxes=traits.relaxes,
+            pushes=pushes,
+            in_turns=traits.in_turns and policy.device == CPU and pushes and policy.mode in (None, PUSH),
+            k=self._k,
+            ratio=self.rates.ratio if both else None,
+            sparse=self.rates.sparse if both and not self.reactive else 2.0,
+            start=self.rates.start if both and not self.reactive else 0.0,
+            cpu_helps=self.reactive or self.rates.cpu_helps,
+        )
+
+    decide = staticmethod(decide)
+
+    def steal(self, waiting: Waiting) -> Page | None:
+        """The next pages for the CPU, or part of one, if there is any and it is worth it."""
+        most = None if self.reactive else self.rates.share(waiting.edges)
+        return None if most == 0 else waiting.steal(most)
+
+    def shared(
+        self, cpu_edges: int, cpu_seconds: float, gpu_edges: int, gpu_seconds: float, copied_edges: int, seconds: float
+    ) -> None:
+        """After an iteration in which both worked, or might have."""
+        measured = self.rates.measured(cpu_edges, cpu_seconds, gpu_edges, gpu_seconds, copied_edges)
+        self.rates = measured.tried(cpu_edges > 0, cpu_edges + gpu_edges, seconds)
+
+    def alone(self, mode: str, active_edges: int, edges: int, seconds: float) -> None:
+        """After an iteration of a hybrid run that the CPU did alone."""
+        if mode == PULL:
+            self.rates = self.rates.measured(edges, seconds)
+        else:
+            self.rates = self.rates.alone(active_edges, seconds)

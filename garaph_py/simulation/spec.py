@@ -1,0 +1,152 @@
+"""What to simulate: a TOML file with a machine, graphs and runs."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import events
+from ..errors import ParameterError
+from ..experiment.graphs import named
+from ..experiment.spec import build, listed, program_of
+from ..graph import Graph
+from ..kernel import CPU, GPU
+from ..runtime import ENGINES
+from . import toml
+from .machine import Machine, read_machine
+from .scheduler import HYBRID
+from .workload import Activity, Workload, bound_alone, workload_of
+
+KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")
+LAYOUT_KEYS = ("edge_bytes", "vertex_bytes", "pages", "keep", "on_disks")
+GRAPH_KEYS = ("vertices", "edges", "directed", "source")
+RUN_KEYS = ("graph", "program", "iterations", "active", "fade", "published")
+DEVICES = (CPU, GPU, HYBRID)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A run of a spec.
+
+    Attributes
+    ----------
+    graph : str
+    workload : Workload
+    published : dict of str to float
+        Seconds that somebody measured, by device.
+    """
+
+    graph: str
+    workload: Workload
+    published: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a file says.
+
+    Attributes
+    ----------
+    machine : Machine
+    engine : str
+    devices : tuple of str
+    runs : tuple of Planned
+    """
+
+    machine: Machine
+    engine: str
+    devices: tuple[str, ...]
+    runs: tuple[Planned, ...]
+
+
+def read_spec(
+    path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore
+) -> Spec:
+    """The spec in the TOML file `path`, each run of at most so many `iterations`.
+
+    Raises
+    ------
+    FormatError
+        If it is not TOML, or not there.
+    ParameterError
+        If a key or a value is not what it may be; the message names it.
+    """
+    return toml.read(path, lambda document, folder: spec_of(document, folder, iterations, on_event))
+
+
+def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener) -> Spec:
+    toml.known(document, KEYS, "")
+    layout, graphs = toml.table(document, "layout"), toml.table(document, "graphs")
+    toml.known(layout, LAYOUT_KEYS, "layout: ")
+    devices = tuple(toml.one_of({"device": one}, "device", DEVICES) for one in listed(document.get("device", CPU)))
+    machine = read_machine(folder / toml.string(document, "machine"))
+    runs = toml.tables(document, "runs")
+    if not runs or not devices:
+        raise ParameterError("nothing to simulate; write [[runs]], and at least one device")
+    sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}
+    planned = tuple(
+        run_of(given, f"runs {number}: ", sizes, layout, folder, iterations) for number, given in enumerate(runs, 1)
+    )
+    return Spec(machine, toml.one_of(document, "engine", ENGINES, otherwise="auto"), devices, planned)
+
+
+def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:
+    """A graph, or its numbers of vertices and edges; and whether it is directed."""
+    where = f"graphs.{name}: "
+    if not isinstance(given, dict):
+        raise ParameterError(f"{where}give a table with vertices and edges, or with a source")
+    toml.known(given, GRAPH_KEYS, where)
+    if "source" in given:
+        graph = named(toml.string(given, "source", where), folder).load(on_event)
+        return graph, graph.directed
+    sizes = toml.count(given, "vertices", 1, where), toml.count(given, "edges", 0, where)
+    return sizes, toml.flag(given, "directed", True)
+
+
+def run_of(
+    given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
+    folder: Path, iterations: int | None,
+) -> Planned:  # fmt: skip
+    toml.known(given, RUN_KEYS, where)
+    name = toml.one_of(given, "graph", tuple(graphs), where)
+    if "program" not in given:
+        raise ParameterError(f"{where}program is missing; add its name")
+    program = build(*program_of(given["program"]), folder)
+    graph, directed = graphs[name]
+    vertices, edges = (graph.n, graph.m) if isinstance(graph, Graph) else graph
+    count = toml.count({"iterations": 10} | given, "iterations", 1, where)
+    shares = list(itertools.islice(shares_of(given, where), count if iterations is None else min(count, iterations)))
+    activities = [Activity(max(round(share * vertices), 1), round(share * edges)) for share in shares]
+    published = given.get("published", {})
+    if not isinstance(published, dict) or set(published) - set(DEVICES):
+        raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
+    weighted = isinstance(graph, Graph) and graph.edge_dtype is not None
+    pages = toml.count({"pages": 0} | layout, "pages", 0, "layout: ")
+    workload = workload_of(
+        bound_alone(program, weighted), graph, activities, synchronous=True, directed=directed,
+        edge_bytes=toml.positive(layout, "edge_bytes", "layout: ") if "edge_bytes" in layout else None,
+        vertex_bytes=toml.positive(layout, "vertex_bytes", "layout: ") if "vertex_bytes" in layout else None,
+        on_disks=toml.flag(layout, "on_disks", False), keep=toml.flag(layout, "keep", True),
+        page_edges=max(edges // pages, 1) if pages else None,
+    )  # fmt: skip
+    return Planned(name, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published})
+
+
+def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:
+    """The active share of the vertices, and so of the edges, in one iteration after the other.
+
+    After the last share that is listed, each is `fade` times the one before.
+    """
+    listed_shares = listed(given.get("active", 1.0))
+    if not listed_shares:
+        raise ParameterError(f"{where}active is an empty list; give at least one share")
+    shares = [toml.share({"active": one}, "active", 1.0, where) for one in listed_shares]
+    yield from shares
+    fade, share = toml.share(given, "fade", 1.0, where), shares[-1]
+    while True:
+        share *= fade
+        yield share

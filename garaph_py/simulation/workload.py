@@ -1,0 +1,283 @@
+"""What is simulated: a program over a graph, known by its sizes, and who is active in each iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..gpu.arrays import array_sizes
+from ..gpu.kernel import STREAMS
+from ..gpu.residency import VERTICES, Residency, plan
+from ..graph import Graph
+from ..graph.build import from_numbered_edges
+from ..kernel import NOTIFY_PULL
+from ..pages.layout import Page, cut, layout
+from ..program import BoundProgram, VertexProgram, bind
+
+Array = npt.NDArray[Any]
+
+GRAIN = 1 << 20
+"""Runs of vertices that stand for a graph nobody holds: its pages are cut between them."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What the scheduler and the processors ask about a program.
+
+    Attributes
+    ----------
+    name : str
+    value_bytes, edge_value_bytes : int
+        Of a vertex's value, and of the edge values that it reads.
+    everybody : bool
+        Every vertex is to be updated in every iteration.
+    relaxes : bool
+        It may push.
+    synchronous : bool
+        New values count in the next iteration.
+    in_turns : bool
+        Changed vertices wait for their turn, where the CPU works alone.
+    """
+
+    name: str
+    value_bytes: int
+    edge_value_bytes: int = 0
+    everybody: bool = False
+    relaxes: bool = False
+    synchronous: bool = True
+    in_turns: bool = False
+
+    @classmethod
+    def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
+        edge = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
+        takes_turns = bound.relaxes and "priority" in bound.arguments and not synchronous
+        total = bound.total is not None
+        return cls(bound.name, bound.value.itemsize, edge, total, bound.relaxes, synchronous, takes_turns)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Who was active when an iteration began.
+
+    Attributes
+    ----------
+    active, active_edges : int
+        Vertices, and the sum of their out-degrees.
+    gathered : int or None
+        In-edges of those that they notify; where it is not known, as many as `active_edges` (Garaph section 4.2).
+    """
+
+    active: int
+    active_edges: int
+    gathered: int | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program over a graph.
+
+    Attributes
+    ----------
+    traits : Traits
+    vertices, edges : int
+    offsets : ndarray of int64, shape (k + 1,)
+        Edges before each of k runs of vertices of equal length: the CSC offsets, if k is `vertices`.
+    activities : tuple of Activity
+        One an iteration.
+    edge_bytes : float
+        Of an edge over the link and on disks.
+    vertex_bytes : float
+        The GPU's bytes a vertex for everything but edges.
+    on_disks : bool
+        Edges are read from there.
+    keep : bool
+        What fits stays on the GPU, and in the host's memory; otherwise every page comes anew in every iteration.
+    page_edges : int or None
+        Bound on a page's edges, where it is not the planner's.
+    kernels : tuple of ndarray, or None
+        Where the GPU's time for an edge is known to differ: edges before each of some places, ascending from 0 to
+        `edges`, and as many edges of average cost as take as long.
+    """
+
+    traits: Traits
+    vertices: int
+    edges: int
+    offsets: Array
+    activities: tuple[Activity, ...]
+    edge_bytes: float
+    vertex_bytes: float
+    on_disks: bool = False
+    keep: bool = True
+    page_edges: int | None = None
+    kernels: tuple[Array, Array] | None = None
+
+    @property
+    def vertex_data(self) -> int:
+        """Bytes of the vertices' values, which are gathered at random."""
+        return self.vertices * self.traits.value_bytes
+
+    @property
+    def fixed(self) -> int:
+        """The GPU's bytes that are not edges."""
+        return int(self.vertices * self.vertex_bytes)
+
+    def gpu_edges(self, page: Page) -> float:
+        """Edges of average cost that take the GPU as long as a page."""
+        if self.kernels is None:
+            return page.edges
+        before, after = np.interp([page.first_edge, page.last_edge], *self.kernels)
+        return float(after - before)
+
+    def pages(self) -> list[Page]:
+        """As the CPU alone takes them."""
+        return self._whole(layout(self.offsets, self.page_edges))
+
+    def residency(self, room: int, streams: int = STREAMS) -> Residency:
+        """The GPU's pages, and which of them stay, where `room` bytes of its memory are left for edges.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If a page does not fit.
+        """
+        planned = plan(
+            self.offsets, Even(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
+        )  # fmt: skip
+        resident, buffer = planned.resident, planned.buffer_bytes
+        if not self.keep:
+            resident, buffer = 0, max((int(page.edges * self.edge_bytes) for page in planned.pages), default=0)
+        return Residency(self._whole(planned.pages), resident, planned.streams, buffer, planned.used)
+
+    def split(self, page: Page, edges: int) -> tuple[Page | None, Page]:
+        """A page as two, the last with about so many edges, as `pages.layout.cut` has it."""
+        if len(self.offsets) == self.vertices + 1:
+            return cut(self.offsets, page, edges, VERTICES)
+        share = (page.last_edge - edges - page.first_edge) / max(page.edges, 1)
+        vertex = page.first_vertex + int(share * (page.last_vertex - page.first_vertex))
+        if vertex <= page.first_vertex:
+            return None, page
+        edge = page.last_edge - edges
+        return replace(page, last_vertex=vertex, last_edge=edge), replace(page, first_vertex=vertex, first_edge=edge)
+
+    def _whole(self, pages: list[Page]) -> list[Page]:
+        """Pages of runs as pages of vertices."""
+        runs = len(self.offsets) - 1
+        if runs == self.vertices:
+            return pages
+        at = [page.first_vertex * self.vertices // runs for page in pages] + [self.vertices]
+        return [
+            Page(page.number, first, last, page.first_edge, page.last_edge)
+            for page, first, last in zip(pages, at, at[1:], strict=False)
+        ]
+
+    @cached_property
+    def notified_share(self) -> tuple[Array, Array]:
+        """What is known of gathered edges: shares f, ascending, and in-edges gathered over all."""
+        known = sorted(
+            (one.active_edges / self.edges, one.gathered / self.edges)
+            for one in self.activities
+            if one.gathered is not None and self.edges
+        )
+        columns = np.array(known, float).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
+
+    def gathered(self, activity: Activity) -> int:
+        """In-edges of the vertices that the active ones notify."""
+        if activity.gathered is not None:
+            return activity.gathered
+        shares, gathered = self.notified_share
+        if len(shares):
+            return int(np.interp(activity.active_edges / max(self.edges, 1), shares, gathered) * self.edges)
+        return min(activity.active_edges, self.edges)
+
+
+@dataclass(frozen=True)
+class Even:
+    """`EdgeArrays` of the same number of bytes for every edge."""
+
+    width: float
+
+    def sizes(self, page: Page) -> list[int]:
+        return [int(page.edges * self.width)]
+
+    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+        raise NotImplementedError("nothing is launched in a simulation")
+
+
+def even_offsets(vertices: int, edges: int) -> Array:
+    """Offsets of a graph of which only the sizes are known: every vertex has as many edges, in at most `GRAIN` runs."""
+    runs = min(max(vertices, 1), GRAIN)
+    return (
+        np.arange(runs + 1, dtype=np.int64) * (edges // runs)
+        + np.arange(runs + 1, dtype=np.int64) * (edges % runs) // runs
+    )
+
+
+def bound_alone(program: VertexProgram, weighted: bool) -> BoundProgram:
+    """`program` bound to a graph of two vertices, 0 and 1, to learn its types."""
+    ends = np.array([0, 1]), np.array([1, 0])
+    graph = from_numbered_edges(*ends, 2, np.ones(2, np.int32) if weighted else None, directed=False)
+    return bind(program, graph)
+
+
+def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool, synchronous: bool) -> float:
+    """The GPU's bytes a vertex for what is not edges, as `gpu.arrays` counts them: every vertex has in-edges."""
+    graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
+    ranks = cast(Any, SimpleNamespace(before=[vertices]))
+    return sum(array_sizes(bound, graph, ranks, synchronous).values()) / max(vertices, 1)
+
+
+def workload_of(
+    bound: BoundProgram,
+    graph: Graph | tuple[int, int],
+    activities: Sequence[Activity],
+    *,
+    synchronous: bool,
+    directed: bool = True,
+    edge_bytes: float | None = None,
+    vertex_bytes: float | None = None,
+    on_disks: bool = False,
+    keep: bool = True,
+    page_edges: int | None = None,
+) -> Workload:
+    """A program over a graph, or over one of which only the numbers of vertices and edges are known."""
+    if isinstance(graph, Graph):
+        vertices, edges, offsets, directed = graph.n, graph.m, graph.in_edges.offsets, graph.directed
+    else:
+        (vertices, edges), offsets = graph, even_offsets(*graph)
+    traits = Traits.of(bound, synchronous)
+    if edge_bytes is None:
+        edge_bytes = 4.0 + traits.edge_value_bytes
+    if vertex_bytes is None:
+        vertex_bytes = device_bytes(bound, vertices, edges, directed, synchronous)
+    return Workload(
+        traits, vertices, edges, offsets, tuple(activities), edge_bytes, vertex_bytes, on_disks, keep, page_edges
+    )
+
+
+def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activity]:
+    """Who was active, as a run's iterations tell: their ``f``, ``active``, ``mode`` and visited ``edges``."""
+    found = []
+    for row in rows:
+        followed = round(row["f"] * edges)
+        notified = row["mode"] == NOTIFY_PULL and row["edges"] >= followed
+        found.append(Activity(row["active"], followed, row["edges"] - followed if notified else None))
+    return found
+
+
+def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> list[Activity]:
+    """The same shares of a graph with so many times the vertices and the edges."""
+    return [
+        Activity(
+            max(round(one.active * vertices), min(one.active, 1)),
+            round(one.active_edges * edges),
+            None if one.gathered is None else round(one.gathered * edges),
+        )
+        for one in activities
+    ]

@@ -1,0 +1,163 @@
+"""How well does a simulation predict? Calibrate on two scales at one budget, predict others at other budgets.
+
+    python scripts/bench_simulation.py --calibrate 22 23 --budget 1/4 --predict 24 25 --budgets 1/2 1/8
+
+Symmetric R-MAT graphs with integer lengths from 1 to 255; PageRank for ten iterations, SSSP and ConnectedComponents to
+their end. A budget is the share of the edges for which the GPU has memory; its edges are raw (``gather="segmented"``).
+Without a GPU there are runs on the CPU only, and no budgets: then smaller scales will do (--calibrate 17 18 --predict
+19 20). What is measured is kept in `--out`, by the tables of ``garaph experiment``; a folder that has them is not
+measured again, so a calibration can be tried anew elsewhere. Of repeats the fastest counts.
+
+A prediction takes the sizes of the graph, the machine as calibrated, and who is active from the same program's run on
+the largest graph of the calibration, by shares. The last column takes who was really active: what is still
+wrong there, the machine's model has wrong. Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py import experiment
+from garaph_py.errors import DeviceError
+from garaph_py.gpu import device as devices
+from garaph_py.report import Progress
+from garaph_py.simulation import simulate, write_machine
+from garaph_py.simulation.calibrate import calibrate, whole_room
+from garaph_py.simulation.recorded import Recorded, fastest, read_results
+from garaph_py.simulation.workload import bound_alone, device_bytes, scaled
+
+PROGRAMS = {
+    "PageRank": ('{ name = "PageRank", dtype = "float32", stop = "never" }', "iterations = 10\n"),
+    "SSSP": ('{{ name = "SSSP", source = {source} }}', ""),
+    "ConnectedComponents": ('"ConnectedComponents"', ""),
+}
+WITHIN = 0.15
+
+
+def source_of(scale: int, edge_factor: int) -> int:
+    """A vertex with many edges: it ends most of a few edges of the same graph."""
+    sample = gp.rmat(scale, 1 if scale > 20 else edge_factor, directed=False)
+    return int(sample.out_degrees.argmax())
+
+
+def instance(name: str) -> gp.VertexProgram:
+    return {
+        "PageRank": lambda: gp.apps.PageRank(dtype=np.float32, stop="never"),
+        "SSSP": lambda: gp.apps.SSSP(0),
+        "ConnectedComponents": lambda: gp.apps.ConnectedComponents(),
+    }[name]()
+
+
+def memory(name: str, scale: int, edge_factor: int, budget: Fraction) -> int:
+    """Bytes of device memory in which this share of the edges has room."""
+    n, m = 1 << scale, 2 * edge_factor << scale
+    bound = bound_alone(instance(name), weighted=True)
+    width = 4 + (bound.edge.itemsize if bound.reads_edge_values else 0)
+    synchronous = name == "PageRank"
+    return int(device_bytes(bound, n, m, False, synchronous) * n + budget * m * width)
+
+
+def spec_text(
+    scales: list[int], budgets: list[Fraction], names: list[str], edge_factor: int, repeats: int, pulls: bool
+) -> str:
+    """The experiment; the first run of a program is not counted, where there are several.
+
+    With `pulls` the CPU also pulls in SSSP, which of its own accord it does only beside a GPU.
+    """
+    text = f"repeats = {repeats}\nwarmups = {int(repeats > 1)}\n"
+    for scale in scales:
+        source = source_of(scale, edge_factor) if "SSSP" in names else 0
+        for name in names:
+            program, more = PROGRAMS[name]
+            run = f'\n[[runs]]\ngraph = "rmat:{scale}:{edge_factor}:symmetric:weights"\n'
+            run += f"program = {program.format(source=source) if name == 'SSSP' else program}\n{more}"
+            text += run + 'device = "cpu"\n'
+            if pulls and name == "SSSP":
+                text += run + 'device = "cpu"\nmode = "pull"\niterations = 5\n'
+            sizes = [memory(name, scale, edge_factor, budget) for budget in budgets]
+            if sizes:
+                text += run + f'device = ["gpu", "hybrid"]\ngather = "segmented"\ngpu_memory = {sizes}\n'
+    return text
+
+
+def measured(folder: Path, text: str) -> list[Recorded]:
+    if not folder.exists():
+        with tempfile.TemporaryDirectory() as place, Progress(False) as progress:
+            spec = Path(place) / "spec.toml"
+            spec.write_text(text)
+            experiment.run(experiment.read(spec), folder, on_event=progress)
+    return fastest(read_results(folder))
+
+
+def like(run: Recorded, others: list[Recorded]) -> Recorded:
+    """Of `others` the run of the same program in the same way on the largest graph."""
+    same = [
+        other
+        for other in others
+        if (other.workload.traits.name, other.policy) == (run.workload.traits.name, run.policy)
+    ]
+    return max(same, key=lambda other: other.workload.edges)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--calibrate", type=int, nargs="+", default=[22, 23])
+    parser.add_argument("--budget", type=Fraction, default=Fraction(1, 4))
+    parser.add_argument("--predict", type=int, nargs="+", default=[24, 25])
+    parser.add_argument("--budgets", type=Fraction, nargs="+", default=[Fraction(1, 2), Fraction(1, 8)])
+    parser.add_argument("--edge-factor", type=int, default=8)
+    parser.add_argument("--programs", nargs="+", choices=tuple(PROGRAMS), default=list(PROGRAMS))
+    parser.add_argument("--repeats", type=int, nargs=2, default=[2, 1], help="to calibrate, and to compare")
+    parser.add_argument("--out", type=Path, default=Path("simulation"))
+    options = parser.parse_args()
+    started = time.perf_counter()
+    try:
+        devices.find()
+        budgets = [options.budget], options.budgets
+    except DeviceError as error:
+        print(f"No GPU ({error}): the CPU alone.\n")
+        budgets = [], []
+    options.out.mkdir(exist_ok=True)
+    of = [
+        measured(
+            options.out / folder,
+            spec_text(scales, list(shares), options.programs, options.edge_factor, repeats, folder == "calibrate"),
+        )
+        for folder, scales, shares, repeats in zip(
+            ("calibrate", "predict"), (options.calibrate, options.predict), budgets, options.repeats, strict=True
+        )
+    ]
+    machine = calibrate(of[0])
+    write_machine(machine, options.out / "machine.toml", f"Calibrated on R-MAT {options.calibrate}, {options.budget}.")
+    print("| graph | program | device | edges with room | measured, s | predicted, s | error | active known |")
+    print("|" + "---|" * 8)
+    errors = []
+    for run in sorted(of[1], key=lambda run: (run.workload.traits.name, run.policy.device, run.graph)):
+        work, profile = run.workload, like(run, of[0]).workload
+        expected = scaled(profile.activities, work.vertices / profile.vertices, work.edges / profile.edges)
+        room = whole_room(run)
+        predicted, informed = (
+            simulate(replace(work, activities=tuple(activities)), machine, run.policy, room).seconds
+            for activities in (expected, work.activities)
+        )
+        share = "-" if run.room is None else f"{run.room / (work.edges * work.edge_bytes):.3f}"
+        errors.append(predicted / run.seconds - 1)
+        print(
+            f"| {run.graph} | {work.traits.name} | {run.policy.device} | {share} | {run.seconds:.4f} | "
+            f"{predicted:.4f} | {errors[-1]:+.1%} | {informed / run.seconds - 1:+.1%} |"
+        )
+    good = sum(abs(error) <= WITHIN for error in errors)
+    print(f"\n{good} of {len(errors)} within {WITHIN:.0%}, the worst {max(errors, key=abs):+.1%}.")
+    print(f"{time.perf_counter() - started:.0f} s in all; measured data and machine.toml in {options.out}.")
+
+
+if __name__ == "__main__":
+    main()
