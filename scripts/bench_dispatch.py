@@ -103,10 +103,13 @@ def overhead(repeats: int) -> None:
     graph = load("uniform:14:16")
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
     memory = quarter(program, graph)
-    for device in ("gpu", "hybrid"):
+    for device, engine in (("gpu", "auto"), ("hybrid", "garaph")):  # which takes both as long as alpha says so
         counts, times = [], []
         for page_edges in (1 << 14, 1 << 13, 1 << 12, 1 << 11):
-            how = {"device": device, "page_edges": page_edges, "gpu_memory": memory, "gather": "segmented"}
+            how = {
+                "device": device, "engine": engine, "page_edges": page_edges, "gpu_memory": memory,
+                "gather": "segmented", "mode": "pull",
+            }  # fmt: skip
             counts.append(gp.run(program, graph, iterations=1, **how).stats.iterations[0].pages)
             times.append(1e6 * statistics.median(seconds_of(repeats, program, graph, iterations=50, **how)))
         slope, rest = np.polyfit(counts, times, 1)

@@ -87,14 +87,21 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("at", [0, 1, 3, "values"])
-@pytest.mark.parametrize("wanted", ["auto", "gpu"])
-@pytest.mark.parametrize(("name", "sync"), [*((name, True) for name in PROGRAMS), ("BFS", False), ("SSSP", False)])
-def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name, wanted, sync, at):
+@pytest.mark.parametrize(
+    ("name", "sync", "how"),
+    [
+        *((name, True, {"device": "gpu"}) for name in PROGRAMS),
+        *((name, True, {"device": "auto", "deterministic": True}) for name in PROGRAMS),
+        ("BFS", False, {"device": "gpu"}),
+        ("SSSP", False, {"device": "gpu"}),
+    ],
+)
+def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name, sync, how, at):
     graph, program = graph_of(edges), PROGRAMS[name](edges)
     expected = gp.run(program, graph, device="cpu", sync=True, page_edges=5000)
     failing_at(at)
     monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
-    result = gp.run(program, graph, device=wanted, sync=sync, page_edges=5000)
+    result = gp.run(program, graph, sync=sync, page_edges=5000, **how)
     assert result.values.tobytes() == expected.values.tobytes()
     assert result.stats.converged
     rows = result.stats.iterations

@@ -13,6 +13,7 @@ from numpy_gpu import Hops, Quiet
 from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
+from garaph_py import runtime
 from garaph_py.dispatch import together
 from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
@@ -90,6 +91,22 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
         np.testing.assert_array_equal(result.values, expected.values)
         devices = {row.device for row in result.stats.iterations}
         assert devices == {"cpu"} if ratio < 1 else ("both" if engine == "garaph" else "gpu") in devices
+
+
+@pytest.mark.parametrize(("worth", "how", "expected"), [
+    (0, {}, {"gpu"}), (1 << 40, {}, {"cpu"}), (0, {"mode": "notify-pull"}, {"cpu"}), (0, {"mode": "push"}, {"cpu"}),
+])  # fmt: skip
+def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch, worth, how, expected):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(runtime, "WORTH_A_GPU", worth)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    result = run(program, graph, device="auto", **how)
+    assert {row.device for row in result.stats.iterations} == expected
+    assert (result.stats.iterations[0].alpha is not None) == (worth == 0 and how.get("mode") != "push")
+    monkeypatch.setattr(runtime, "find_device", None)  # nobody asks for one that would not be used
+    if worth or how.get("mode") == "push":
+        run(program, graph, device="auto", **how)
 
 
 @pytest.mark.parametrize("at", [0, 3, 8, 20])

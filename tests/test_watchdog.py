@@ -128,6 +128,7 @@ def no_more_threads(monkeypatch):
 @pytest.mark.parametrize("name", ["garaph-cpu", "garaph-gpu", "garaph-watchdog", "garaph"])
 def test_threads_that_cannot_be_had(device_for, graph_of, monkeypatch, no_more_threads, device, name):
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
     graph, program = graph_of(GRAPH), Hops(HUB)
     driver = device_for(program, graph)
     memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu").values
