@@ -132,6 +132,13 @@ class Accelerator(PageKernel, Protocol):
         """Make new values the current ones in its memory."""
 
 
+class Companion(PageKernel, Protocol):
+    """A processor in whose memory the state is, and that works in turns with another."""
+
+    def forget(self) -> None:
+        """The other has done a superstep: what is known from the last one no longer holds."""
+
+
 class TakesTurns(PageKernel, Protocol):
     """A processor that can push, and so let changed vertices wait for their turn."""
 

@@ -1,5 +1,6 @@
 """CPU and GPU on one job: answers do not depend on who took which page, whatever fails on the way."""
 
+import itertools
 import os
 import threading
 from dataclasses import replace
@@ -7,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import twins
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy_gpu import Hops, Quiet
@@ -14,6 +16,7 @@ from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
 from garaph_py import runtime
+from garaph_py.dispatch import decide as decisions
 from garaph_py.dispatch import together
 from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
@@ -40,22 +43,43 @@ def run(program, graph, **how):
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-def test_any_schedule_gives_the_same_answer(device_for, graph_of, always, monkeypatch, program, sync, seed):
+def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, program, sync, seed):
+    """One processor or both in each iteration, and who takes which page, by chance."""
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
     rng = np.random.default_rng(seed)
     takes = lambda self, waiting: rng.integers(waiting + 1) * (rng.random() < seed % 25 / 24)  # noqa: E731
     monkeypatch.setattr(Rates, "share", takes)
-    monkeypatch.setattr(Rates, "cpu_helps", property(lambda self: rng.random() < 0.8))
+    monkeypatch.setattr(Rates, "cpu_helps", property(lambda self: rng.random() < 0.6))
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if rng.random() < 0.7 else 1e-9))
+    monkeypatch.setattr(decisions, "PUSH_THRESHOLD", rng.choice([1, decisions.PUSH_THRESHOLD]))
     expected = gp.run(program, graph, device="cpu", sync=True)
     result = run(program, graph, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
-    assert "cpu" not in {row.device for row in result.stats.iterations}
     if sync:
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
     assert driver.held == 0
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("helps", [True, False])
+@pytest.mark.parametrize("until", [21, 30])
+def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch, sync, helps, until):
+    """Down a tree, whose vertices are reached by one edge each: what the CPU knew of its last superstep is no use."""
+    n, children = 6000, np.arange(1, 6000)
+    parents = np.maximum(children - np.random.default_rng(1).integers(1, 40, n - 1), 0)
+    graph, program, turns = graph_of(twins.Edges(n, parents, children)), Quiet(0), itertools.count()
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "cpu_helps", helps)
+    monkeypatch.setattr(together.Together, "ratio", property(lambda self: 1e9 if 20 <= next(turns) < until else 1e-9))
+    result = run(program, graph, sync=sync, page_edges=1000, threads=2)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    devices = [row.device for row in result.stats.iterations]
+    assert devices == [
+        "both" if helps and 20 <= k < until else "gpu" if 20 <= k < until else "cpu" for k in range(len(devices))
+    ]
 
 
 class InTurns(Quiet):
@@ -203,6 +227,10 @@ def test_the_cpu_takes_pages_only_where_that_helps():
     assert replace(rates, cpu=2.0).cpu_helps  # plainly
     assert not replace(slower, streamed=0).cpu_helps
     assert not replace(slower, cpu=1e5, copied=1e6).cpu_helps  # fifty microseconds
+    first = Rates(100, 0, 1.0, 10.0, 1.0)  # pages that stay come once
+    assert first.cpu_helps
+    assert not replace(first, copied=4.0).cpu_helps
+    assert not first.tried(True, 100, 1.0).cpu_helps
 
 
 @given(st.integers(0, 10**12), st.floats(1e6, 1e11), st.floats(1e6, 1e11))

@@ -112,10 +112,15 @@ class CpuKernel:
 
     def adopt(self, state: State) -> None:
         """Take over a state that another processor has left after an iteration it committed."""
+        self.forget()
         own_array = state.synchronous and not self._relaxes
         state.pending = np.empty_like(state.values) if own_array else state.values
         state.active.blocks[:] = 1
         state.activated = VertexSet.empty(self.graph.n)
+
+    def forget(self) -> None:
+        """Another processor has done a superstep: what is known of the active vertices no longer holds."""
+        self._starts = None
 
     def begin(self, state: State, mode: str) -> int:
         if mode in (PUSH, PULL_TILED):

@@ -20,6 +20,8 @@ LEAST_SECONDS = 5e-4
 """Of work that is worth handing to the CPU."""
 HANDING_SECONDS = 2e-3
 """What it costs an iteration that the CPU takes pages: two threads share one Python."""
+FIRST_SHARE = 0.3
+"""Of the edges, from which on the CPU also takes pages that will stay, when they come: they have to come later then."""
 PLAIN_SHARE = 0.15
 """Of the edges, from which on it is plain that the CPU helps, though both live on the host's memory: copies are some
 5 % slower meanwhile (docs/results/gpu.md)."""
@@ -97,10 +99,10 @@ class Rates:
 
     @property
     def cpu_helps(self) -> bool:
-        """Whether the CPU should take pages, of those that every iteration copies; if that is not plain, tried both
-        ways."""
+        """Whether the CPU should take pages, of those that are copied; if that is not plain, tried both ways."""
         share = self.cpu / (self.cpu + self.copied)
-        if share * self.streamed / self.copied < HANDING_SECONDS:
+        coming = self.edges if self.took is None and share >= FIRST_SHARE else self.streamed
+        if share * coming / self.copied < HANDING_SECONDS:
             return False
         if share >= PLAIN_SHARE or not self.taking:
             return True

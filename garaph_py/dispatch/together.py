@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .. import interrupts
 from ..errors import DeviceError
-from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, PageKernel, PageResult
+from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, Companion, PageResult
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..program.monoids import largest
@@ -42,7 +42,7 @@ class Together:
 
     Parameters
     ----------
-    cpu : PageKernel
+    cpu : Companion
     gpu : Accelerator
     cpu_source : PageSource
         Edges as the CPU reads them, and its own pages.
@@ -69,7 +69,7 @@ class Together:
 
     def __init__(
         self,
-        cpu: PageKernel,
+        cpu: Companion,
         gpu: Accelerator,
         cpu_source: PageSource,
         threads: int,
@@ -129,6 +129,7 @@ class Together:
             return self._cpu.begin(state, mode)
         self._gpu.refresh(state, self._stale)
         self._stale = False
+        self._cpu.forget()
         followed = self._cpu.begin(state, mode) if self.device == BOTH else 0
         try:
             self._gpu.ready(state)

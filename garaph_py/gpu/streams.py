@@ -142,10 +142,9 @@ class Waiting:
 
     def next_here(self) -> tuple[Page, Buffer] | None:
         """The next page that need not be copied, or None."""
-        try:
-            return self.held.popleft() if self.held else self.here.popleft()
-        except IndexError:
-            return None
+        with self.lock:
+            pages = self.held or self.here
+            return pages.popleft() if pages else None
 
     @property
     def is_empty(self) -> bool:
