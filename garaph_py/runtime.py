@@ -47,7 +47,8 @@ AS_IT_IS = "auto"
 """The encoding that the graph has."""
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 SPARED = 2
-"""Cores that a hybrid run leaves to the two threads that serve the GPU, if there are more than twice as many."""
+"""Cores that a hybrid run leaves to the thread that serves the GPU and to the driver's, if there are more than twice as
+many."""
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
 a quarter of a billion edges a second and thread."""

@@ -1,6 +1,8 @@
-"""The two threads that move pages, over a driver that copies at once: what kernels find in buffers, and faults."""
+"""Pages on streams, over a driver that copies at once: what kernels find in buffers, what others steal, and faults."""
 
 import itertools
+import sys
+import threading
 import time
 import types
 from functools import partial
@@ -14,7 +16,7 @@ from garaph_py.gpu.device import failing
 from garaph_py.gpu.edges import RawArrays
 from garaph_py.gpu.ranks import RUN
 from garaph_py.gpu.residency import plan
-from garaph_py.gpu.streams import Streams
+from garaph_py.gpu.streams import Streams, Waiting
 from garaph_py.gpu.timeline import TO_DEVICE, TO_HOST, Timeline
 from garaph_py.pages.layout import Page, cut
 from garaph_py.pages.memory import MemorySource
@@ -170,6 +172,29 @@ def test_what_others_steal_is_left_to_them(setting):
         assert (parts[0].first_edge, parts[-1].last_edge) == (0, 90000)
         taken += stolen
     assert {page in source.pages for page in taken} == {True, False}
+
+
+def test_pages_that_are_there_are_taken_once():
+    """By two threads at a time, to the very last."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            pages = [Page(k, k, k + 1, k, k + 1) for k in range(200)]
+            waiting, stolen, begin = Waiting.of(pages, {}, dict.fromkeys(pages)), [], threading.Barrier(2)
+
+            def steal(waiting=waiting, stolen=stolen, begin=begin):
+                begin.wait()
+                stolen += iter(lambda: waiting.steal(None), None)
+
+            thread = threading.Thread(target=steal)
+            thread.start()
+            begin.wait()
+            taken = [page for page, _ in iter(waiting.next_here, None)]
+            thread.join()
+            assert sorted(page.number for page in taken + stolen) == list(range(200))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_pages_that_send_most_back_come_first(setting):

@@ -197,6 +197,7 @@ class Run:
             self._scheduler.shared(
                 play.edges[CPU], play.cpu_seconds, play.edges[GPU], play.gpu_seconds, play.copied, seconds
             )
+        if device == BOTH:
             overhead = machine.overhead(self._program)
             before += overhead.iteration + overhead.seconds(0, workload.vertices, size)
         return Row(
