@@ -39,7 +39,8 @@ def held() -> Iterator[None]:
         interrupted = True
         raise
     finally:
-        signal.signal(signal.SIGINT, before)
+        if signal.getsignal(signal.SIGINT) is _note:  # else a callback has set one of its own
+            signal.signal(signal.SIGINT, before)
         if _pending and not interrupted:
             before(signal.SIGINT, None)
 

@@ -113,8 +113,8 @@ class Accelerator(PageKernel, Protocol):
     def ready(self, state: State) -> None:
         """Before an iteration: as `begin`, without finding whom to notify."""
 
-    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Any:
-        """The pages to process (`Pages`); whether others may take some."""
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Pages:
+        """The pages to process; whether others may take some."""
 
     def work(self, waiting: Any, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]) -> None:
         """Process those that wait until none is left; `tell` what each did, or what was left of it.

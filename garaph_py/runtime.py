@@ -32,7 +32,7 @@ from .report.record import Record
 from .result import Result, Stats
 from .sizes import parse_bytes
 from .state import State
-from .threads import PATIENCE, SPINS, Team, available_cores
+from .threads import LONG_SPINS, SPINS, Team, available_cores, check_threads
 from .watchdog import Part, Watchdog
 
 log = logging.getLogger("garaph_py")
@@ -97,7 +97,7 @@ def run(
         at once, which often converges in fewer iterations; a program's `done` is then not used. By default
         synchronous, but for runs to the end of programs that are `monotone`: they end in the same values either way.
     threads : int, optional
-        By default every core this process may use.
+        By default every core this process may use; where a GPU works as well, two are left to whoever serves it.
     page_edges : int, optional
         Bound on the in-edges of a page.
     encoding : {"auto", "raw", "packed"}
@@ -107,8 +107,9 @@ def run(
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
         free, else the CPU alone. ``"auto"`` does that where there is a GPU and the graph is worth its start
-        (`WORTH_A_GPU` edges a thread); a `deterministic` run then takes the GPU alone. Otherwise it takes the CPU, and
-        logs in one line why the GPU was of no use; ``"gpu"`` and ``"hybrid"`` raise that.
+        (`WORTH_A_GPU` edges a thread); a `deterministic` run, or one in forced notify-pull, then takes the GPU alone.
+        Otherwise it takes the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` and ``"hybrid"`` raise
+        that.
         A GPU that fails on the way costs no answer: the run ends on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
@@ -164,6 +165,7 @@ def run(
             raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
     if page_edges is not None:
         check_page_edges(page_edges)
+    check_threads(threads)
     record = Record(trace, report)
     if deterministic and sync is False:
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
@@ -202,10 +204,11 @@ def run(
     needed = device in ("gpu", HYBRID)
     worth_it = mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * (threads or cores)
     on_gpu = needed or (device == "auto" and worth_it)
-    together = device == HYBRID or (device == "auto" and worth_it and not deterministic and has_gpu())
+    pulls = mode in ("auto", PULL)  # all that both do together
+    together = device == HYBRID or (device == "auto" and worth_it and pulls and not deterministic and has_gpu())
     if together and threads is None and cores > 2 * SPARED:
         threads = cores - SPARED
-    spins = PATIENCE if together else SPINS
+    spins = LONG_SPINS if together else SPINS
     with interrupts.held(), Watchdog() as watchdog, Team(threads, spins) as team:
         if record.spans is not None:
             team.trace()

@@ -40,7 +40,7 @@ Array = npt.NDArray[np.int64]
 
 SPINS = 1 << 14
 """Looks for a job before a thread goes to sleep: about 200 microseconds, longer than Python takes between two."""
-PATIENCE = 1 << 18
+LONG_SPINS = 1 << 18
 """Some milliseconds, where other threads keep Python busy: to wake a team then takes one or two of them."""
 
 
@@ -67,6 +67,18 @@ def start(name: str, function: Callable[..., None], *arguments: Any) -> threadin
     except RuntimeError as error:
         raise DeviceError(f"{name}: {error}; allow more threads (ulimit -u), or use device='cpu'") from None
     return thread
+
+
+def check_threads(threads: int | None) -> int | None:
+    """`threads` if it is a number of threads, or None.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 4096):
+        raise ParameterError(f"threads={threads!r}: give a whole number from 1 to 4096, or leave it out for all cores")
+    return threads
 
 
 class Team:
@@ -96,9 +108,7 @@ class Team:
     """
 
     def __init__(self, size: int | None = None, spins: int = SPINS) -> None:
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 4096):
-            raise ParameterError(f"threads={size!r}: give a whole number from 1 to 4096, or leave it out for all cores")
-        self.size, self._spins = size or available_cores(), spins
+        self.size, self._spins = check_threads(size) or available_cores(), spins
         self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
         self._job = empty_job(self.size)
         self._seats = seats_of(self._job)

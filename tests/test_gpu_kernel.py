@@ -90,3 +90,15 @@ def test_the_budget_is_kept(device_for, graph_of):
     )
     assert result.stats.note is None
     assert result.stats.device == "NumPy"
+
+
+def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for, graph_of):
+    """Which gather is faster is measured on large pages alone; small ones are segmented, and so may be cut."""
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    device_for(program, graph)
+    for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):
+        settings = kernel.Settings(gather=gather)
+        with kernel.GpuKernel(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
+            state = made.initialize(True)
+            assert made.gather.takes_parts == takes_parts
+            assert (made.offer(made.residency.pages, state, "pull", True).split is not None) == takes_parts

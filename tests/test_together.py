@@ -3,10 +3,12 @@
 import itertools
 import os
 import threading
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import numpy_gpu
 import pytest
 import twins
 from hypothesis import given
@@ -20,6 +22,7 @@ from garaph_py.dispatch import decide as decisions
 from garaph_py.dispatch import together
 from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
+from garaph_py.gpu.kernel import GpuKernel
 from garaph_py.state import VertexSet
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
@@ -82,6 +85,40 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
     ]
 
 
+def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_of, monkeypatch):
+    """Copies to the GPU happen as late as may be: when somebody waits for them, or before the next kernel."""
+    rng, n, late = np.random.default_rng(3), 6000, []
+    path = rng.permutation(n)
+    graph, program = graph_of(twins.Edges(n, path[:-1], path[1:])), Quiet(int(path[0]))
+    driver = device_for(program, graph)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: int(0.9 * waiting))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    call = numpy_gpu.FakeFunction.prepared_async_call
+
+    def arrive():
+        while late:
+            driver.memcpy_htod(*late.pop(0))
+
+    def receive(self, pages, state):
+        self.streams.forth.synchronize = arrive
+        for page in pages:
+            new = state.pending[page.first_vertex : page.last_vertex]
+            late.append((self.address("pending") + page.first_vertex * new.itemsize, new.view(np.uint8)))
+
+    def launch(self, *arguments, **options):
+        time.sleep(1e-3)  # by then the CPU is at work on the next superstep
+        arrive()
+        call(self, *arguments, **options)
+
+    monkeypatch.setattr(GpuKernel, "receive", receive)
+    monkeypatch.setattr(numpy_gpu.FakeFunction, "prepared_async_call", launch)
+    how = {"sync": True, "iterations": 12}
+    result = run(program, graph, gpu_memory=memory_for(program, graph, 0.5), page_edges=1000, **how)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", **how).values)
+    assert {row.device for row in result.stats.iterations} == {"both"}
+
+
 class InTurns(Quiet):
     """Pushes, and lets vertices far away wait for their turn where one processor works."""
 
@@ -118,7 +155,7 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
 
 
 @pytest.mark.parametrize(("worth", "how", "expected"), [
-    (0, {}, {"gpu"}), (1 << 40, {}, {"cpu"}), (0, {"mode": "notify-pull"}, {"cpu"}), (0, {"mode": "push"}, {"cpu"}),
+    (0, {}, {"gpu"}), (1 << 40, {}, {"cpu"}), (0, {"mode": "notify-pull"}, {"gpu"}), (0, {"mode": "push"}, {"cpu"}),
 ])  # fmt: skip
 def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch, worth, how, expected):
     graph, program = graph_of(GRAPH), Quiet(HUB)
@@ -127,7 +164,7 @@ def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch,
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     result = run(program, graph, device="auto", **how)
     assert {row.device for row in result.stats.iterations} == expected
-    assert (result.stats.iterations[0].alpha is not None) == (worth == 0 and how.get("mode") != "push")
+    assert (result.stats.iterations[0].alpha is not None) == (worth == 0 and not how)
     monkeypatch.setattr(runtime, "find_device", None)  # nobody asks for one that would not be used
     if worth or how.get("mode") == "push":
         run(program, graph, device="auto", **how)

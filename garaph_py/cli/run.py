@@ -53,7 +53,7 @@ def run(
         ),
     ] = "auto",
     device: Annotated[
-        str, Option(help="auto, cpu, gpu or hybrid (both at once); auto takes the GPU for large graphs.")
+        str, Option(help="auto, cpu, gpu or hybrid (both at once); auto takes both for large graphs.")
     ] = "auto",
     gpu_memory: Annotated[
         str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")

@@ -391,7 +391,8 @@ class CpuKernel:
 
     def _count_of(self, edges: int) -> int:
         """Runs that so many edges or vertices are worth."""
-        most = self.team.size if self._to_the_letter else max(RUNS, edges // RUN)
+        many = 1 << (edges // RUN).bit_length() >> 1  # a power of two: what is kept is kept for each number of runs
+        most = self.team.size if self._to_the_letter else max(RUNS, many)
         return max(1, min(most, edges // WORTH_A_THREAD))
 
 

@@ -115,6 +115,7 @@ def one_iteration(
     if isinstance(kernel, Together):
         kernel.device = decision.device
     visited = kernel.begin(state, mode)
+    device = kernel.device if isinstance(kernel, Together) else decision.device
     results = kernel.process(source.pages, source, state, mode)
     kernel.commit(state, mode)
     state.active, state.activated = state.activated, state.active
@@ -127,7 +128,7 @@ def one_iteration(
     skipped = sum(result.skipped for result in results)
     return events.Iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
-        len(results) - skipped, skipped, time.perf_counter() - started, decision.device,
+        len(results) - skipped, skipped, time.perf_counter() - started, device,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
         started - began, decision.why, seen.alpha,
     )  # fmt: skip

@@ -284,8 +284,7 @@ class _Shared:
         if self._thread is None or not self._thread.is_alive():
             return None
         most = None if rates is None else rates.share(self._waiting.edges)
-        page: Page | None = None if most == 0 else self._waiting.steal(most)
-        return page
+        return None if most == 0 else self._waiting.steal(most)
 
     def send(self, pages: Iterable[Page]) -> None:
         """The CPU's values of pages, to the GPU."""

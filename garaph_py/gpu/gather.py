@@ -29,7 +29,7 @@ log = logging.getLogger("garaph_py")
 
 AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
 CUSTOM, CALIBRATED = "custom", "calibrated"
-WORTH_MEASURING = 1 << 24
+WORTH_MEASURING = 1 << 23
 """Edges of a page below which a measurement, which takes several milliseconds, would not pay."""
 
 
@@ -65,6 +65,8 @@ class Gather:
         replication: str | int,
     ) -> None:
         self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
+        if self.kind == AUTO and all(page.edges < WORTH_MEASURING for page in pages):
+            self.kind = SEGMENTED
         self._launcher, self._memory, self._ranks = launcher, memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}

@@ -418,6 +418,8 @@ class GpuKernel:
 
         The device comes first: if it fails, nothing is committed.
         """
+        with self.device, failing(self.device.driver):  # what came from elsewhere: the host will write there again
+            self.streams.forth.synchronize()
         context = self._context
         if state.synchronous and not everything:
             size = state.values.itemsize

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..cli import programs
 from ..errors import FormatError, ParameterError
 from ..graph.graph import PACKED
-from ..kernel import CPU, GPU
+from ..kernel import BOTH, CPU
 from ..program import VertexId
 from ..program.bind import hints
 from ..sizes import parse_bytes
@@ -137,7 +137,7 @@ def recorded_of(result: Row, rows: list[Row]) -> Recorded:
     )
     mode = None if result["mode"] == "auto" else result["mode"]
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
-    policy = Policy(result["device"], result["engine"], mode)
+    policy = Policy(device_of(result["device"], rows), result["engine"], mode)
     return Recorded(result["graph"], workload, policy, result["threads_used"], room, tuple(rows))
 
 
@@ -155,7 +155,7 @@ def read_trace(path: str | os.PathLike[str]) -> Recorded:
         return traced(facts, [event for event in events if event["ph"] in ("X", "M")])
     except FileNotFoundError:
         raise FormatError(path, "no such file; write one by `garaph run --trace`") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); write one by `garaph run --trace`") from None
 
 
@@ -179,8 +179,7 @@ def traced(facts: Row, events: list[Row]) -> Recorded:
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
         kernels=costs_of(kernels, m),
     )  # fmt: skip
-    devices = {row["device"] for row in rows}
-    device = HYBRID if facts["device"] == HYBRID else GPU if GPU in devices else CPU
+    device = device_of(facts["device"], rows)
     mode = None if facts["mode"] == "auto" else facts["mode"]
     memory = facts["gpu_memory"]
     return Recorded(
@@ -194,8 +193,10 @@ def traced(facts: Row, events: list[Row]) -> Recorded:
 def costs_of(kernels: list[Row], edges: int) -> tuple[Array, Array] | None:
     """`Workload.kernels` of the pages that `kernels` gathered; None where not all pages were among them."""
     pages: dict[int, list[Row]] = {}
-    for span in kernels:
-        pages.setdefault(span["args"]["page"], []).append(span)
+    for span in sorted(kernels, key=lambda span: -span["args"]["edges"]):
+        own = pages.setdefault(span["args"]["page"], [span])
+        if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # not a part of the page
+            own.append(span)
     ordered = [pages[number] for number in sorted(pages)]
     sizes = np.array([spans[0]["args"]["edges"] for spans in ordered])
     taken = np.array([np.mean([span["dur"] for span in spans]) for spans in ordered])
@@ -203,6 +204,14 @@ def costs_of(kernels: list[Row], edges: int) -> tuple[Array, Array] | None:
         return None
     before = (np.concatenate([[0.0], np.cumsum(column)]) for column in (sizes, taken * (edges / taken.sum())))
     return next(before), next(before)
+
+
+def device_of(asked: str, rows: list[Row]) -> str:
+    """Who was to work: as asked, or if that was left to the runtime, by who did in each iteration."""
+    devices = {row["device"] for row in rows}
+    if asked != "auto" or not devices:
+        return CPU if asked == "auto" else asked
+    return HYBRID if len(devices) > 1 or BOTH in devices else devices.pop()
 
 
 def seconds_of(spans: list[Row]) -> float:
