@@ -30,6 +30,7 @@ class Timeline:
         self._driver, self._spans = driver, spans
         self._names = {id(stream): f"stream {k}" for k, stream in enumerate(streams)}
         self._marks: list[tuple[str, str, Page, Any, Any]] = []
+        self._spare: list[Any] = []  # events of iterations that have been told
 
     @contextmanager
     def copying(self, engine: str, page: Page, stream: Any) -> Iterator[None]:
@@ -46,7 +47,7 @@ class Timeline:
         self._marks.append((self._names[id(stream)], "gather and apply", page, began, self._mark(stream)))
 
     def _mark(self, stream: Any) -> Any:
-        event = self._driver.Event()
+        event = self._spare.pop() if self._spare else self._driver.Event()
         event.record(stream)
         return event
 
@@ -68,6 +69,7 @@ class Timeline:
             Span(track, name, at(begin), at(end), {"page": page.number, "edges": page.edges})
             for track, name, page, begin, end in marks
         ]
+        self._spare += [event for *_, begin, end in marks for event in (begin, end)] + [now]
         for span in sorted(spans, key=lambda span: (span.end, span.start)):
             start = min(max(span.start, ended.get(span.track, span.start)), span.end)
             ended[span.track] = span.end
