@@ -141,7 +141,8 @@ class Stored:
             raise
 
     def close(self) -> None:
-        self._files.close(self._handle)
+        with contextlib.suppress(OSError):  # all that was to be read has been
+            self._files.close(self._handle)
 
     def _header(self) -> Header:
         size = self._files.size(self._handle)
