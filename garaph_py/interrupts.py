@@ -31,7 +31,7 @@ def held(termination: bool = False) -> Iterator[None]:
     within another such block.
     """
     installed: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread() and not _before:
+    if threading.current_thread() is threading.main_thread() and not holding():
         installed = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
         if termination:
             installed[signal.SIGTERM] = signal.getsignal(signal.SIGTERM)
@@ -41,6 +41,7 @@ def held(termination: bool = False) -> Iterator[None]:
         yield
         return
     _waiting.clear()
+    _before.clear()
     _before.update(handlers)
     for number in handlers:
         signal.signal(number, _note)
@@ -52,10 +53,14 @@ def held(termination: bool = False) -> Iterator[None]:
         raise
     finally:
         for number in reversed(handlers):
-            signal.signal(number, installed[number])
-        _before.clear()
+            signal.signal(number, installed[number])  # from the last one on, any line may be interrupted
         if _waiting and not ending:
             handlers[_waiting[0]](_waiting[0], None)
+
+
+def holding() -> bool:
+    """Whether signals are held."""
+    return any(signal.getsignal(number) is _note for number in (signal.SIGINT, signal.SIGTERM))
 
 
 def passing_on(handler: Any) -> Any:
@@ -82,7 +87,7 @@ def check() -> None:
 
 def waiting() -> bool:
     """Whether a signal is held that the calling thread can let have its way."""
-    return bool(_waiting and _before) and threading.current_thread() is threading.main_thread()
+    return bool(_waiting) and holding() and threading.current_thread() is threading.main_thread()
 
 
 def leave() -> None:
