@@ -50,6 +50,10 @@ class DamagedGraphError(FormatError):
     """A graph directory's contents do not match its checksums, sizes or ranges."""
 
 
+class DamagedCheckpointError(FormatError):
+    """A checkpoint's contents do not match its checksums, or it cannot be read."""
+
+
 class DeviceError(GaraphError):
     """A GPU cannot be used, or failed: the message names the cause and, after a semicolon, the fix."""
 

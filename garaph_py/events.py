@@ -79,6 +79,24 @@ class Iteration:
         return self.edges / self.seconds if self.seconds > 0 else 0.0
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that has been made: it outlasts the process and a loss of power.
+
+    Attributes
+    ----------
+    iterations : int
+        Done by then.
+    nbytes : int
+    seconds : float
+        What it took.
+    """
+
+    iterations: int
+    nbytes: int
+    seconds: float
+
+
 class Span(NamedTuple):
     """Something that took a while, in a trace.
 
@@ -101,7 +119,7 @@ class Span(NamedTuple):
     details: Mapping[str, Any]
 
 
-Event = Step | Iteration
+Event = Step | Iteration | Checkpoint
 Listener = Callable[[Event], None]
 
 

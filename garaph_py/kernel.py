@@ -70,6 +70,9 @@ class PageKernel(Protocol):
     def initialize(self, synchronous: bool) -> State:
         """Initial values, first frontier, first total."""
 
+    def adopt(self, state: State) -> None:
+        """Take over a state that somebody else has left after an iteration: its values, active set and total."""
+
     def begin(self, state: State, mode: str) -> int:
         """Before an iteration: `prepare`, and in notify-pull the notification; out-edges followed."""
 

@@ -38,6 +38,8 @@ class Stats:
         Why a GPU that might have been used was not, not to the end, or with less than was asked for.
     encoding : {"raw", "packed"}
         How the edges were stored.
+    resumed : int
+        Iterations before these, done by the run whose checkpoint this one went on from.
     """
 
     iterations: list[Iteration]
@@ -47,6 +49,7 @@ class Stats:
     device: str = "cpu"
     note: str | None = None
     encoding: str = RAW
+    resumed: int = 0
 
     @property
     def edges(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import events, interrupts
+from .checkpoint.saver import Saver
 from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
@@ -74,6 +75,9 @@ def run(
     verify: bool = False,
     trace: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | str | None = None,
+    resume: bool = False,
     on_event: events.Listener = events.ignore,
 ) -> Result:
     """Run a vertex program until no vertex is active, it has converged, or `iterations` are done.
@@ -132,8 +136,18 @@ def run(
         ui.perfetto.dev opens.
     report : path, optional
         Write a page of HTML to this file: the iterations as a table, curves, who worked when, and why each mode.
+    checkpoint : path, optional
+        Keep checkpoints in this directory while the run is under way (docs/checkpoints.md): it is made if need be, and
+        removed when the answer is there. On Ctrl-C and SIGTERM the iteration is brought to its end, and a checkpoint
+        made; a second Ctrl-C does not wait for that.
+    checkpoint_every : int or str, optional
+        Iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By default as often as it takes 2 % of the
+        run's time.
+    resume : bool
+        Go on from the newest checkpoint in that directory, if there is one. `Result.stats` then has the iterations
+        that are done here.
     on_event : callable, optional
-        Receives `events.Step` and `events.Iteration` records as they happen.
+        Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen.
 
     Returns
     -------
@@ -149,6 +163,8 @@ def run(
         If ``device="gpu"`` and no GPU can be used.
     VerificationError
         If `verify` finds the answer wrong.
+    DamagedCheckpointError
+        If there is a checkpoint to resume, and none that is as it was written.
     """
     if not isinstance(program, VertexProgram):
         hint = f"; write {program.__name__}(...)" if isinstance(program, type) else ""
@@ -209,21 +225,33 @@ def run(
     if together and threads is None and cores > 2 * SPARED:
         threads = cores - SPARED
     spins = LONG_SPINS if together else SPINS
-    with interrupts.held(), Watchdog() as watchdog, Team(threads, spins) as team:
-        if record.spans is not None:
-            team.trace()
-        tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
-        limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
-        cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
-        run = Run(bound, graph, cpu, limits, on_event, watchdog, record.spans)
-        if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
-            run.on_cpu(sync, page_edges)
-        stats = Stats(run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding)
-    result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
-    facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
-    record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
-    if verify:
-        check(program, graph, result)
+    saver = None
+    if checkpoint is not None:
+        saver = Saver(checkpoint, checkpoint_every, resume, on_event)
+    elif resume or checkpoint_every is not None:
+        raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
+    with saver or contextlib.nullcontext():
+        with interrupts.held(termination=saver is not None), Watchdog() as watchdog, Team(threads, spins) as team:
+            if saver is not None:
+                saver.open(bound, graph, sync, iterations, team)
+            if record.spans is not None:
+                team.trace()
+            tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
+            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
+            cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
+            run = Run(bound, graph, cpu, limits, on_event, watchdog, record.spans, saver)
+            if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
+                run.on_cpu(sync, page_edges)
+            stats = Stats(
+                run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding, run.before
+            )
+        result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
+        facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
+        record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
+        if verify:
+            check(program, graph, result)
+        if saver is not None:
+            saver.finish()
     return result
 
 
@@ -247,14 +275,16 @@ class Run:
         ``"cpu"``, or the GPU's name.
     note : str or None
         Why the GPU was not used, not to the end, or with less than was asked for.
+    before : int
+        Iterations that another run did, by the checkpoint that this one goes on from.
     """
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener,
-        watchdog: Watchdog, spans: list[events.Span] | None = None,
+        watchdog: Watchdog, spans: list[events.Span] | None = None, saver: Saver | None = None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
-        self._spans = spans
+        self._spans, self._saver, self.before = spans, saver, 0
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -279,7 +309,7 @@ class Run:
                     GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
                 )
                 worker = self._together(kernel) if together else kernel
-                state = worker.initialize(synchronous)
+                state = self._begin(worker, synchronous)
                 if self._spans is not None:
                     kernel.streams.trace(self._spans)
             except (DeviceError, ProgramError) as error:
@@ -316,20 +346,29 @@ class Run:
         self.device = "cpu"
         state = self._left
         if state is None:
-            state = self._cpu.initialize(synchronous)
+            state = self._begin(self._cpu, synchronous)
         else:
             self._cpu.adopt(state)
         if not self._ended:
             self._iterate(self._cpu, MemorySource(self._graph, page_edges), state)
         self.values = self._cpu.report(state)
 
+    def _begin(self, kernel: PageKernel, synchronous: bool) -> State:
+        """The initial state, or that of the checkpoint to resume."""
+        state = kernel.initialize(synchronous)
+        if self._saver is not None and (before := self._saver.restore(state, self._graph)):
+            kernel.adopt(state)
+            self.before = before
+        return state
+
     def _iterate(self, kernel: PageKernel, source: MemorySource, state: State) -> None:
-        started = time.perf_counter()
+        started, saver = time.perf_counter(), self._saver
         try:
-            outcome = iterate(
-                kernel, source, self._bound, state, self._limits, self._graph.n, self._graph.m, self._on_event,
-                self._part, self.done,
-            )  # fmt: skip
+            with contextlib.nullcontext() if saver is None else interrupts.patient():
+                outcome = iterate(
+                    kernel, source, self._bound, state, self._limits, self._graph.n, self._graph.m, self._on_event,
+                    self._part, self.done, self.before, None if saver is None else saver.after,
+                )  # fmt: skip
             self.converged, self._ended = outcome.converged, True
         finally:
             self.seconds += time.perf_counter() - started

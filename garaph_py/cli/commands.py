@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from . import convert, devices, experiment, graphs, run, simulate
+from . import convert, devices, experiment, graphs, resume, run, simulate
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
@@ -30,6 +30,7 @@ def settings(
 
 
 app.command("run")(run.run)
+app.command("resume", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(resume.resume)
 app.command("apps")(run.apps)
 app.command("devices")(devices.devices)
 app.command("import")(graphs.import_)

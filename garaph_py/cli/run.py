@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..errors import Interrupted, ParameterError
 from ..files import check_place
 from ..program import VertexId, VertexProgram
 from ..program.bind import hints
@@ -76,6 +78,14 @@ def run(
     report: Annotated[
         Path | None, Option(metavar="FILE.html", help="Write a page with the iterations, curves, who worked when.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None, Option(metavar="DIR", help="Keep checkpoints in DIR while it runs; `garaph resume DIR` goes on.")
+    ] = None,
+    checkpoint_every: Annotated[
+        str | None,
+        Option(metavar="N|TIME", help="Iterations, or a time such as 30s, 5min, 1h; by default 2 % of the time."),
+    ] = None,
+    resume: Annotated[bool, Option("--resume", help="Go on from the newest checkpoint, if there is one.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     undirected: Directed = False,
@@ -109,7 +119,7 @@ def run(
     if device == "gpu":
         find_device()  # without one, fail before the graph is read rather than after
     started = time.perf_counter()
-    with Progress(quiet) as progress:
+    with told_how_to_resume(checkpoint), Progress(quiet) as progress:
         loaded = load(
             graph, undirected=undirected, symmetrize=symmetrize, format=format, encoding=encoding, memory=memory,
             threads=threads, on_event=progress,
@@ -119,6 +129,7 @@ def run(
             chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads,
             device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
             replication=replication, deterministic=deterministic, verify=verify, trace=trace, report=report,
+            checkpoint=checkpoint, checkpoint_every=checkpoint_every, resume=resume,
             on_event=compiling_told(progress, quiet),
         )  # fmt: skip
     if write is not None and output is not None:
@@ -139,6 +150,17 @@ def run(
         print(f"wrote a trace to {trace}; open it in ui.perfetto.dev")
     if report is not None:
         print(f"wrote a report to {report}; open it in a browser")
+
+
+@contextlib.contextmanager
+def told_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
+    """Turn an interrupt that left checkpoints into an error that says what to do with them."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None or not checkpoint.is_dir():
+            raise
+        raise Interrupted(f"interrupted; to go on: garaph resume {checkpoint}") from None
 
 
 def apps() -> None:

@@ -28,6 +28,8 @@ def ending(stats: Stats) -> str:
         f"{'converged' if stats.converged else 'stopped'} after {count} iteration{'s' * (count != 1)} in "
         f"{stats.seconds:.3f} s on {stats.device}, {stats.threads} threads"
     )
+    if stats.resumed:
+        text += f", and {stats.resumed} before"
     if stats.encoding == PACKED:
         text += ", packed"
     if not used_gpu(stats.iterations):
@@ -66,6 +68,7 @@ def document(result: Result, graph: Graph, count: int, read_seconds: float) -> d
         "note": result.stats.note,
         "encoding": result.stats.encoding,
         "threads": result.stats.threads,
+        "resumed": result.stats.resumed,
         "seconds": {"read": read_seconds, "run": result.stats.seconds},
         "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
         "top": [[vertex, number(value)] for vertex, value in result.top(count)],

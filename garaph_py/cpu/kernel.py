@@ -111,7 +111,6 @@ class CpuKernel:
             state.pending = state.values.copy()
 
     def adopt(self, state: State) -> None:
-        """Take over a state that another processor has left after an iteration it committed."""
         self.forget()
         own_array = state.synchronous and not self._relaxes
         state.pending = np.empty_like(state.values) if own_array else state.values

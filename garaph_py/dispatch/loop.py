@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -63,10 +64,13 @@ def iterate(
     listener: events.Listener,
     part: Part,
     done: list[events.Iteration] | None = None,
+    before: int = 0,
+    after: Callable[[State, int], None] | None = None,
 ) -> Outcome:
     """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached.
 
-    `done` are the iterations before; each that is committed is added. `part` says where the run is.
+    `done` are the iterations before; each that is committed is added. `part` says where the run is. Another process did
+    `before` iterations ahead of those. ``after(state, iterations)`` is called at the end of each.
     """
     done = [] if done is None else done
     both = kernel if isinstance(kernel, Together) else None
@@ -74,7 +78,10 @@ def iterate(
     pushes = limits.engine == "auto" and limits.mode in (None, PUSH) and PUSH in kernel.modes
     turns = Turns(cast(TakesTurns, kernel), state) if takes_turns and pushes else None
     while state.active_count or (turns is not None and turns.next(edges)):
-        if limits.iterations is not None and len(done) >= limits.iterations:
+        number = before + len(done)
+        if number and state.total is not None and bound.program.converged(readable(state.total), vertices):
+            return Outcome(state, done, True)
+        if limits.iterations is not None and number >= limits.iterations:
             return Outcome(state, done, False)
         seen = Observation(
             vertices,
@@ -94,13 +101,13 @@ def iterate(
             start=0.0 if both is None else both.start,
             cpu_helps=both is None or both.cpu_helps,
         )
-        record = one_iteration(kernel, source, bound, state, seen, len(done), limits.began, part)
+        record = one_iteration(kernel, source, bound, state, seen, number, limits.began, part)
         done.append(record)
         listener(record)
         if turns is not None:
             turns.followed += record.edges
-        if state.total is not None and bound.program.converged(readable(state.total), vertices):
-            return Outcome(state, done, True)
+        if after is not None:
+            after(state, number + 1)
     return Outcome(state, done, True)
 
 

@@ -121,6 +121,11 @@ class Together:
                 state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
         return state
 
+    def adopt(self, state: State) -> None:
+        self._stale = True
+        if state.synchronous:
+            state.pending[:] = state.values
+
     def begin(self, state: State, mode: str) -> int:
         if self.device == CPU:
             if self._unmarked:

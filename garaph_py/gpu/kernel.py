@@ -244,6 +244,9 @@ class GpuKernel:
             state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
         return state
 
+    def adopt(self, state: State) -> None:
+        self.refresh(state, True)
+
     def pack(self) -> None:
         """Fill every page, all of which stay, from raw sources."""
         edges, arrays = self.edges.edges, self.edges.arrays

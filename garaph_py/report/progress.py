@@ -41,7 +41,7 @@ class Progress:
             )
 
     def __call__(self, event: events.Event) -> None:
-        if self._bars is None:
+        if self._bars is None or isinstance(event, events.Checkpoint):
             return
         if isinstance(event, events.Step):
             task = self._task(event.name)

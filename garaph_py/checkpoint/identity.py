@@ -1,0 +1,95 @@
+"""What a checkpoint is of: a graph, a program with its parameters, and whether the run is synchronous."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy.typing as npt
+import xxhash
+
+from ..graph import Graph
+from ..graph.graph import PackedAdjacency
+from ..graph.packed import LISTS, NUMBERS, RUN, Packed
+from ..graph.packing import unpack
+from ..program import BoundProgram, PerVertex
+from ..program.bind import hints
+from ..threads import Team
+from .format import octets
+
+Array = npt.NDArray[Any]
+
+PER_VERTEX, EDGES, FUNCTIONS = "per-vertex parameters", "edges and edge values", "the program's functions"
+HASHES = (PER_VERTEX, EDGES, FUNCTIONS)
+CHUNK = 1 << 10
+"""Runs of packed numbers that are unpacked at a time: a million of them."""
+
+
+def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team) -> dict[str, Any]:
+    """The identity of a run, as JSON has it: texts, numbers and flags by what they are of.
+
+    The graph counts with every edge and edge value, not with the user's ids, and packed or raw is the same.
+    """
+    record, kind = bound.parameters, type(bound.program)
+    numbers = {name: repr(record[name][0].item()) for name in record.dtype.names or ()}
+    others = {
+        name: repr(getattr(bound.program, name))
+        for name, hint in hints(kind).items()
+        if hint != PerVertex and name not in numbers
+    }
+    return {
+        "program": bound.name,
+        **{f"parameter {name}": text for name, text in (numbers | others).items()},
+        PER_VERTEX: None if bound.vertex_data is None else digest(bound.vertex_data),
+        "number of vertices": graph.n,
+        "number of edges": graph.m,
+        "directed": bool(graph.directed),
+        "type of the edge values": None if graph.edge_dtype is None else str(graph.edge_dtype),
+        EDGES: graph_digest(graph, team),
+        "type of the values": str(bound.value),
+        FUNCTIONS: bound.key,
+        "synchronous": synchronous,
+    }
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+    """What two identities do not agree on, for a person; empty if they are the same."""
+    names = [name for name in dict.fromkeys([*there, *here]) if there.get(name) != here.get(name)]
+    if "program" in names:  # then the rest has nothing to say
+        names = ["program"]
+    return "; ".join(
+        f"{name}: not the same" if name in HASHES else f"{name}: {there.get(name)} there, {here.get(name)} here"
+        for name in names
+    )
+
+
+def graph_digest(graph: Graph, team: Team) -> str:
+    """A checksum of the in-edges, with values: one pass over them, once a graph."""
+    known: str | None = graph.__dict__.get("_digest")
+    if known is None:
+        edges = graph.in_edges
+        arrays: list[tuple[Array | Packed | None, str]] = [(edges.offsets, NUMBERS)]
+        if isinstance(edges, PackedAdjacency):
+            arrays += [(edges.packed, LISTS), (edges.packed_values, NUMBERS)]
+        else:
+            arrays += [(edges.neighbours, LISTS), (edges.values, NUMBERS)]
+        state = xxhash.xxh3_128()
+        for array, packed_as in arrays:
+            for piece in pieces(array, packed_as, edges.offsets, team):
+                state.update(octets(piece))
+        known = graph.__dict__["_digest"] = state.hexdigest()
+    return known
+
+
+def pieces(array: Array | Packed | None, packed_as: str, offsets: Array, team: Team) -> Iterator[Array]:
+    """The array as it is, or unpacked piece by piece."""
+    if isinstance(array, Packed):
+        starts = offsets if packed_as == LISTS else None
+        for first in range(0, len(array.records), CHUNK):
+            yield unpack(array.runs(first, first + CHUNK), packed_as, team, starts, first * RUN)
+    elif array is not None:
+        yield array
+
+
+def digest(array: Array) -> str:
+    return xxhash.xxh3_128_hexdigest(octets(array))

@@ -1,0 +1,81 @@
+"""When to make a checkpoint; pure: what was measured in, yes or no out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ParameterError
+
+SHARE = 0.02
+"""Of a run's time, for checkpoints at most, where nobody says how often."""
+EXPECTED_SPEED, EXPECTED_SECONDS = 200e6, 0.02
+"""Bytes a second and least seconds that the first one is expected to take: a disk that turns."""
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*")
+
+
+@dataclass(frozen=True)
+class Every:
+    """How often: after so many `iterations`, or `seconds`; neither: as `SHARE` allows."""
+
+    iterations: int | None = None
+    seconds: float | None = None
+
+
+def parse_every(every: int | str | None) -> Every:
+    """``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, or None.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if every is None:
+        return Every()
+    if isinstance(every, (int, np.integer)) and not isinstance(every, bool) and every > 0:
+        return Every(iterations=int(every))
+    if isinstance(every, str):
+        if every.isdecimal() and int(every) > 0:
+            return Every(iterations=int(every))
+        match = PATTERN.fullmatch(every)
+        if match and float(match[1]) > 0:
+            return Every(seconds=float(match[1]) * UNITS[match[2]])
+    raise ParameterError(f"checkpoint_every={every!r}: give a number of iterations, or a time such as 30s, 5min or 1h")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a run has done so far.
+
+    Attributes
+    ----------
+    iterations, seconds : int, float
+        Since the last checkpoint was begun, or else since the run began.
+    elapsed, spent : float
+        Seconds since the run began, and those of them for checkpoints.
+    expected : float
+        Seconds that the next one will take.
+    """
+
+    iterations: int
+    seconds: float
+    elapsed: float
+    spent: float
+    expected: float
+
+
+def expected_seconds(nbytes: int) -> float:
+    """Of the first checkpoint, of so many bytes."""
+    return EXPECTED_SECONDS + nbytes / EXPECTED_SPEED
+
+
+def is_due(every: Every, seen: Measured) -> bool:
+    """Whether a checkpoint is to be made now, at the end of an iteration."""
+    if every.iterations is not None:
+        return seen.iterations >= every.iterations
+    if every.seconds is not None:
+        return seen.seconds >= every.seconds
+    affordable = seen.spent + seen.expected <= SHARE * (seen.elapsed + seen.expected)
+    return affordable and seen.expected <= SHARE * (seen.seconds + seen.expected)

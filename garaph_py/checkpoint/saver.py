@@ -1,0 +1,162 @@
+"""A run's checkpoints: from its state to arrays and back, as often as wanted, and before it is interrupted."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events, interrupts
+from ..errors import ParameterError
+from ..graph import Graph
+from ..program import BoundProgram
+from ..state import WORD, State
+from ..threads import Team
+from .files import Files
+from .identity import differences, identity_of
+from .policy import Measured, expected_seconds, is_due, parse_every
+from .store import Store
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+
+class Saver:
+    """In ``with``: the checkpoints of one run.
+
+    Parameters
+    ----------
+    directory : path-like
+    every : int or str, optional
+        Iterations, or a time (`policy.parse_every`).
+    resume : bool
+        Go on from the newest checkpoint there.
+    listener : callable
+        Hears of checkpoints that are made.
+    files : Files, optional
+
+    Raises
+    ------
+    ParameterError
+    """
+
+    def __init__(
+        self, directory: str | os.PathLike[str], every: int | str | None, resume: bool, listener: events.Listener,
+        files: Files | None = None,
+    ) -> None:  # fmt: skip
+        self._every, self._resume, self._listener = parse_every(every), resume, listener
+        self._store = Store(directory, Files() if files is None else files)
+        self._identity: dict[str, Any] = {}
+        self._began = self._last = time.perf_counter()
+        self._saved, self._spent, self._expected = 0, 0.0, 0.0
+
+    def __enter__(self) -> Saver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._store.close()
+
+    def open(self, bound: BoundProgram, graph: Graph, synchronous: bool, limit: int | None, team: Team) -> None:
+        """Look whether what is there is of this run, which is to do `limit` iterations at most.
+
+        Raises
+        ------
+        ParameterError
+            If it is of another one, or if nobody has asked to resume it.
+        DamagedCheckpointError
+            If it is not what was written.
+        """
+        where, found = self._store.directory, self._store.newest()
+        if found is None:
+            if self._resume:
+                log.warning("there is no checkpoint in %s: the run starts from the beginning", where)
+        elif not self._resume:
+            program = found.identity.get("program")
+            raise ParameterError(
+                f"{where} has a checkpoint of {program} after {found.iterations} iterations; add --resume "
+                "(resume=True) to go on from there, or remove it"
+            )
+        self._identity = identity_of(bound, graph, synchronous, team)
+        if found is not None and (other := differences(found.identity, self._identity)):
+            raise ParameterError(f"{where} has a checkpoint of another run ({other}); choose another directory")
+        if found is not None and limit is not None and found.iterations > limit:
+            raise ParameterError(
+                f"{where} has a checkpoint after {found.iterations} iterations, and iterations={limit}; allow more, or "
+                "choose another directory"
+            )
+
+    def restore(self, state: State, graph: Graph) -> int:
+        """Give an initial `state` the values, frontier and total of the newest checkpoint; the iterations it has done.
+
+        Raises
+        ------
+        DamagedCheckpointError
+            If no checkpoint there is as it was written.
+        """
+        arrays = {name: np.empty_like(array) for name, array in arrays_of(state).items()}
+        self._expected = expected_seconds(sum(array.nbytes for array in arrays.values()))
+        found = self._store.load(arrays) if self._resume else None
+        if found is None:
+            return 0
+        put(arrays, state, graph)
+        self._saved = found.iterations
+        return found.iterations
+
+    def after(self, state: State, iterations: int) -> None:
+        """At the end of an iteration: make a checkpoint if it is time, or if there is a signal, which then has its way.
+
+        A checkpoint that cannot be written is reported, and the run goes on.
+        """
+        now, signalled = time.perf_counter(), interrupts.waiting()
+        seen = Measured(iterations - self._saved, now - self._last, now - self._began, self._spent, self._expected)
+        if signalled or is_due(self._every, seen):
+            self._last, self._saved = now, iterations
+            try:
+                size = self._store.save(iterations, self._identity, arrays_of(state))
+            except OSError as error:
+                reason = error.strerror or error
+                log.warning("no checkpoint after %d iterations: %s: %s", iterations, self._store.directory, reason)
+            else:
+                if signalled:
+                    log.warning("interrupted after %d iterations: see %s", iterations, self._store.directory)
+                self._listener(events.Checkpoint(iterations, size, time.perf_counter() - now))
+            self._expected = time.perf_counter() - now
+            self._spent += self._expected
+        if signalled:
+            interrupts.leave()
+
+    def finish(self) -> None:
+        """The run has given its answer: remove its checkpoints."""
+        try:
+            self._store.remove()
+        except OSError as error:
+            log.warning("%s: the checkpoints cannot be removed: %s", self._store.directory, error.strerror or error)
+
+
+def arrays_of(state: State) -> dict[str, Array]:
+    """What the end of an iteration leaves to the next one. Vertices that wait for their turn count as active."""
+    arrays = {"values": state.values, "active": state.active.bits | state.later.bits}
+    return arrays if state.total is None else arrays | {"total": state.total}
+
+
+def put(arrays: dict[str, Array], state: State, graph: Graph) -> None:
+    """The reverse of `arrays_of`, in place."""
+    state.values.view(np.uint8)[:] = arrays["values"].view(np.uint8)
+    state.active.bits[:] = arrays["active"]
+    if graph.n % WORD:
+        state.active.bits[-1] &= (np.uint64(1) << np.uint64(graph.n % WORD)) - np.uint64(1)
+    state.active.mark()
+    if state.total is not None:
+        state.total[:] = arrays["total"]
+    out = graph.out_edges.offsets
+    members = np.flatnonzero(state.active.mask(graph.n))
+    state.active_count, state.active_edges = len(members), int((out[members + 1] - out[members]).sum())
+    state.changeable = state.active_count

@@ -1,0 +1,150 @@
+"""The directory of a run's checkpoints: two files in turn, of which one is whole whatever happens to the other.
+
+A new one is written beside them, synced, and renamed over the older; then the directory is synced. The directory is
+locked while a run uses it; the lock is the system's, and ends with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from ..errors import DamagedCheckpointError, ParameterError
+from .files import Files
+from .format import Header, Stored, write
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+NAMES = ("even.checkpoint", "odd.checkpoint")
+"""Of a generation, by its remainder."""
+PARTIAL = "new.checkpoint.partial"
+
+
+class Store:
+    """The checkpoints in a directory, which is made if need be; `close` it.
+
+    Parameters
+    ----------
+    directory : path-like
+    files : Files
+
+    Raises
+    ------
+    ParameterError
+        If there can be no such directory, or another run uses it.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], files: Files) -> None:
+        if not isinstance(directory, (str, os.PathLike)):
+            raise ParameterError(f"checkpoint={directory!r}: give the name of a directory")
+        self.directory, self._files = Path(os.path.abspath(directory)), files
+        self._generation = 0  # the newest that is whole
+        try:
+            files.make_directory(self.directory)
+            self._lock = files.lock_directory(self.directory)
+        except BlockingIOError:
+            raise ParameterError(
+                f"checkpoint={os.fspath(directory)}: another run uses this directory; wait for it, or choose another"
+            ) from None
+        except (OSError, ValueError) as error:  # ValueError: a name with a null byte
+            reason = getattr(error, "strerror", None) or error
+            raise ParameterError(f"checkpoint={os.fspath(directory)!r}: {reason}; choose another directory") from None
+        with contextlib.suppress(OSError):  # of a run that was killed
+            files.unlink(self.directory / PARTIAL)
+
+    def close(self) -> None:
+        """Unlock the directory, and remove it if it is empty."""
+        with contextlib.suppress(OSError):
+            self._files.remove_directory(self.directory)
+        with contextlib.suppress(OSError):
+            self._files.close(self._lock)
+
+    def newest(self) -> Header | None:
+        """What the newest checkpoint says of itself, if there is one.
+
+        Raises
+        ------
+        DamagedCheckpointError
+            If all that are there are damaged.
+        FormatError
+            If another version of garaph_py wrote it.
+        """
+        return self._whole(None)
+
+    def load(self, into: Mapping[str, Array]) -> Header | None:
+        """Fill the arrays `into` from the newest checkpoint that is whole; what it says of itself. Raises as `newest`.
+
+        Checkpoints that are saved from then on follow this one.
+        """
+        found = self._whole(into)
+        self._generation = 0 if found is None else found.generation
+        return found
+
+    def _whole(self, into: Mapping[str, Array] | None) -> Header | None:
+        """The newest checkpoint whose header is as it was written and, with `into`, the arrays as well."""
+        problems: list[DamagedCheckpointError] = []
+        with contextlib.ExitStack() as stack:
+            there: list[Stored] = []
+            for name in NAMES:
+                with noting(problems, self.directory / name):
+                    there.append(stack.enter_context(contextlib.closing(Stored(self._files, self.directory / name))))
+            for stored in sorted(there, key=lambda one: -one.header.generation):
+                with noting(problems, stored.path):
+                    if into is not None:
+                        stored.load(into)
+                    for problem in problems:
+                        log.warning("%s; the other checkpoint is used", problem)
+                    return stored.header
+        if problems:
+            raise problems[0]
+        return None
+
+    def save(self, iterations: int, identity: Mapping[str, Any], arrays: Mapping[str, Array]) -> int:
+        """Make a checkpoint; its size in bytes. When this returns, it outlasts a loss of power.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written. The one before is as it was.
+        """
+        files, generation = self._files, self._generation + 1
+        partial, target = self.directory / PARTIAL, self.directory / NAMES[generation % 2]
+        about = Header(generation, iterations, identity, list(sys.argv), os.getcwd(), [])
+        size = write(files, partial, about, arrays)
+        try:
+            files.rename(partial, target)
+        except OSError:
+            with contextlib.suppress(OSError):
+                files.unlink(partial)
+            raise
+        files.sync(self._lock)
+        self._generation = generation
+        return size
+
+    def remove(self) -> None:
+        """Remove all checkpoints, the older first."""
+        for generation in (self._generation + 1, self._generation):
+            with contextlib.suppress(FileNotFoundError):
+                self._files.unlink(self.directory / NAMES[generation % 2])
+
+
+@contextlib.contextmanager
+def noting(problems: list[DamagedCheckpointError], path: Path) -> Iterator[None]:
+    """Add to `problems` why the file at `path` cannot be used, if it is there."""
+    try:
+        yield
+    except DamagedCheckpointError as problem:
+        problems.append(problem)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        problems.append(DamagedCheckpointError(path, f"cannot be read ({error.strerror or error})"))

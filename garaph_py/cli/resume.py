@@ -1,0 +1,51 @@
+"""``garaph resume``: a run that was killed or interrupted, once more, from its newest checkpoint."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import ParameterError
+
+
+def resume(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(help="Where the run keeps its checkpoints.")],
+) -> None:
+    """Go on with a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
+
+    The checkpoint knows how and where it was started; options of `garaph run` may be added.
+
+    Examples:
+
+      garaph resume checkpoints
+
+      garaph resume checkpoints --device cpu
+    """
+    from ..checkpoint.files import Files
+    from ..checkpoint.store import Store
+    from .commands import app
+
+    if not directory.is_dir():
+        raise ParameterError(f"{directory}: there is no such directory")
+    store = Store(directory, Files())
+    try:
+        found = store.newest()
+    finally:
+        store.close()
+    if found is None:
+        raise ParameterError(f"{directory}: there is no checkpoint")
+    if Path(found.command[0]).name != "garaph":
+        raise ParameterError(
+            f"{directory}: its checkpoint was made by {' '.join(found.command)!r} in {found.folder}; start that again, "
+            "with resume=True"
+        )
+    added = ["--resume", "--checkpoint", str(store.directory)]
+    start = found.command[1 : -len(added)] if found.command[-len(added) :] == added else found.command[1:]
+    os.chdir(found.folder)
+    sys.argv = [found.command[0], *start, *context.args, *added]  # what its checkpoints will say
+    app(sys.argv[1:])

@@ -1,0 +1,141 @@
+"""Does any kill -9 hurt? Kills runs at random moments and resumes them, over and over.
+
+A round runs a job in a process that makes a checkpoint after every iteration and says so, kills it at a random moment,
+does that twice, then lets the job end. Its answer must be that of a run nobody killed (of a synchronous one, every
+bit), no checkpoint that was acknowledged may be lost, and nothing may be left behind.
+
+    python scripts/crash_checkpoint.py --rounds 200
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py import events
+from garaph_py.checkpoint.files import Files
+from garaph_py.checkpoint.store import Store
+
+VERTICES, ITERATIONS = 3000, 400
+JOBS = ("synchronous", "asynchronous")
+
+
+def job(name: str) -> tuple[gp.VertexProgram, gp.Graph, dict[str, object]]:
+    """A program, a graph, and how to run it: for some hundred iterations, in either kind of run."""
+    rng = np.random.default_rng(7)
+    if name == "synchronous":
+        edges = rng.integers(VERTICES, size=(2, 40_000))
+        return (
+            gp.apps.PageRank(damping=0.99, stop="never"),
+            gp.from_edges(*edges),
+            {"iterations": ITERATIONS, "sync": True},
+        )
+    path = rng.permutation(VERTICES)
+    graph = gp.from_edges(path[:-1], path[1:], weights=rng.integers(1, 9, VERTICES - 1).astype(np.int32))
+    return gp.apps.SSSP(int(path[0])), graph, {"sync": False, "mode": "pull"}
+
+
+def work(name: str, directory: Path) -> None:
+    """The process that gets killed: a line for every checkpoint that was made."""
+    program, graph, how = job(name)
+
+    def tell(event: events.Event) -> None:
+        if isinstance(event, events.Checkpoint):
+            os.write(1, b"%d\n" % event.iterations)
+
+    gp.run(program, graph, device="cpu", checkpoint=directory, checkpoint_every=1, resume=True, on_event=tell, **how)
+
+
+def kill_one(name: str, directory: Path, chance: random.Random) -> int:
+    """Start the job, and kill it after some iterations or before the first; the last checkpoint it acknowledged."""
+    command = [sys.executable, "-W", "ignore", __file__, "--work", name, str(directory)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert child.stdout is not None
+    with child:
+        wanted, last = chance.randrange(0, 40), 0
+        if wanted == 0:
+            time.sleep(chance.uniform(0, 1))
+        for _ in range(wanted):
+            line = child.stdout.readline()
+            last = int(line or last)
+        time.sleep(chance.uniform(0, 0.004))
+        child.send_signal(signal.SIGKILL)
+        for line in child.stdout:  # what it said before it died
+            last = int(line)
+    return last
+
+
+def one_round(name: str, expected: np.ndarray, directory: Path, chance: random.Random) -> tuple[str, int]:
+    """What went wrong, and how many iterations had been done when the job was resumed for good."""
+    program, graph, how = job(name)
+    there = 0
+    for _ in range(2):
+        last = kill_one(name, directory, chance)
+        store = Store(directory, Files())
+        found = store.newest()
+        there = 0 if found is None else found.iterations
+        store.close()
+        if there < last:
+            return f"checkpoint {last} was acknowledged, and {there} is the newest", there
+    result = gp.run(program, graph, device="cpu", checkpoint=directory, resume=there > 0, **how)
+    if result.stats.resumed != there:
+        return f"resumed after {result.stats.resumed} iterations, not {there}", there
+    if result.values.tobytes() != expected.tobytes():
+        return "the answer is another one", there
+    if directory.exists():
+        return f"left behind: {os.listdir(directory)}", there
+    return "", there
+
+
+def rounds(count: int, seed: int) -> tuple[Counter[str], list[int]]:
+    """What went wrong in so many rounds, and after how many iterations each was resumed for good."""
+    chance, problems, resumed = random.Random(seed), Counter[str](), []
+    expected = {name: answer(name) for name in JOBS}
+    with tempfile.TemporaryDirectory() as folder:
+        for k in range(count):
+            name = JOBS[k % len(JOBS)]
+            problem, there = one_round(name, expected[name], Path(folder, f"round{k}"), chance)
+            if problem:
+                problems[f"{name}: {problem}"] += 1
+            resumed.append(there)
+        if left := [path for path in os.listdir(folder) if not problems]:
+            problems[f"left behind: {left}"] += 1
+    return problems, resumed
+
+
+def answer(name: str) -> np.ndarray:
+    program, graph, how = job(name)
+    return gp.run(program, graph, device="cpu", **how).values
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        work(given.work[0], Path(given.work[1]))
+        return
+    problems, resumed = rounds(given.rounds, given.seed)
+    for problem, count in problems.items():
+        print(f"{count} times: {problem}")
+    half = sorted(resumed)[len(resumed) // 2]
+    print(f"{given.rounds} rounds: {problems.total()} problems; resumed after up to {max(resumed)} iterations, "
+          f"half of them after {half} or more")  # fmt: skip
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
