@@ -131,7 +131,7 @@ def half_done(monkeypatch):
     return lambda at: monkeypatch.setattr(runtime, "GpuKernel", type("Half", (HalfDone,), {"at": at}))
 
 
-@pytest.mark.parametrize("at", [*range(12), 17, 25, 40])
+@pytest.mark.parametrize("at", [0, 1, 2, 5, 9, 17, 40])
 @pytest.mark.parametrize(
     "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents(), gp.apps.BFS(HUB)],
     ids=lambda program: type(program).__name__,
@@ -147,7 +147,7 @@ def test_the_same_answer(half_done, graph_of, program, at):
     assert result.stats.converged
 
 
-@pytest.mark.parametrize("at", [0, 1, 5, 12, 30])
+@pytest.mark.parametrize("at", [0, 5, 30])
 @pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])
 def test_floats_converge_to_the_same(half_done, graph_of, program, at):
     graph = graph_of(GRAPH)
@@ -210,7 +210,7 @@ def test_any_copy_may_fail(device_for, graph_of, program, sync, device):
 
     driver.memcpy_htod_async, driver.memcpy_dtoh_async = failing(to, torn_to), failing(back, torn_back)
     end()
-    for number in range(0, len(copies), 3):
+    for number in range(0, len(copies), 5):
         fails_at[0] = number
         result = end()
         np.testing.assert_array_equal(result.values, expected.values)
