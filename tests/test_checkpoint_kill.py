@@ -13,6 +13,6 @@ def test_killed_and_resumed(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "scripts")
     import crash_checkpoint
 
-    problems, resumed = crash_checkpoint.rounds(ROUNDS, seed=3)
+    problems, resumed = crash_checkpoint.rounds(ROUNDS, seed=3, kills=1)
     assert not problems
     assert max(resumed) > 10

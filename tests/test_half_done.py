@@ -131,9 +131,9 @@ def half_done(monkeypatch):
     return lambda at: monkeypatch.setattr(runtime, "GpuKernel", type("Half", (HalfDone,), {"at": at}))
 
 
-@pytest.mark.parametrize("at", [0, 1, 2, 5, 9, 17, 40])
+@pytest.mark.parametrize("at", [0, 1, 5, 9, 40])
 @pytest.mark.parametrize(
-    "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents(), gp.apps.BFS(HUB)],
+    "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents()],
     ids=lambda program: type(program).__name__,
 )  # fmt: skip
 def test_the_same_answer(half_done, graph_of, program, at):
@@ -210,7 +210,7 @@ def test_any_copy_may_fail(device_for, graph_of, program, sync, device):
 
     driver.memcpy_htod_async, driver.memcpy_dtoh_async = failing(to, torn_to), failing(back, torn_back)
     end()
-    for number in range(0, len(copies), 5):
+    for number in range(0, len(copies), 9):
         fails_at[0] = number
         result = end()
         np.testing.assert_array_equal(result.values, expected.values)
