@@ -18,7 +18,7 @@ from garaph_py.gpu import kernel
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
-EVERY = int(os.environ.get("GARAPH_INTERRUPTS", "60"))
+EVERY = int(os.environ.get("GARAPH_INTERRUPTS", "120"))
 """Of the lines that a run executes, so many-th are interrupted: 1 for all of them."""
 
 

@@ -27,7 +27,7 @@ from garaph_py.state import VertexSet
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
-SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "15"))
+SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "10"))
 """Of each program, synchronous and not: 250 make a thousand."""
 
 
