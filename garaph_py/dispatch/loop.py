@@ -96,10 +96,7 @@ def iterate(
             pushes=PUSH in kernel.modes,
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
-            ratio=None if both is None else both.ratio,
-            sparse=2.0 if both is None else both.sparse,
-            start=0.0 if both is None else both.start,
-            cpu_helps=both is None or both.cpu_helps,
+            **({} if both is None else both.seen),
         )
         record = one_iteration(kernel, source, bound, state, seen, number, limits.began, part)
         done.append(record)

@@ -459,6 +459,7 @@ class GpuKernel:
         with contextlib.suppress(Exception), self.device:
             with contextlib.suppress(Exception):
                 self.device.driver.Context.synchronize()
+                self.streams.tell()
             with contextlib.suppress(Exception):
                 self._memory.close()
             with contextlib.suppress(Exception):
