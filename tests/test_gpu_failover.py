@@ -40,7 +40,7 @@ class FailingGpu:
         self._cpu = CpuKernel(bound, graph, self._team, listener, to_the_letter=bound.relaxes)
         pages = layout(graph.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
-        self.source = MemorySource(graph, pages=pages)
+        self.source = MemorySource(graph.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
         self._spans, self.streams = [], SimpleNamespace(trace=lambda spans: setattr(self, "_spans", spans), thread=None)
 

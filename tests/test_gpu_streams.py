@@ -96,7 +96,11 @@ def setting(graph_of):
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
         device = FakeDevice(fails_at)
-        return device, Streams(device, residency, width, FakeMemory()), MemorySource(graph, pages=residency.pages)
+        return (
+            device,
+            Streams(device, residency, width, FakeMemory()),
+            MemorySource(graph.in_edges, pages=residency.pages),
+        )
 
     return make
 

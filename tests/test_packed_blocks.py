@@ -227,7 +227,7 @@ def test_more_than_may_be_used_is_found_while_packing(tmp_path, monkeypatch):
     store.save(graph, tmp_path / "g", encoding="raw")
     offsets = graph.in_edges.offsets.nbytes
     with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: packed its arrays take at least"):
-        store.open(tmp_path / "g", memory=2 * offsets + 20_000)
+        store.open(tmp_path / "g", encoding="packed", memory=2 * offsets + 20_000)
 
 
 @pytest.mark.parametrize("saved", ENCODINGS)

@@ -112,7 +112,7 @@ def one_iteration(
     kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
     began: float, part: Part,
 ) -> events.Iteration:  # fmt: skip
-    started = time.perf_counter()
+    started, read = time.perf_counter(), source.bytes_read
     decision = decide(seen)
     mode = decision.mode
     part.doing = "iteration", number, mode
@@ -134,7 +134,7 @@ def one_iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
         len(results) - skipped, skipped, time.perf_counter() - started, device,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
-        started - began, decision.why, seen.alpha,
+        started - began, decision.why, seen.alpha, source.bytes_read - read,
     )  # fmt: skip
 
 

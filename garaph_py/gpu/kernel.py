@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -189,7 +189,7 @@ class GpuKernel:
             edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
             self.residency = self._plan(edges, fixed, budget)
         self.edges = edges
-        self.source = MemorySource(replace(graph, in_edges=edges.edges), pages=self.residency.pages)
+        self.source = MemorySource(edges.edges, pages=self.residency.pages)
 
     def _plan(self, edges: Choice, fixed: int, budget: int) -> Residency:
         settings = self.settings

@@ -232,6 +232,11 @@ class BlockReader:
         self.index = self._read_index(folder)
         self._handle, self._size = folder.open(array.data)
         self.path = folder.path / array.data
+        self.paths = (self.path,)
+
+    @property
+    def graph_id(self) -> str:
+        return str(uuid.UUID(bytes=self._identity[:16]))
 
     def _read_index(self, folder: Folder) -> Array:
         array = self.array
@@ -293,14 +298,33 @@ class BlockReader:
             raise Damage(self.path, f"cannot be read ({reason(error)})", block=block, offset=offset) from None
         if count < length:
             raise self._ends_early(block, offset + count)
-        if checksum(self._identity, self.array.name, block, landed) != int(entry["checksum"]):
+        self.check(block, landed)
+        return self.decode(block, landing, out)
+
+    def check(self, block: int, stored: Any) -> None:
+        """Hold the `stored` bytes of a block against its checksum.
+
+        Raises
+        ------
+        Damage
+        """
+        entry = self.index[block]
+        if checksum(self._identity, self.array.name, block, stored) != int(entry["checksum"]):
             problem = "its checksum does not match; restore the file, or import the graph again"
-            raise Damage(self.path, problem, block=block, offset=offset)
+            raise Damage(self.path, problem, block=block, offset=int(entry["offset"]))
+
+    def decode(self, block: int, landing: memoryview, out: memoryview) -> PackedBlock | None:
+        """As `Encoding.decode`.
+
+        Raises
+        ------
+        Damage
+        """
         try:
             return self.encoding.decode(landing, out)
         except UndecodableError as error:
             problem = f"{error}; restore the file, or import the graph again"
-            raise Damage(self.path, problem, block=block, offset=offset) from None
+            raise Damage(self.path, problem, block=block, offset=self.offset(block)) from None
 
     def _ends_early(self, block: int, offset: int) -> Damage:
         problem = f"the file ends in it or before it; {self.array.stored_bytes} bytes belong to {self.array.name}"

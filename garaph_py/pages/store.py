@@ -23,6 +23,7 @@ from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..graph.packed import RUN, Packed
 from ..graph.packing import UnsortedError, pack, unpack
+from ..graph.stored import StoredAdjacency
 from ..memory import enough_memory
 from ..sizes import show_bytes
 from ..threads import Team
@@ -42,10 +43,21 @@ from .blocks import (
     reason,
 )
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
-from .fit import AUTO, check_encoding, check_fits, encoding_to_open, encoding_to_save, memory_limit, tell_packed
-from .keep import Kept, Repacked, blocks_of_whole_runs, can_be_packed, least_bytes
+from .fit import (
+    AUTO,
+    TooLargeError,
+    check_encoding,
+    check_fits,
+    encoding_to_open,
+    encoding_to_save,
+    memory_limit,
+    tell_packed,
+    tell_stored,
+)
+from .keep import EDGES, Kept, Repacked, blocks_of_whole_runs, can_be_packed, least_bytes
 from .manifest import Manifest
 from .packed_blocks import KIND_OF, OFFSETS_OF, UNIT, PackedBlocks, begin_masks, cut
+from .stored_blocks import StoredBlocks
 
 Array = npt.NDArray[Any]
 TELL_EVERY = 1 << 25  # bytes between two progress events
@@ -286,14 +298,17 @@ def open(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """The graph in the directory `path`, read whole into memory, every block's checksum verified.
+    """The graph in the directory `path`: read whole into memory, or if it does not fit, its edges as runs need them.
+
+    Every block's checksum is verified, and what it holds, before it is used. Runs of a graph whose edges stay on disk
+    keep to `memory` in all (Garaph section 2.2); answers are the same.
 
     Parameters
     ----------
     path : path-like
     encoding : {"auto", "raw", "packed"}
-        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. A raw
-        directory's edges are packed as they are read.
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`, and
+        on disk, as they are, if packed ones do. A raw directory's edges are packed as they are read.
     memory : int or str, optional
         Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available. To
         read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
@@ -309,10 +324,23 @@ def open(
     DamagedGraphError
         If anything in it does not match its checksum, size or range; file, block and byte offset are named.
     GraphError
-        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even packed.
+        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even offsets and ids.
     """
     check_encoding(encoding)
     limit = memory_limit(memory)
+    try:
+        return read_graph(path, encoding, limit, threads, on_event)
+    except TooLargeError:
+        if encoding != AUTO:
+            raise
+    return read_graph(path, encoding, limit, threads, on_event, on_disk=True)
+
+
+def read_graph(
+    path: str | os.PathLike[str], encoding: str, limit: int, threads: int | None, on_event: events.Listener,
+    on_disk: bool = False,
+) -> Graph:  # fmt: skip
+    """See `open`; the edges stay `on_disk`, or everything fits or raises `TooLargeError`."""
 
     def refuse(damage: FormatError) -> None:
         raise damage
@@ -329,6 +357,8 @@ def open(
         chosen = encoding_to_open(encoding, total, limit)
         if chosen == PACKED:
             sizes = {name: least_bytes(array) for name, array in manifest.arrays.items()}
+        if on_disk:
+            sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in manifest.arrays.items()}
 
         def allow(name: str, nbytes: int) -> None:
             sizes[name] = nbytes
@@ -338,6 +368,9 @@ def open(
         arrays: dict[str, Any] = {}
         for name, reader in readers.items():
             offsets = arrays.get(OFFSETS_OF.get(name, ""))
+            if on_disk and name in EDGES:
+                arrays[name] = StoredBlocks(reader, rules[name], offsets)
+                continue
             begins = None if offsets is None else partial(begin_masks, offsets)
             read = partial(scan, reader, rules[name], team, refuse, progress.advance, begins=begins)
             with enough_memory(f"{folder.path}, whose arrays take {show_bytes(total)} raw"):
@@ -352,9 +385,11 @@ def open(
             if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
                 raise damage
     progress.finish()
-    if chosen == PACKED and encoding == AUTO:
+    if on_disk:
+        tell_stored(folder.path, total, limit)
+    elif chosen == PACKED and encoding == AUTO:
         tell_packed(folder.path, total, limit)
-    graph = assemble(manifest, arrays)
+    graph = assemble(manifest, arrays, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
     return graph
@@ -380,16 +415,19 @@ def read_packed(
     return repacked.packed
 
 
-def adjacency(offsets: Array, neighbours: Array | Packed, values: Array | Packed | None = None) -> Edges:
+def adjacency(offsets: Array, neighbours: Any, values: Any, memory: int) -> Edges:
+    if isinstance(neighbours, StoredBlocks):
+        return StoredAdjacency(offsets, neighbours, values, memory)
     if isinstance(neighbours, Packed):
         return PackedAdjacency(offsets, neighbours, values)
-    assert not isinstance(values, Packed)
     return Adjacency(offsets, neighbours, values)
 
 
-def assemble(manifest: Manifest, arrays: dict[str, Any]) -> Graph:
-    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"))
-    outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"]) if manifest.directed else incoming
+def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
+    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"), memory)
+    outgoing = incoming
+    if manifest.directed:
+        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], None, memory)
     ids = VertexIds(manifest.vertices)
     if manifest.ids == "integer":
         ids = IntegerIds(arrays["ids"])
