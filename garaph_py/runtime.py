@@ -28,9 +28,8 @@ from .graph.graph import ENCODINGS, PACKED, RAW
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
-from .pages.memory import MemorySource
 from .pages.source import PageSource
-from .pages.sources import sources
+from .pages.sources import Sources
 from .program import BoundProgram, VertexId, VertexProgram, bind
 from .report.record import Record
 from .result import Result, Stats
@@ -242,11 +241,14 @@ def run(
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
             vertices = vertex_bytes(bound, graph, sync)
-            with sources(graph, bound.reads_edge_values, vertices, page_edges, record.spans) as (source, behind):
-                cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph", behind)
-                run = Run(bound, graph, cpu, source, limits, on_event, watchdog, record.spans, saver)
+            with Sources(
+                graph, bound.reads_edge_values, vertices, 1 + together, apart=on_gpu, spans=record.spans
+            ) as sources:
+                own = None if on_gpu else sources.into(page_edges)
+                cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph", sources.out(own))
+                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
                 if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
-                    run.on_cpu(sync)
+                    run.on_cpu(sync, own or sources.into(page_edges))
             stats = Stats(
                 run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding, run.before
             )
@@ -285,12 +287,12 @@ class Run:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, source: PageSource, limits: Limits,
+        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, sources: Sources, limits: Limits,
         on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
         saver: Saver | None = None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
-        self._source, self._spans, self._saver, self.before = source, spans, saver, 0
+        self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -312,7 +314,9 @@ class Run:
             try:
                 found = find_device()
                 kernel = stack.enter_context(
-                    GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
+                    GpuKernel(
+                        self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources
+                    )
                 )
                 worker = self._together(kernel) if together else kernel
                 state = self._begin(worker, synchronous)
@@ -343,12 +347,10 @@ class Run:
 
     def _together(self, gpu: GpuKernel) -> Together:
         """Both processors as one kernel."""
-        threads = self._cpu.team.size
-        return Together(
-            self._cpu, gpu, MemorySource(self._graph.in_edges), threads, reactive=self._limits.engine == "garaph"
-        )
+        threads, reactive = self._cpu.team.size, self._limits.engine == "garaph"
+        return Together(self._cpu, gpu, self._sources.into(), threads, reactive)
 
-    def on_cpu(self, synchronous: bool) -> None:
+    def on_cpu(self, synchronous: bool, source: PageSource) -> None:
         """Run on the CPU, from where the GPU left off if it did."""
         self._watch()
         self.device = "cpu"
@@ -358,7 +360,7 @@ class Run:
         else:
             self._cpu.adopt(state)
         if not self._ended:
-            self._iterate(self._cpu, self._source, state)
+            self._iterate(self._cpu, source, state)
         self.values = self._cpu.report(state)
 
     def _begin(self, kernel: PageKernel, synchronous: bool) -> State:

@@ -35,7 +35,7 @@ class FailingGpu:
     at: object = 0
     is_short = False
 
-    def __init__(self, bound, graph, found, settings, notify, listener):
+    def __init__(self, bound, graph, found, settings, notify, listener, sources):
         self._team, self._count, self._page_edges = Team(2), 0, settings.page_edges
         self._cpu = CpuKernel(bound, graph, self._team, listener, to_the_letter=bound.relaxes)
         pages = layout(graph.in_edges.offsets, 5000)

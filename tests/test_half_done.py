@@ -64,7 +64,7 @@ class HalfDone:
     name, modes = "gpu", (PULL,)
     at = 0
 
-    def __init__(self, bound, graph, found, settings, notify, listener):
+    def __init__(self, bound, graph, found, settings, notify, listener, sources):
         self._team, self._processed = Team(1), 0
         self._cpu = CpuKernel(bound, graph, self._team, listener)
         pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)

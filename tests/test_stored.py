@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy_gpu import Hops
+from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DamagedGraphError, GraphError
 from garaph_py.graph import Graph
 from garaph_py.pages import disks, sources, store
@@ -74,13 +77,38 @@ def test_what_is_read_is_what_is_needed(saved):
     program = gp.apps.PageRank(stop="never")
     pulled = gp.run(program, stored, device="cpu", page_edges=5000, iterations=3, mode="pull").stats.iterations
     assert all(step.from_disk < needed + slack for step in pulled)
-    assert (encoding == "packed" or pulled[1].from_disk) and pulled[1].from_disk < pulled[0].from_disk  # some stay
+    assert pulled[1].from_disk < pulled[0].from_disk  # some stay
+    assert encoding == "packed" or pulled[1].from_disk
     ample = gp.run(program, opened(path, 1 << 22), device="cpu", iterations=3, mode="pull").stats.iterations
     assert [step.from_disk for step in ample[1:]] == [0, 0]
     leaf = int(np.flatnonzero(graph.out_degrees == 1)[0])
     steps = gp.run(gp.apps.BFS(leaf), stored, device="cpu", page_edges=1000, mode="notify-pull", sync=True).stats
     assert 0 < steps.iterations[0].from_disk <= 6 * 8192 + 1000 * 4
     assert steps.iterations[0].pages_skipped > 0
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.5, 2.0])
+def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_path, device, sync, share):
+    """Alone and with the CPU, who takes parts of pages; some pages stay on the device, some in the host's memory."""
+    graph = graph_of(GRAPH, weighted=False)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    program, rng = Hops(HUB), np.random.default_rng(1)
+    driver = device_for(program, graph)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: rng.integers(waiting + 1))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    for room in (900_000, 3_000_000):
+        stored = opened(tmp_path / "g", room)
+        how = {"gather": "segmented", "streams": 3, "gpu_memory": memory_for(program, graph, share), "sync": sync}
+        for mode in ("pull", "auto"):
+            for ratio in (1e9, 1e-9):
+                monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
+                result = gp.run(program, stored, device=device, page_edges=3000, mode=mode, **how)
+                np.testing.assert_array_equal(result.values, expected.values)
+                assert driver.held == 0
+    assert sum(step.from_disk for step in result.stats.iterations) > 0
 
 
 @pytest.mark.parametrize("at", [0.0, 0.5, 0.99])

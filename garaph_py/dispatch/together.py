@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from .. import interrupts
 from ..errors import DeviceError
-from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, Companion, PageResult
+from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, Companion, PageResult, merged
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..program.monoids import largest
@@ -170,7 +170,7 @@ class Together:
         results: dict[Page, PageResult] = {}
         edges, started = 0, time.perf_counter()
         while (page := shared.steal(self.rates)) is not None:
-            results[page] = self._cpu.process([page], self._cpu_source, state, PULL)[0]
+            results[page] = self._alone(page, state)
             edges += page.edges
             if not state.synchronous:
                 shared.send([page])
@@ -178,6 +178,10 @@ class Together:
         if state.synchronous:  # nobody reads them before
             shared.send(results)
         return results
+
+    def _alone(self, page: Page, state: State) -> PageResult:
+        """What the CPU does with a page, or a part of one."""
+        return merged(self._cpu.process(self._cpu_source.parts(page), self._cpu_source, state, PULL))
 
     def _lose(self, error: DeviceError) -> None:
         """Go on without the GPU."""
@@ -198,7 +202,7 @@ class Together:
                 run = slice(rest.first_vertex, rest.last_vertex)
                 state.pending[run] = state.values[run]
             state.activated.bits[rest.words] = 0
-            done[rest] = self._cpu.process([rest], self._cpu_source, state, PULL)[0]
+            done[rest] = self._alone(rest, state)
         state.activated.mark()
         return list(done.values())
 

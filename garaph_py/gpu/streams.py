@@ -155,6 +155,11 @@ class Waiting:
         with self.lock:
             return self.coming[0] if self.coming else None
 
+    def all_coming(self) -> list[Page]:
+        """The pages to be copied, in their order."""
+        with self.lock:
+            return list(self.coming)
+
     def next_coming(self) -> Page | None:
         """The next page to be copied, or None; it counts as being copied until `arrived`."""
         with self.lock:
@@ -303,23 +308,27 @@ class Streams:
         """Copy the pages that wait, where they are not there, and have the `work` done with each, or with what nobody
         stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
+        most = min(COPIES, source.lends)
         launched: deque[tuple[Page, Buffer, int]] = deque()  # these end in their order, for `back` takes them in it
         thread = self.thread
         try:
+            source.expect(waiting.all_coming())
             with thread.running():
                 while True:
                     interrupts.check()
                     while copies and copies[0][1].copied.query():
-                        waiting.arrived(copies.popleft()[0])
+                        arrived = copies.popleft()[0]
+                        waiting.arrived(arrived)
+                        source.release(arrived)
                     while launched and launched[0][1].idle.query():
                         self._end(*launched.popleft(), work)
                     copied = 0
-                    if len(copies) < COPIES and (taken := self._room(waiting)):
+                    if len(copies) < most and (taken := self._room(waiting)):
                         copied = self._copy(*taken, source)
                         copies.append(taken)
                     elif len(launched) - len(copies) < AHEAD and (taken := waiting.next_here()):
                         pass
-                    elif len(copies) == COPIES and waiting.coming:
+                    elif len(copies) == most and waiting.coming:
                         with thread.waiting("the copy of page", copies[0][0].number):
                             copies[0][1].copied.synchronize()
                         continue
@@ -333,6 +342,8 @@ class Streams:
                     launched.append((*taken, copied))
                 with thread.waiting("new values to be copied to the host"):
                     self.back.synchronize()
+                for page, _ in copies:
+                    source.release(page)
                 for ended in launched:
                     self._end(*ended, work)
             if self.timeline is not None:

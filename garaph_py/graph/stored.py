@@ -26,6 +26,9 @@ class Stored(Protocol):
     @property
     def stored_bytes(self) -> int: ...
 
+    def room(self, first: int, last: int) -> int:
+        """Bytes that the blocks with elements [first, last) take in memory, as they are stored."""
+
     @property
     def graph_id(self) -> str:
         """What the directory of the array has alone."""

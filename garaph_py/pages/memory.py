@@ -25,6 +25,10 @@ class MemorySource:
         return self._pages
 
     @property
+    def lends(self) -> int:
+        return max(len(self._pages), 1)
+
+    @property
     def bytes_read(self) -> int:
         return 0
 
@@ -33,6 +37,12 @@ class MemorySource:
 
     def release(self, page: Page) -> None:
         pass
+
+    def close(self) -> None:
+        pass
+
+    def parts(self, page: Page) -> list[Page]:
+        return [page]
 
     def edges(self, page: Page) -> PageEdges:
         edges = self._edges

@@ -46,6 +46,10 @@ class PageSource(Protocol):
         """The layout, in vertex order, covering every vertex once."""
 
     @property
+    def lends(self) -> int:
+        """So many pages may be given out at once."""
+
+    @property
     def bytes_read(self) -> int:
         """From disks, since the beginning."""
 
@@ -53,7 +57,13 @@ class PageSource(Protocol):
         """These pages' edges will be asked for, in this order; of each all, or those that are `wanted`."""
 
     def edges(self, page: Page) -> PageEdges:
-        """The edges of `page`, which is expected; valid until it is released."""
+        """The edges of `page`, which is expected, or of a part of it; valid until it is released."""
 
     def release(self, page: Page) -> None:
         """Nobody needs the page's edges any more."""
+
+    def parts(self, page: Page) -> list[Page]:
+        """A page of another layout as pages of this one, or parts of these."""
+
+    def close(self) -> None:
+        """Give memory back; no page is given out any more."""

@@ -7,9 +7,10 @@ comes again. Two pages share the block in which one ends and the other begins: t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,10 @@ import numpy.typing as npt
 from .. import interrupts
 from ..errors import GraphError
 from ..graph.graph import PACKED
-from ..graph.packed import RECORD, RUN, Packed
+from ..graph.packed import RECORD, RUN, Packed, Placed
 from ..memory import on_own_pages
 from ..sizes import show_bytes
-from .disks import ALIGNMENT, Batch, Disk, Request
+from .disks import Batch, Disk, Request
 from .layout import Page, layout
 from .source import PageEdges, Wanted
 from .stored_blocks import Plan, Read, StoredBlocks
@@ -111,8 +112,8 @@ class Area:
         begin, blocks = self.plan.first * self.blocks.elements, self.blocks
         if blocks.encoding == PACKED:
             records = self.records[(first - begin) // RUN : -(-(last - begin) // RUN)]
-            word = int(records["first_word"][0]) if len(records) else 0
-            return Packed(records, self.data.view(np.uint32)[word:], last - first, blocks.dtype)
+            words = self.data[: self.plan.nbytes].view(np.uint32)
+            return Placed(records, words, last - first, blocks.dtype)
         size = blocks.dtype.itemsize
         return self.data[(first - begin) * size : (last - begin) * size].view(blocks.dtype)
 
@@ -155,6 +156,12 @@ class StoredSource:
     disks : list of Disk
         Those that the arrays are on.
     page_edges : int, optional
+    pages : sequence of Page, optional
+        By default laid out here, by `page_edges`.
+    elsewhere : int
+        So many of the first pages do not stay: whoever asks for them keeps them.
+    made : callable
+        Receives each buffer when there is one.
 
     Attributes
     ----------
@@ -169,33 +176,40 @@ class StoredSource:
     """
 
     def __init__(
-        self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], page_edges: int | None = None
-    ) -> None:
-        self._arrays, self._disks = arrays, disks
+        self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], page_edges: int | None = None,
+        pages: Sequence[Page] | None = None, elsewhere: int = 0, made: Callable[[Array], None] = lambda array: None,
+    ) -> None:  # fmt: skip
+        self._arrays, self._disks, self._made = arrays, disks, made
         if page_edges is None:
             width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
             wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
             page_edges = max(int(wanted / width), 1)
-        self.pages: Sequence[Page] = layout(offsets, page_edges)
+        self.pages: Sequence[Page] = layout(offsets, page_edges) if pages is None else pages
+        self._firsts = [page.first_vertex for page in self.pages]
         sizes = [self._sizes(page) for page in self.pages]
         totals = [sum(size) for size in sizes]
         largest = [max(column) for column in zip(*sizes, strict=True)] or [0] * len(arrays)
-        buffers = 0 if sum(totals) <= room else min(max(room // max(sum(largest), 1), 1), BUFFERS)
+        buffers = 0 if sum(totals) <= room and not elsewhere else min(max(room // max(sum(largest), 1), 1), BUFFERS)
         left = room - buffers * sum(largest)
         if left < 0:
             raise GraphError(
                 f"a page takes {show_bytes(sum(largest))}, and {show_bytes(max(room, 0))} of memory are left for "
                 f"edges; allow {show_bytes(-left)} more (memory, --memory), or smaller pages (page_edges)"
             )
-        self.stays = spread(totals, left)
+        self.stays = [False] * elsewhere + spread(totals[elsewhere:], left)
         self._room_of = sizes
         self._staying = dict[int, Slot]()
         self._buffers = [self._slot(largest, stays=False) for _ in range(buffers)]
         self._free = deque(self._buffers)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
-        self._coming, self._given = dict[Page, Slot](), dict[Page, Slot]()
+        self._coming, self._given = dict[int, Slot](), dict[int, Slot]()
         self._latest: Slot | None = None  # of the page that was last begun to be read
+
+    @property
+    def lends(self) -> int:
+        """So many pages may be given out and not released, and the next one is still read."""
+        return max(len(self._buffers) - 1, 1) if self._buffers else len(self.pages)
 
     @property
     def bytes_read(self) -> int:
@@ -206,15 +220,18 @@ class StoredSource:
         """Bytes that a page takes in each of the areas."""
         sizes = []
         for array in self._arrays:
-            span = array.span(page.first_edge // RUN * RUN, page.last_edge)
-            records = len(span) * array.elements // RUN * RECORD.itemsize if array.encoding == PACKED else 0
-            sizes.append(array.plan(span).nbytes + 2 * ALIGNMENT + records)
+            first = page.first_edge // RUN * RUN
+            blocks = len(array.span(first, page.last_edge)) if array.encoding == PACKED else 0
+            records = blocks * array.elements // RUN * RECORD.itemsize
+            sizes.append(array.room(first, page.last_edge) + records)
         return sizes
 
     def _slot(self, sizes: list[int], stays: bool) -> Slot:
-        return Slot(
-            [Area(a, on_own_pages(n, np.dtype(np.uint8))) for a, n in zip(self._arrays, sizes, strict=True)], stays
-        )
+        areas = []
+        for array, nbytes in zip(self._arrays, sizes, strict=True):
+            areas.append(Area(array, on_own_pages(nbytes, np.dtype(np.uint8))))
+            self._made(areas[-1].data)
+        return Slot(areas, stays)
 
     def expect(self, pages: Iterable[Page], wanted: Wanted | None = None) -> None:
         self._forget()
@@ -222,15 +239,15 @@ class StoredSource:
         self._read_ahead()
 
     def edges(self, page: Page) -> PageEdges:
-        """The edges of a page that is expected next; valid until `release`.
+        """The edges of a page that is expected next, or of a part of it; valid until `release`.
 
         Raises
         ------
         DamagedGraphError
             If a disk does not give them, or what it gives cannot be believed.
         """
-        slot = self._coming.pop(page)
-        self._given[page] = slot
+        slot = self._coming.pop(page.number)
+        self._given[page.number] = slot
         while not slot.batch.ended.wait(PROMPTNESS):
             interrupts.check()
         if slot.batch.error is not None:
@@ -251,8 +268,24 @@ class StoredSource:
 
     def release(self, page: Page) -> None:
         """Nobody needs the page's edges any more; what is next is read to where they were."""
-        self._leave(self._given.pop(page))
+        self._leave(self._given.pop(page.number))
         self._read_ahead()
+
+    def parts(self, page: Page) -> list[Page]:
+        """A page of another layout as pages of this one, or parts of these."""
+        if page in self.pages[page.number : page.number + 1]:
+            return [page]
+        found = []
+        for own in self.pages[bisect_right(self._firsts, page.first_vertex) - 1 :]:
+            if own.first_vertex >= page.last_vertex:
+                break
+            cut: dict[str, int] = {}
+            if own.first_vertex < page.first_vertex:
+                cut |= {"first_vertex": page.first_vertex, "first_edge": page.first_edge}
+            if own.last_vertex > page.last_vertex:
+                cut |= {"last_vertex": page.last_vertex, "last_edge": page.last_edge}
+            found.append(replace(own, **cut))
+        return found
 
     def close(self) -> None:
         """Stop reading, and give memory back."""
@@ -272,7 +305,7 @@ class StoredSource:
         while self._ahead and (self._free or self.stays[self._ahead[0].number]):
             page, before = self._ahead.popleft(), self._latest
             slot = self._slot_for(page)
-            self._latest = self._coming[page] = slot
+            self._latest = self._coming[page.number] = slot
             slot.users += 1
             if not slot.loaded:
                 self._begin(page, slot, None if before is slot else before)
@@ -287,7 +320,8 @@ class StoredSource:
         return self._staying[page.number]
 
     def _begin(self, page: Page, slot: Slot, before: Slot | None) -> None:
-        """Put what is to be read of a page in the disks' queues."""
+        """Put what is to be read of a page in the disks' queues; all of one that stays."""
+        page = self.pages[page.number] if slot.stays else page
         ranges = None if self._wanted is None or slot.stays else self._wanted(page)
         reads = list[tuple[Area, Read]]()
         for k, area in enumerate(slot.areas):
@@ -307,10 +341,10 @@ class StoredSource:
         """What was read ahead, and nobody asked for, is not needed."""
         for disk in self._disks:
             disk.forget({slot.batch for slot in self._coming.values()})
-        for page, slot in self._coming.items():
+        for number, slot in self._coming.items():
             slot.batch.ended.wait()
             if slot.stays and not slot.loaded:  # it may be there in part
-                del self._staying[page.number]
+                del self._staying[number]
         self._coming.clear()
         self._given.clear()
         self._latest, self._free = None, deque(self._buffers)

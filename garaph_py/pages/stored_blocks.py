@@ -130,6 +130,10 @@ class StoredBlocks:
         """The blocks that hold elements [first, last)."""
         return range(first // self.elements, -(-last // self.elements)) if last > first else range(0)
 
+    def room(self, first: int, last: int) -> int:
+        """Bytes that the blocks with elements [first, last) take, whether or not the first one is read with them."""
+        return self.plan(self.span(first, last)).nbytes + 2 * ALIGNMENT
+
     def touched(self, span: range, ranges: Array) -> Array:
         """Which blocks of a span hold elements of any of the `ranges` (int64, shape (k, 2)); bool."""
         counts = np.zeros(len(span) + 1, np.int64)
