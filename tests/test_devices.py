@@ -142,7 +142,9 @@ def test_a_slow_disk_is_given_up_after_a_while(tmp_path: Path, monkeypatch: pyte
     read = os.preadv
     monkeypatch.setattr(os, "preadv", lambda file, into, at: asked.append(at) or read(file, into, at))
     assert machine.disk(tmp_path).read is not None
-    assert asked == [0]
+    in_order = range(0, machine.CHUNK, machine.SEQUENTIAL)  # all that was written
+    assert sorted(asked[: len(in_order)]) == list(in_order)
+    assert len(asked) <= 2 * machine.IN_FLIGHT
 
 
 def test_the_longest_mount_point_counts(monkeypatch: pytest.MonkeyPatch) -> None:
