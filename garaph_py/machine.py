@@ -292,12 +292,14 @@ def read_ratio(disks: Sequence[Sequence[Path]], seconds: float) -> float | None:
     speeds = []
     try:
         for paths in disks:
+            if mounted(os.path.realpath(paths[0]))[0] in IN_MEMORY:
+                return None
             with ExitStack() as stack:
                 files = []
                 for path in paths:
                     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
                     stack.callback(os.close, handle)
-                    if mounted(os.path.realpath(path))[0] in IN_MEMORY or not go_direct(handle):
+                    if not go_direct(handle):
                         return None
                     files.append((handle, os.fstat(handle).st_size))
                 speeds.append(read_speeds(files, seconds / 2 / len(disks)))
