@@ -338,7 +338,8 @@ def test_k_is_measured_where_there_are_enough_data(tmp_path, disks, monkeypatch)
     store.save(rmat(12), tmp_path / "graph", block_bytes=4096, disks=disks)
     assert store.info(tmp_path / "graph").k == 3.5
     ((files, seconds),) = asked
-    assert (len(files), seconds) == (3, 0.5)
+    assert len(files) == 3
+    assert seconds < 0.5
     store.save(rmat(4), tmp_path / "small", disks=disks)
     assert store.info(tmp_path / "small").k is None
     assert len(asked) == 1

@@ -30,7 +30,7 @@ PathLike = str | os.PathLike[str]
 
 HERE = (".",)
 """The graph directory as the only disk."""
-MEASURE_SECONDS = 0.5
+MEASURE_SECONDS = 0.4
 MEASURE_BYTES = 1 << 26
 """Of data on each disk, from which on its speed is measured: less would say more of its cache."""
 
