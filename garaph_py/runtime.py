@@ -239,7 +239,7 @@ def run(
             if record.spans is not None:
                 team.trace()
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
-            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
+            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k)
             vertices = vertex_bytes(bound, graph, sync)
             with Sources(
                 graph, bound.reads_edge_values, vertices, 1 + together, apart=on_gpu, spans=record.spans

@@ -31,8 +31,13 @@ def saved(request, tmp_path_factory):
     """A graph, the directory it is in, and how it is stored."""
     directed, encoding = request.param
     graph = gp.rmat(13, 8, directed=directed, weights=(1, 255))
-    path = tmp_path_factory.mktemp("stored") / "graph"
-    store.save(graph, path, encoding=encoding, block_bytes=8192)
+    folder = tmp_path_factory.mktemp("stored")
+    disks = [folder / name for name in ("a", "b", "c")]
+    for disk in disks:
+        disk.mkdir()
+    path = folder / "graph"
+    striped = directed == (encoding == "raw")
+    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=disks if striped else ["."])
     return graph, path, encoding
 
 
@@ -115,7 +120,7 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
 def test_damage_never_becomes_an_answer(saved, tmp_path, at):
     _, path, _ = saved
     stored = opened(path, 300_000)
-    data = path / "in_sources.data"
+    data = path / store.info(path).disks[-1] / "in_sources.data"
     whole = data.read_bytes()
     place = int(at * len(whole))
     try:

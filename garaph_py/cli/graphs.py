@@ -1,4 +1,4 @@
-"""``garaph import``, ``generate``, ``info`` and ``verify``: graphs on disk."""
+"""``garaph import``, ``generate``, ``info``, ``restripe`` and ``verify``: graphs on disk."""
 
 from __future__ import annotations
 
@@ -27,6 +27,14 @@ Encoding = Annotated[
     Option(
         help="How a graph directory stores edges: raw, packed (about half the bytes), or auto: packed if the raw "
         "arrays take more than half of the machine's memory."
+    ),
+]
+Disks = Annotated[
+    list[Path] | None,
+    Option(
+        "--disk",
+        metavar="DIR",
+        help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
     ),
 ]
 Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
@@ -72,6 +80,7 @@ def import_(
         str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
     ] = "none",
     encoding: Encoding = "auto",
+    disk: Disks = None,
     format: Format = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -81,11 +90,14 @@ def import_(
     Example:
 
       garaph import data/debian-sid-deps.tsv.xz debian-graph
+
+      garaph import twitter.tsv twitter --disk /mnt/nvme0 --disk /mnt/nvme1
     """
     from ..graph.read import read
-    from ..pages import fit, store
+    from ..pages import fit, store, write
 
     fit.check_encoding(encoding)
+    disks = write.disk_roots(disk or write.HERE)
     with Progress(quiet) as progress:
         graph = read(
             edges,
@@ -99,7 +111,7 @@ def import_(
             on_event=progress,
         )
         graph = graph.symmetrized(threads) if symmetrize else graph
-        store.save(graph, out, encoding=encoding, on_event=progress)
+        store.save(graph, out, encoding=encoding, disks=disks, on_event=progress)
     print(f"{out}: {str(graph)[8:-1]}")
 
 
@@ -112,6 +124,7 @@ def generate(
     undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
     weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
     encoding: Encoding = "auto",
+    disk: Disks = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -122,9 +135,10 @@ def generate(
       garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
     """
     from ..graph import generate as generators
-    from ..pages import fit, store
+    from ..pages import fit, store, write
 
     fit.check_encoding(encoding)
+    disks = write.disk_roots(disk or write.HERE)
     makers = {"rmat": generators.rmat, "uniform": generators.uniform}
     if kind not in makers:
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
@@ -138,7 +152,7 @@ def generate(
             threads=threads,
             on_event=progress,
         )
-        store.save(graph, out, encoding=encoding, on_event=progress)
+        store.save(graph, out, encoding=encoding, disks=disks, on_event=progress)
     print(f"{out}: {str(graph)[8:-1]}")
 
 
@@ -167,6 +181,10 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     print(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
     print(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
     print(f"  edge values {values}")
+    for disk in manifest.disks if manifest.disks != (".",) else ():
+        print(f"  disk        {disk}")
+    if manifest.k is not None:
+        print(f"  k           {manifest.k:.1f} (speed of reading on over that at random places)")
     print(f"  {'array':<12} {'dtype':<8} {'encoding':<8} {'blocks':>8} {'bytes':>16} {'bytes/edge':>10}")
     for name, array in manifest.arrays.items():
         print(
@@ -174,6 +192,29 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
             f"{manifest.bytes_per_edge[name]:>10.2f}"
         )
     print(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
+
+
+def restripe(
+    graph: Annotated[Path, typer.Argument(help="A graph directory.")],
+    disk: Annotated[
+        list[Path],
+        Option("--disk", metavar="DIR", help="A disk to use from now on; repeatable. . is the graph directory itself."),
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Spread a graph's data over exactly these disks: with more of them, fewer, or others.
+
+    It needs room for the new data beside the old. Interrupted, it leaves the graph as it was.
+
+    Example:
+
+      garaph restripe twitter --disk /mnt/nvme0 --disk /mnt/nvme1 --disk /mnt/nvme2
+    """
+    from ..pages.restripe import restripe
+
+    with Progress(quiet) as progress:
+        manifest = restripe(graph, disk, on_event=progress)
+    print(f"{graph}: on {', '.join(manifest.disks)}")
 
 
 def verify(

@@ -35,6 +35,8 @@ class Limits:
         The graph has tiles, and they suit the program.
     began : float
         When the run began, by ``time.perf_counter``.
+    k : float
+        Sequential over random read speed of where the edges are.
     """
 
     iterations: int | None
@@ -42,6 +44,7 @@ class Limits:
     mode: str | None
     tiles: bool
     began: float
+    k: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ def iterate(
             pushes=PUSH in kernel.modes,
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
+            k=limits.k,
             **({} if both is None else both.seen),
         )
         record = one_iteration(kernel, source, bound, state, seen, number, limits.began, part)

@@ -174,6 +174,11 @@ class Graph:
         return isinstance(self.in_edges, StoredAdjacency)
 
     @property
+    def k(self) -> float:
+        """Sequential over random read speed of where the edges are (Garaph section 4.2); 1 in memory."""
+        return self.in_edges.k if isinstance(self.in_edges, StoredAdjacency) else 1.0
+
+    @property
     def edge_dtype(self) -> np.dtype[Any] | None:
         """Type of the edge values, or None when the graph has none."""
         return self.in_edges.value_dtype

@@ -51,12 +51,15 @@ class StoredAdjacency:
         Edge values.
     memory : int
         Bytes that a run over the graph may take, these offsets among them.
+    k : float
+        How much faster the disks read one block after the other than at random (Garaph section 4.2).
     """
 
     offsets: Array
     lists: Stored
     numbers: Stored | None = None
     memory: int = 0
+    k: float = 1.0
 
     @property
     def encoding(self) -> str:

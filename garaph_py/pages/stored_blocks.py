@@ -16,7 +16,7 @@ from ..graph.graph import PACKED, RAW
 from ..graph.packed import RECORD, RUN
 from ..graph.unpacking import BASE, PROBLEMS
 from ..memory import on_own_pages
-from .blocks import BlockReader, Damage
+from .blocks import BlockReader
 from .check import Rule
 from .disks import ALIGNMENT, open_direct, read_into
 from .packed_blocks import OFFSETS_OF, PADDING_BYTES, PackedBlocks, begin_masks
@@ -218,12 +218,12 @@ class StoredBlocks:
             landing[: len(stored)] = stored
             piece = self.reader.decode(block, landing.data, elements.view(np.uint8).data)
         if fault := self._rule.fault(elements):
-            raise Damage(self.reader.path, fault[1], block=block, offset=self.reader.offset(block, fault[0]))
+            raise self.reader.damage(block, fault[1], element=fault[0])
         if piece is not None:
             masks = None if self._offsets is None else begin_masks(self._offsets, begin, end)
             if masks is not None and piece.masks is not None and (masks != piece.masks).any():
                 problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
-                raise Damage(self.reader.path, problem, block=block, offset=self.reader.offset(block))
+                raise self.reader.damage(block, problem)
             self._bases[block], self._continues[block] = piece.base, piece.continues
         self._ends[block] = int(elements[-1]) if self.encoding == PACKED else 0
         self._sound[block] = True
@@ -242,7 +242,7 @@ class StoredBlocks:
             strange, blocks = np.ones(1, np.bool_), np.zeros(1, np.int64)
         if strange.any():
             block = int(blocks[np.argmax(strange)])
-            raise Damage(self.reader.path, PROBLEMS[BASE], block=block, offset=self.reader.offset(block))
+            raise self.reader.damage(block, PROBLEMS[BASE])
 
     def records(self, block: int, data: Array, at: int) -> Array:
         """A packed block's records, their words counted from where `data` begins, of which it is a part."""
