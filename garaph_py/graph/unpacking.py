@@ -129,3 +129,24 @@ def unpack_checked(kind: str, records: Array, masks: Array | None, words: Array,
     kernel = checking_kernel(kind, elements.dtype)
     code = kernel(*views(records), masks, words, len(elements), np.empty(RUN, np.uint32), elements)
     return PROBLEMS.get(code)
+
+
+def count_begins(offsets, low, high, first, masks):
+    """How many elements the lists [low, high) begin at, counted from `first`; -1 if one has no bit in `masks`."""
+    count, before = np.int64(0), np.int64(-1)
+    for v in range(low, high):
+        place = offsets[v] - first
+        if (np.int64(masks[place >> 5]) >> (place & 31)) & 1 == 0:
+            return np.int64(-1)
+        count += np.int64(place != before)
+        before = place
+    return count
+
+
+COUNT_BEGINS = Kernel("i64* i64 i64 i64 u32*", count_begins)
+
+
+def begins_where(offsets: Array, first: int, last: int, masks: Array) -> bool:
+    """Whether the `masks` of elements [first, last), a bit each, say that lists begin where `offsets` do."""
+    low, high = np.searchsorted(offsets, (first, last))
+    return bool(COUNT_BEGINS(offsets, int(low), int(high), first, masks) == int(np.bitwise_count(masks).sum()))

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from ..errors import DamagedGraphError
 from ..events import Span
-from ..threads import start
+from ..threads import available_cores, start
 from ..watchdog import Part
 
 ALIGNMENT = 1 << 12
 """Bytes whose multiples direct I/O takes as offsets, lengths and addresses."""
-DEPTH = 3
-"""Requests that a disk has under way: a thread waits for each. What more add is within the noise of one disk."""
+DEPTH, MOST_THREADS = 3, 8
+"""Requests that a disk has under way, a thread for each; more on many cores, for what is read first is checked."""
 TRIES, PAUSE = 3, 0.05
 """A read that fails is tried so often, after so many seconds."""
 
@@ -107,7 +107,8 @@ class Disk(Part):
     def put(self, requests: Sequence[Request]) -> None:
         """Read these, in their order."""
         if not self._threads:
-            self._threads = [start(f"garaph-{self.name}-{k}", self._work) for k in range(DEPTH)]
+            depth = min(max(DEPTH, available_cores() // 2), MOST_THREADS)
+            self._threads = [start(f"garaph-{self.name}-{k}", self._work) for k in range(depth)]
         with self._changed:
             self._queue.extend(requests)
             self._changed.notify(len(requests))

@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from ..graph.graph import PACKED, RAW
 from ..graph.packed import RECORD, RUN
-from ..graph.unpacking import BASE, PROBLEMS
+from ..graph.unpacking import BASE, PROBLEMS, begins_where
 from ..memory import on_own_pages
 from .blocks import BlockReader
 from .check import Rule
 from .disks import ALIGNMENT, open_direct, read_into
-from .packed_blocks import OFFSETS_OF, PADDING_BYTES, PackedBlocks, begin_masks
+from .packed_blocks import OFFSETS_OF, PADDING_BYTES, PackedBlocks
 
 Array = npt.NDArray[Any]
 
@@ -214,14 +214,18 @@ class StoredBlocks:
             elements, piece = stored.view(self.dtype), None
         else:
             elements = np.empty(end - begin, self.dtype)
-            landing = np.zeros(len(stored) + PADDING_BYTES, np.uint8)
+            landing = np.empty(len(stored) + PADDING_BYTES, np.uint8)  # aligned as decoders want it
             landing[: len(stored)] = stored
+            landing[len(stored) :] = 0
             piece = self.reader.decode(block, landing.data, elements.view(np.uint8).data)
         if fault := self._rule.fault(elements):
             raise self.reader.damage(block, fault[1], element=fault[0])
         if piece is not None:
-            masks = None if self._offsets is None else begin_masks(self._offsets, begin, end)
-            if masks is not None and piece.masks is not None and (masks != piece.masks).any():
+            if (
+                piece.masks is not None
+                and self._offsets is not None
+                and not begins_where(self._offsets, begin, end, piece.masks)
+            ):
                 problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
                 raise self.reader.damage(block, problem)
             self._bases[block], self._continues[block] = piece.base, piece.continues
