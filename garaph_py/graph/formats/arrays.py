@@ -82,8 +82,14 @@ class ArrayFile:
             self._listener(events.Step("reading", min(self.place, self.size - 1), self.size))
         return array
 
-    def array(self, dtype: str, count: int) -> Array:
+    def array(self, dtype: Any, count: int) -> Array:
         return self.fill(np.empty(count, dtype))
+
+    def skip(self, count: int) -> None:
+        """Go on so many bytes further."""
+        self.place += count
+        with malformed(self.path, "not readable"):
+            self._file.seek(self.place)
 
     def pieces(self, dtype: Any, count: int) -> Iterator[tuple[slice, Array]]:
         """The next `count` elements in pieces that are overwritten by the next: where each goes, and what it holds."""

@@ -53,7 +53,25 @@ class BadLine(ValueError):
 
 def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read a text edge list; see `FORMAT`."""
-    parts: list[Columns] = []
+    parts = list(text_parts(path, options, listener))
+    if not parts:
+        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    join = joined_integers if isinstance(parts[0].sources, np.ndarray) else joined_strings
+    weighted = parts[0].weights is not None
+    pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
+    parts.clear()  # so that joining one column frees its pieces before the next is joined
+    weights = joined(pieces[2]) if weighted else None
+    return EdgeList(join(path, pieces[0]), join(path, pieces[1]), weights)
+
+
+def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a block at a time."""
+    for part in text_parts(path, options, listener):
+        yield EdgeList(part.sources, part.targets, part.weights)
+
+
+def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[Columns]:
+    """The edges of every block of the file."""
     with malformed(path, "not readable"):
         size = path.stat().st_size
         raw = open(path, "rb")  # noqa: SIM115 - closed below; a listener's own errors must pass unchanged
@@ -61,18 +79,13 @@ def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> Ed
         blocks = line_blocks(path, stream, BLOCK)
         text, line = opening(path, blocks)
         if not text:
-            return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+            return
         layout, offset = find_layout(path, text, options.weights, line)
         line += text.count(b"\n", 0, offset)
         for part in parsed(chain([text[offset:]], blocks), layout, options.threads, path, line):
-            parts.append(part)
+            yield part
             listener(events.Step("reading", min(raw.tell(), size - 1), size))
     listener(events.Step("reading", size, size))
-    join = joined_strings if layout.strings else joined_integers
-    pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
-    parts.clear()  # so that joining one column frees its pieces before the next is joined
-    weights = None if layout.weight is None else joined(pieces[2])
-    return EdgeList(join(path, pieces[0]), join(path, pieces[1]), weights)
 
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
@@ -245,4 +258,6 @@ FORMAT = Format(
     keeps=Keeps(ids="any", weights="any", direction="one", isolated=False),
     write=write_text,
     compresses=True,
+    stream=stream_text,
+    edge_bytes=8,
 )
