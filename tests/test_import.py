@@ -1,7 +1,6 @@
 """Imports out of core: the directory that an import in memory makes, byte for byte, in whatever memory."""
 
 import uuid
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -9,15 +8,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from garaph_py.errors import GaraphError
-from garaph_py.graph import scan
 from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.formats.edges import EdgeList
 from garaph_py.graph.number import number_vertices
 from garaph_py.graph.scan import EdgeSource
-from garaph_py.pages import import_, store
-from garaph_py.pages.import_ import READING, Wishes, write_external
-from garaph_py.pages.sinks import SINK_BYTES
+from garaph_py.pages import external, store
+from garaph_py.pages.external import Wishes, write_external
 
 ID = uuid.UUID("27ebbb6f-9e49-4f2c-8a31-0f7d0cde4f77")
 
@@ -34,8 +30,8 @@ def same_id():
 def little_memory():
     """What does not shrink with the memory counts as nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_, "READING", 0)
-        patch.setattr(import_, "SINK_BYTES", 0)
+        patch.setattr(external, "READING", 0)
+        patch.setattr(external, "SINK_BYTES", 0)
         yield
 
 
@@ -68,7 +64,12 @@ def contents(path):
 def columns_of(kind, sources, targets):
     if kind == "names":
         return tuple(pa.array([f"v{k}" for k in column], pa.string()) for column in (sources, targets))
-    scale, dtype = {"dense": (1, np.uint32), "gaps": (3, np.int64), "sparse": (10**9, np.int64), "huge": (1, np.uint64)}[kind]
+    scale, dtype = {
+        "dense": (1, np.uint32),
+        "gaps": (3, np.int64),
+        "sparse": (10**9, np.int64),
+        "huge": (1, np.uint64),
+    }[kind]
     shift = 2**63 if kind == "huge" else -5 * 10**9 if kind == "sparse" else 0
     return tuple(np.array([k * scale + shift for k in column], dtype) for column in (sources, targets))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from .. import events
 from ..errors import ParameterError
 from ..graph import Graph
 from ..report import Progress
+
+if TYPE_CHECKING:
+    from ..pages.manifest import Manifest
 
 Option = typer.Option
 Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
@@ -27,6 +30,13 @@ Encoding = Annotated[
     Option(
         help="How a graph directory stores edges: raw, packed (about half the bytes), or auto: packed if the raw "
         "arrays take more than half of the machine's memory."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    Option(
+        help="Memory that may be used, such as 2GiB; else four fifths of what is available. Larger graphs go by "
+        "way of temporary files beside the graph directory."
     ),
 ]
 Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
@@ -73,34 +83,37 @@ def import_(
     ] = "none",
     encoding: Encoding = "auto",
     format: Format = None,
+    memory: Memory = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn a file of edges into a graph directory, which opens at the disk's speed.
 
-    Example:
+    Edges may be more than fit the memory: in text, .npy, Parquet and Arrow.
+
+    Examples:
 
       garaph import data/debian-sid-deps.tsv.xz debian-graph
-    """
-    from ..graph.read import read
-    from ..pages import fit, store
 
-    fit.check_encoding(encoding)
+      garaph import twitter.tsv.zst twitter --memory 4GiB
+    """
+    from ..pages.external import Wishes
+    from ..pages.import_ import import_file
+
+    wishes = Wishes(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
     with Progress(quiet) as progress:
-        graph = read(
+        manifest = import_file(
             edges,
+            out,
+            wishes,
             directed=False if undirected else None,
             format=format,
             weights=False if no_weights else None,
-            drop_self_loops=drop_self_loops,
-            drop_parallel=drop_parallel,
-            order=order,
+            memory=memory,
             threads=threads,
             on_event=progress,
         )
-        graph = graph.symmetrized(threads) if symmetrize else graph
-        store.save(graph, out, encoding=encoding, on_event=progress)
-    print(f"{out}: {str(graph)[8:-1]}")
+    print(f"{out}: {summary(manifest)}")
 
 
 def generate(
@@ -112,6 +125,7 @@ def generate(
     undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
     weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
     encoding: Encoding = "auto",
+    memory: Memory = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -122,24 +136,24 @@ def generate(
       garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
     """
     from ..graph import generate as generators
-    from ..pages import fit, store
+    from ..pages.external import Wishes
+    from ..pages.import_ import write_random
 
-    fit.check_encoding(encoding)
-    makers = {"rmat": generators.rmat, "uniform": generators.uniform}
+    makers = {"rmat": generators.random_rmat, "uniform": generators.random_uniform}
     if kind not in makers:
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
     with Progress(quiet) as progress:
-        graph = makers[kind](
-            scale,
-            edge_factor,
-            seed=seed,
-            directed=not undirected,
-            weights=weight_range(weights),
-            threads=threads,
-            on_event=progress,
-        )
-        store.save(graph, out, encoding=encoding, on_event=progress)
-    print(f"{out}: {str(graph)[8:-1]}")
+        edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
+        wishes = Wishes(not undirected, encoding=encoding)
+        manifest = write_random(edges, out, wishes, memory=memory, threads=threads, on_event=progress)
+    print(f"{out}: {summary(manifest)}")
+
+
+def summary(manifest: Manifest) -> str:
+    """One line on a graph directory."""
+    kind = "directed" if manifest.directed else "undirected"
+    values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
+    return f"{manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}"
 
 
 def weight_range(text: str | None) -> tuple[int, int] | None:

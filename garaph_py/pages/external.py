@@ -1,0 +1,356 @@
+"""From more edges than fit memory to a graph directory.
+
+They are scanned twice (`graph/scan.py`): to number the vertices, and to give every edge to an
+external sort (`graph/external.py`). What comes out of that is written block by block as it comes (`sinks.py`), and for
+a directed graph given to a second sort, whose outcome are the out-edges. Only what belongs to vertices is in memory.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events, interrupts
+from ..errors import DiskFullError, GraphError, ParameterError
+from ..graph import entries, external
+from ..graph.entries import SLICE, Entries, add_edges, key_bits
+from ..graph.external import ExternalSort
+from ..graph.graph import PACKED
+from ..graph.ids import IntegerIds, StringIds, VertexIds
+from ..graph.order import check_order
+from ..graph.packing import NARROW
+from ..graph.scan import EdgeSource, NumberedEdges
+from ..native import prepare
+from ..sizes import show_bytes
+from ..threads import Team
+from . import manifest as manifests
+from .blocks import StoredArray, identity, reason
+from .fit import AUTO, encoding_to_save
+from .manifest import Manifest
+from .packed_blocks import KIND_OF
+from .sinks import SINK_BYTES, Place, Sink
+from .store import Progress, already_exists, string_arrays, sync_directory, write_file, writing
+
+Array = npt.NDArray[Any]
+Piece = tuple[Array, "Array | None"]
+
+LEAST_WORK = 16 << 20
+"""Bytes without which sorting would be no more than reading and writing small pieces."""
+READING = 32 << 20
+"""Bytes that batches of edges take on their way, about."""
+IN_SHARE = 0.6
+"""Of the memory for sorting, what the in-edges have while the out-edges are collected."""
+NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
+ARRAYS = ("in_offsets", "in_sources", "in_values", "out_offsets", "out_targets", "ids", "id_offsets", "id_bytes")
+"""In the manifest's order."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is to become of edges; see `graph.read.read`.
+
+    Attributes
+    ----------
+    directed : bool
+    symmetrize : bool
+        Of a directed graph, add the reverse of every edge, as `Graph.symmetrized` does.
+    drop_self_loops, drop_parallel : bool
+    order : str
+    encoding : str
+        See `store.save`.
+    """
+
+    directed: bool = True
+    symmetrize: bool = False
+    drop_self_loops: bool = False
+    drop_parallel: bool = False
+    order: str = "none"
+    encoding: str = AUTO
+
+
+def write_external(
+    source: EdgeSource,
+    out: str | os.PathLike[str],
+    wishes: Wishes,
+    memory: int,
+    *,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+    least_work: int = LEAST_WORK,
+) -> Manifest:
+    """Write edges as a new graph directory: all of it or, whatever happens, nothing.
+
+    The directory is what `store.save` makes of the graph that `graph.read.read` would, block for block; but integer
+    edge values that differ by 2^32 or more are never packed.
+
+    Parameters
+    ----------
+    source : EdgeSource
+    out : path-like
+        The directory to make; its parent must exist, and has room for temporary files: 8 bytes and a value for each
+        stored edge, and 8 more if directed, and for each edge of a source that does not stream again.
+    wishes : Wishes
+    memory : int
+        Bytes that it may take.
+    least_work : int
+        Bytes of these that sorting needs.
+
+    Raises
+    ------
+    ParameterError
+        If `out` exists already, or cannot be written; `DiskFullError` if there is not room enough.
+    GraphError
+        If vertices alone take more than `memory`, or there are no edges.
+    """
+    check_order(wishes.order)
+    target = Path(out)
+    if os.path.lexists(target):
+        raise already_exists(target)
+    with interrupts.held(), Team(threads) as team, new_directory(target) as folder:
+        importing = Import(source, folder, wishes, memory, team, on_event, least_work)
+        try:
+            return importing.run()
+        except (OSError, ParameterError) as error:
+            raise disk_error(error, folder, importing.needed) from error
+
+
+class Import:
+    """One import; the parameters are those of `write_external`.
+
+    Attributes
+    ----------
+    needed : int
+        Bytes on the disk, at once, as far as is known.
+    """
+
+    def __init__(
+        self,
+        source: EdgeSource,
+        folder: Path,
+        wishes: Wishes,
+        memory: int,
+        team: Team,
+        on_event: events.Listener,
+        least_work: int,
+    ) -> None:
+        self._source, self._folder, self._wishes, self._memory = source, folder, wishes, memory
+        self._team, self._on_event, self._least_work = team, on_event, least_work
+        self._arrays: dict[str, StoredArray] = {}
+        self._stack = ExitStack()
+        self.needed = 0
+
+    def run(self) -> Manifest:
+        wishes = self._wishes
+        with self._stack:
+            edges = NumberedEdges(self._source, self._folder, self._memory, self._team, self._on_event)
+            self._stack.callback(edges.close)
+            if not edges.edges and self._source.known is None:
+                raise GraphError("no edges; it is empty, or has nothing but comments or a header")
+            if wishes.order != "none":
+                edges.reorder(wishes.order, wishes.directed)
+            self._plan(edges)
+            manifest = Manifest(
+                graph_id=uuid.uuid4(),
+                generation=0,
+                vertices=self._n,
+                edges=0,
+                directed=self._directed,
+                ids=edges.ids.kind,
+                disks=(".",),
+                arrays={},
+            )
+            self._progress = Progress("writing graph", self._raw, self._on_event)
+            self._place = Place(self._folder, identity(manifest.graph_id, 0), self._progress, self._team)
+            sort = self._sort(self._width, self._work)
+            done = 0
+            for batch in edges.batches():
+                self._add(sort, *batch, both=not wishes.directed, keep_loops=not wishes.drop_self_loops)
+                done += len(batch[0])
+                self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
+            edges.close()
+            count = self._write_edges(sort)
+            self._write_ids(edges.ids)
+            arrays = {name: self._arrays[name] for name in ARRAYS if name in self._arrays}
+            manifest = replace(manifest, edges=count, arrays=arrays)
+        write_file(self._folder / manifests.NAME, [manifests.serialize(manifest)])
+        self._progress.finish()
+        return manifest
+
+    def _plan(self, edges: NumberedEdges) -> None:
+        """What is written, what may be used for it, and whether there is room for it."""
+        wishes, ids, self._dtype = self._wishes, edges.ids, edges.dtype
+        self._n, self._width = ids.n, 0 if edges.dtype is None else edges.dtype.itemsize
+        self._directed = wishes.directed and not wishes.symmetrize
+        twice, width = wishes.directed, self._width  # whether a second sort follows
+        most = edges.edges if self._directed else 2 * edges.edges
+        of_vertices = 8 * (self._n + 1) + ids.nbytes
+        self._raw = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width + 4 * self._directed)
+        self._packed = encoding_to_save(wishes.encoding, self._raw) == PACKED
+        narrow = edges.dtype is not None and edges.dtype.name in NARROW and edges.value_range < 1 << 32
+        self._packed_values = self._packed and narrow
+        first = (edges.edges if twice else most) * (8 + width)
+        second = most * (8 + (0 if self._directed else width)) if twice else 0
+        self.needed = edges.spilled + first + second + self._raw
+        check_disk(self._folder, self.needed - edges.spilled, self.needed)
+        held = of_vertices + READING + (2 if width else 1) * SINK_BYTES
+        held = max(held, ids.nbytes + edges.nbytes + READING)
+        self._work = self._memory - held
+        if self._work < self._least_work:
+            what = f"{self._n:,} vertices take {show_bytes(of_vertices + edges.nbytes)} of memory"
+            raise GraphError(
+                f"{what}, and with what sorting needs {show_bytes(held + self._least_work)}; "
+                f"{show_bytes(self._memory)} may be used: allow more (memory)"
+            )
+        of = (width, 0)
+        prepare([kernel for w in of for kernel in (*external.kernels(w), *entries.kernels(w))], self._on_event)
+
+    def _sort(self, width: int, memory: int) -> ExternalSort:
+        sort = ExternalSort(self._folder, 2 * key_bits(self._n), width, memory, self._team)
+        self._stack.callback(sort.close)
+        return sort
+
+    def _add(
+        self, sort: ExternalSort, sources: Array, targets: Array, values: Array | None, both: bool, keep_loops: bool
+    ) -> None:
+        bits = key_bits(self._n)
+        add_edges(sort, sources, targets, values, bits=bits, both=both, keep_loops=keep_loops, team=self._team)
+
+    def _write_edges(self, sort: ExternalSort) -> int:
+        """The entries of `sort` as adjacency, in both directions where asked; how many there are."""
+        drop_parallel, directed = self._wishes.drop_parallel, self._directed
+        if not self._wishes.directed:
+            return self._write("in", sort, sort.sorted(), drop_parallel)
+        share = int(self._work * IN_SHARE)
+        second = self._sort(0 if directed else self._width, self._work - share)
+        if directed:
+
+            def reverse(owners: Array, others: Array) -> None:
+                self._add(second, owners, others, None, both=False, keep_loops=True)
+
+            self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
+            return self._write("out", second, second.sorted(self._work), False)
+        found = Entries(self._n, drop_parallel, self._team)
+        for owners, others, values in found.of(sort.sorted(share)):
+            self._add(second, others, owners, values, both=True, keep_loops=True)
+            self._tell("sorting edges", found.count, sort.count)
+        del found
+        return self._write("in", second, second.sorted(self._work), False)
+
+    def _write(
+        self,
+        direction: str,
+        sort: ExternalSort,
+        pieces: Iterator[Piece],
+        drop_parallel: bool,
+        also: Callable[[Array, Array], None] | None = None,
+    ) -> int:
+        """Write the arrays of one direction; `also` gets both ends of all edges. Number of edges."""
+        found = Entries(self._n, drop_parallel, self._team)
+        neighbours, dtype = NEIGHBOURS[direction], self._dtype if direction == "in" else None
+        with ExitStack() as stack:
+            sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, found.begins)
+            value_sink = None
+            if dtype is not None:
+                value_sink = self._sink(stack, "in_values", dtype, sort.count, self._packed_values)
+            for owners, others, values in found.of(pieces):
+                if also is not None:
+                    also(owners, others)
+                sink.put(others)
+                if value_sink is not None and values is not None and dtype is not None:
+                    value_sink.put(values.view(dtype))
+                self._tell(f"sorting {direction}-edges", found.count, sort.count)
+            self._arrays[neighbours] = sink.finish()
+            if value_sink is not None:
+                self._arrays["in_values"] = value_sink.finish()
+        self._write_array(f"{direction}_offsets", found.offsets)
+        return found.count
+
+    def _tell(self, name: str, done: int, total: int) -> None:
+        self._on_event(events.Step(name, done, total, "edges"))
+        self._progress.advance(0)
+
+    def _write_ids(self, ids: VertexIds) -> None:
+        if isinstance(ids, StringIds):
+            for name, array in string_arrays(ids.arrow).items():
+                self._write_array(name, array)
+        elif isinstance(ids, IntegerIds):
+            array = ids.array()
+            self._write_array("ids", array.astype(np.uint64 if array.dtype.kind == "u" else np.int64, copy=False))
+
+    def _write_array(self, name: str, array: Array) -> None:
+        packed = self._packed and name in KIND_OF and widest_gap(array) < 1 << 32
+        with ExitStack() as stack:
+            sink = self._sink(stack, name, array.dtype, len(array), packed)
+            for start in range(0, len(array), SLICE):
+                interrupts.check()
+                sink.put(array[start : start + SLICE])
+            self._arrays[name] = sink.finish()
+
+    def _sink(self, stack: ExitStack, *arguments: Any) -> Sink:
+        sink = Sink(self._place, *arguments)
+        stack.callback(sink.close)
+        return sink
+
+
+def widest_gap(ascending: Array) -> int:
+    """The most that an element exceeds the one before by."""
+    starts = range(0, len(ascending), SLICE)
+    return max((int(np.diff(ascending[start : start + SLICE + 1]).max(initial=0)) for start in starts), default=0)
+
+
+@contextmanager
+def new_directory(target: Path) -> Iterator[Path]:
+    """A directory that gets the name `target` when it is complete, or vanishes."""
+    temporary = target.with_name(f".{target.name}.partial-{secrets.token_hex(8)}")
+    try:
+        with writing(temporary):
+            temporary.mkdir()
+        yield temporary
+        with writing(temporary):
+            sync_directory(temporary)
+        with writing(target):
+            os.rename(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    with writing(target.parent):
+        sync_directory(target.parent)
+
+
+def check_disk(folder: Path, nbytes: int, needed: int) -> None:
+    """Raise `DiskFullError` where `nbytes` more, of all that are `needed`, have no room."""
+    if nbytes > shutil.disk_usage(folder).free:
+        raise disk_full(folder, needed)
+
+
+def disk_full(folder: Path, needed: int) -> DiskFullError:
+    disk = folder.resolve()
+    while not disk.is_mount():
+        disk = disk.parent
+    free, more = shutil.disk_usage(folder).free, f"{needed:,} bytes ({show_bytes(needed)})" if needed else "more"
+    return DiskFullError(
+        f"the disk at {disk} is full: the graph and its temporary files need {more}, and {free:,} are free; free space "
+        "there or choose another directory"
+    )
+
+
+def disk_error(error: Exception, folder: Path, needed: int) -> Exception:
+    """What to raise for `error`, which may be the system's."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if isinstance(cause, OSError) and cause.errno in FULL:
+        return disk_full(folder, needed)
+    if isinstance(error, OSError):
+        return ParameterError(f"{folder}: temporary files cannot be used ({reason(error)}); choose another directory")
+    return error
