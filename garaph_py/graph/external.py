@@ -21,7 +21,7 @@ from .. import interrupts
 from ..memory import enough_memory, on_own_pages
 from ..native import Each, Kernel
 from ..threads import Team, split
-from .spill import Behind, Spill, ahead
+from .spill import SECTOR, Behind, Spill, ahead, pages
 
 Array = npt.NDArray[Any]
 
@@ -31,6 +31,15 @@ LEAST_KEYS = 64
 """Of a run, and on average of a bucket's piece of it."""
 AT_ONCE = 64
 """Buckets that threads share out among them: each has counters of its own."""
+SHARE = 16
+"""Into so many runs keys are divided, and into so many groups of buckets, where memory allows for fewer: reading,
+sorting and writing then go on side by side."""
+LEAST_SHARE = 1 << 22
+"""Keys of such a run or group, at least."""
+PIECE_KEYS = 1 << 15
+"""Keys of a piece that is read, at least, on average: what a disk reads about as fast as more."""
+UNIT = SECTOR // 4
+"""Keys, and values, are read in multiples of so many."""
 
 
 def count_keys(keys, start, stop, shift, mask, counts):
@@ -118,7 +127,7 @@ def kernels(width: int) -> list[Kernel]:
 
 
 class Columns:
-    """Room for `length` keys and as many values.
+    """Room for `length` keys and as many values, each in pages of its own.
 
     Attributes
     ----------
@@ -129,6 +138,7 @@ class Columns:
 
     def __init__(self, length: int, width: int) -> None:
         with enough_memory("sorting"):
+            length = pages(4 * length) // 4
             self.keys = on_own_pages(length, np.dtype(np.uint64))
             self.values = on_own_pages(length, np.dtype(f"u{width}")) if width else None
 
@@ -150,6 +160,8 @@ class ExternalSort:
     memory : int
         Bytes that buffers may take.
     team : Team
+    expected : int
+        Keys that will be given, about.
 
     Attributes
     ----------
@@ -157,9 +169,9 @@ class ExternalSort:
         Keys that have been given.
     """
 
-    def __init__(self, folder: Path, bits: int, width: int, memory: int, team: Team) -> None:
+    def __init__(self, folder: Path, bits: int, width: int, memory: int, team: Team, expected: int) -> None:
         self._folder, self._bits, self._width, self._memory, self._team = folder, bits, width, memory, team
-        self._capacity = max(memory // (2 * (8 + width)), LEAST_KEYS)
+        self._capacity = shared(expected, max(memory // (2 * (8 + width)), LEAST_KEYS))
         own = min(bits, BUCKET_BITS, max(1, (self._capacity // LEAST_KEYS).bit_length()))
         self._shift, self._buckets = bits - own, 1 << own
         self._filling: Columns | None = None
@@ -167,7 +179,7 @@ class ExternalSort:
         self._filled = self.count = 0
         self._starts: list[Array] = []  # of each run, where its buckets start, and its end
         self._places: list[tuple[int, int]] = []  # of each run, where its keys and values start in the file
-        self._spill, self._behind = Spill(folder), Behind()
+        self._spill, self._behind = Spill(folder, direct=True), Behind()
 
     def room(self, least: int) -> tuple[Array, Array | None]:
         """Where `least` (at most `LEAST_KEYS`) or more keys and their values are to be written; see `filled`."""
@@ -202,11 +214,12 @@ class ExternalSort:
             [(keys, values, *bounds[p], self._shift, mask, cursors[p], out_keys, out_values) for p in range(parts)],
         )
         self._starts.append(np.append(starts[:-1:parts], self._filled))
-        self._behind.start(self._append, out_keys, out_values)
+        self._behind.start(self._append, self._scattered, self._filled)
         self._filled = 0
 
-    def _append(self, keys: Array, values: Array | None) -> None:
-        place = self._spill.append(keys)
+    def _append(self, run: Columns, count: int) -> None:
+        place = self._spill.append(run.keys[: pages(8 * count) // 8])
+        values = None if run.values is None else run.values[: pages(self._width * count) // self._width]
         self._places.append((place, place if values is None else self._spill.append(values)))
 
     def sorted(self, memory: int | None = None) -> Iterator[tuple[Array, Array | None]]:
@@ -223,7 +236,9 @@ class ExternalSort:
         self._behind.wait()
         self._filling = self._scattered = None
         starts = np.array(self._starts).reshape(-1, self._buckets + 1)
-        capacity = max(memory // (4 * (8 + self._width)), LEAST_KEYS)
+        slack = 2 * UNIT * len(starts)  # of what is read, since it is read in units
+        capacity = max((memory // (8 + self._width) - 2 * slack) // 4, LEAST_KEYS)
+        capacity = max(shared(self.count, capacity), min(PIECE_KEYS * len(starts), capacity))
         totals = np.diff(starts, axis=1).sum(axis=0)
         first = 0
         while first < self._buckets:
@@ -243,7 +258,8 @@ class ExternalSort:
             return
         lengths = np.diff(starts, axis=1).sum(axis=0)
         most = max(int(lengths[first:last].sum()) for first, last in bounds)
-        read = Columns(most, self._width), Columns(most, self._width)
+        most_read = most + 2 * UNIT * len(starts)
+        read = Columns(most_read, self._width), Columns(most_read, self._width)
         a, b = Columns(most, self._width), Columns(most, self._width)
         digits = max(1, -(-self._shift // DIGIT_BITS))
         bits = -(-self._shift // digits)
@@ -272,23 +288,30 @@ class ExternalSort:
         """Read the buckets [first, last) of every run; where the pieces of each begin and end in `out`."""
         begins = np.empty((last - first, len(starts)), np.int64)
         ends, place = np.empty_like(begins), 0
-        for run, (keys_at, values_at) in enumerate(self._places):
+        for run in range(len(starts)):
             low, high = int(starts[run, first]), int(starts[run, last])
-            keys, values = out.part(place, place + high - low)
-            self._spill.read(keys, keys_at + 8 * low)
-            if values is not None:
-                self._spill.read(values, values_at + self._width * low)
-            begins[:, run] = starts[run, first:last] - low + place
-            ends[:, run] = starts[run, first + 1 : last + 1] - low + place
-            place += high - low
+            begin, end = self._read_piece(out, place, run, low, high)
+            begins[:, run] = starts[run, first:last] - low + begin
+            ends[:, run] = starts[run, first + 1 : last + 1] - low + begin
+            place = -(-end // UNIT) * UNIT
         return begins, ends
+
+    def _read_piece(self, out: Columns, place: int, run: int, low: int, high: int) -> tuple[int, int]:
+        """Read keys [low, high) of a run to `place` or just behind, a multiple of `UNIT`; where they begin and end."""
+        first, last = low // UNIT * UNIT, -(-high // UNIT) * UNIT
+        (keys, values), (keys_at, values_at) = out.part(place, place + last - first), self._places[run]
+        self._spill.read(keys, keys_at + 8 * first)
+        if values is not None:
+            self._spill.read(values, values_at + self._width * first)
+        return place + low - first, place + high - first
 
     def _sorted_bucket(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
         """A bucket that does not fit: sorted by the bits that follow; of equal keys it is as it came."""
         if not self._shift:
             yield from self._bucket_pieces(bucket, starts, memory)
             return
-        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self._team)
+        expected = int(np.diff(starts[:, bucket : bucket + 2]).sum())
+        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self._team, expected)
         try:
             for keys, values in self._bucket_pieces(bucket, starts, memory // 2):
                 done = 0
@@ -306,21 +329,22 @@ class ExternalSort:
 
     def _bucket_pieces(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
         most = max(memory // (8 + self._width), LEAST_KEYS)
-        columns = Columns(most, self._width)
-        for run, (keys_at, values_at) in enumerate(self._places):
-            for low in range(int(starts[run, bucket]), int(starts[run, bucket + 1]), most):
+        columns = Columns(most + 2 * UNIT, self._width)
+        for run, (first, last) in enumerate(starts[:, bucket : bucket + 2].tolist()):
+            for low in range(first, last, most):
                 interrupts.check()
-                keys, values = columns.part(0, min(most, int(starts[run, bucket + 1]) - low))
-                self._spill.read(keys, keys_at + 8 * low)
-                if values is not None:
-                    self._spill.read(values, values_at + self._width * low)
-                yield keys, values
+                yield columns.part(*self._read_piece(columns, 0, run, low, min(low + most, last)))
 
     def close(self) -> None:
         """Give everything back."""
         self._behind.close()
         self._spill.close()
         self._filling = self._scattered = None
+
+
+def shared(count: int, most: int) -> int:
+    """A `SHARE` of `count` keys, unless that is few, but at most so many."""
+    return min(max(count // SHARE, LEAST_SHARE), most)
 
 
 def groups(totals: Array, first: int, last: int, capacity: int) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events, interrupts
+from ..memory import give_back
 from ..threads import Team
 from .build import edge_values
 from .formats.edges import EdgeList
@@ -120,6 +121,7 @@ class NumberedEdges:
                 places = tuple((self._spill.append(column), column.dtype) for column in kept)
                 self._batches.append(SpilledBatch(len(columns[0]), places))
             self.edges += len(batch.sources)
+        give_back()  # what the reader has freed, for sorting
         self.dtype = np.result_type(*dtypes) if dtypes else None
         self.ids = VertexIds(0) if self._numbering is None else self._numbering.finish()
 

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +18,21 @@ T = TypeVar("T")
 MOST_AT_ONCE = 1 << 24  # of a write, so that an interrupt or a full disk shows soon
 
 
+PAGE = 4096
+"""What writes past the page cache are multiples of, and begin at."""
+SECTOR = 512
+"""Likewise reads."""
+
+
 class Spill:
     """A file without a name in `folder`, which the system takes back when it is closed or the process has ended.
+
+    Parameters
+    ----------
+    folder : Path
+    direct : bool
+        Past the page cache where the filesystem can, for copying there takes a core longer than the disk. Whatever is
+        written and read is then on pages of its own: bytes `PAGE` by `PAGE` written, by `SECTOR` read.
 
     Attributes
     ----------
@@ -26,10 +40,18 @@ class Spill:
         Bytes written.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, direct: bool = False) -> None:
         path = folder / f"spill-{secrets.token_hex(8)}"
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        os.unlink(path)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._handle = os.open(path, flags, 0o600)
+        try:
+            if direct:
+                with suppress(OSError):  # EINVAL: it cannot
+                    past = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_DIRECT)
+                    os.close(self._handle)
+                    self._handle = past
+        finally:
+            os.unlink(path)
         self.size = 0
 
     def append(self, array: Array) -> int:
@@ -86,6 +108,11 @@ class Behind:
     def close(self) -> None:
         """Wait for what is under way, whatever becomes of it."""
         self._pool.shutdown(cancel_futures=True)
+
+
+def pages(nbytes: int) -> int:
+    """`nbytes` rounded up to whole pages."""
+    return -(-nbytes // PAGE) * PAGE
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:

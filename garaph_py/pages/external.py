@@ -173,7 +173,7 @@ class Import:
             )
             self._progress = Progress("writing graph", self._raw, self._on_event)
             self._place = Place(self._folder, identity(manifest.graph_id, 0), self._progress, self._team)
-            sort = self._sort(self._width, self._work)
+            sort = self._sort(self._width, self._work, edges.edges * (2 - wishes.directed))
             done = 0
             for batch in edges.batches():
                 self._add(sort, *batch, both=not wishes.directed, keep_loops=not wishes.drop_self_loops)
@@ -216,8 +216,8 @@ class Import:
         of = (width, 0)
         prepare([kernel for w in of for kernel in (*external.kernels(w), *entries.kernels(w))], self._on_event)
 
-    def _sort(self, width: int, memory: int) -> ExternalSort:
-        sort = ExternalSort(self._folder, 2 * key_bits(self._n), width, memory, self._team)
+    def _sort(self, width: int, memory: int, expected: int) -> ExternalSort:
+        sort = ExternalSort(self._folder, 2 * key_bits(self._n), width, memory, self._team, expected)
         self._stack.callback(sort.close)
         return sort
 
@@ -233,7 +233,7 @@ class Import:
         if not self._wishes.directed:
             return self._write("in", sort, sort.sorted(), drop_parallel)
         share = int(self._work * IN_SHARE)
-        second = self._sort(0 if directed else self._width, self._work - share)
+        second = self._sort(0 if directed else self._width, self._work - share, sort.count * (2 - directed))
         if directed:
 
             def reverse(owners: Array, others: Array) -> None:

@@ -27,6 +27,8 @@ from .npz import array_header
 Array = npt.NDArray[Any]
 
 
+PIECE = 4 << 20
+"""Bytes that are streamed at a time, which the caches hold."""
 Names = tuple[str, str, str | None]
 """Fields of sources, targets and, if there are any, weights."""
 
@@ -80,11 +82,11 @@ def stream_npy(path: Path, options: ReadOptions, listener: events.Listener) -> I
         file.skip(header.start)
         if header.columns:
             second.skip(header.start + header.edges * header.dtype.itemsize)
-            both = (file.pieces(header.dtype, header.edges), second.pieces(header.dtype, header.edges))
-            for (_, sources), (_, targets) in zip(*both, strict=True):
+            columns = [end.pieces(header.dtype, header.edges, PIECE) for end in (file, second)]
+            for (_, sources), (_, targets) in zip(*columns, strict=True):
                 yield EdgeList(sources, targets)
         else:
-            for _, some in file.pieces(header.dtype, header.edges):
+            for _, some in file.pieces(header.dtype, header.edges, PIECE):
                 source, target, weight = header.names
                 weights = None if weight is None else some[weight].copy()
                 yield EdgeList(some[source].copy(), some[target].copy(), weights)
