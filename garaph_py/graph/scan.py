@@ -51,11 +51,14 @@ class EdgeSource:
     batches : callable
         ``batches(listener)`` gives all edges, in order, any number of times if `streams_again`, else once.
     streams_again : bool
+    reading : int
+        Bytes of memory that batches take on their way the first time.
     known : Known, optional
     """
 
     batches: Callable[[events.Listener], Iterator[EdgeList]]
     streams_again: bool
+    reading: int = 0
     known: Known | None = None
 
 

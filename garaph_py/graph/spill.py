@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -42,16 +44,13 @@ class Spill:
 
     def __init__(self, folder: Path, direct: bool = False) -> None:
         path = folder / f"spill-{secrets.token_hex(8)}"
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        self._handle = os.open(path, flags, 0o600)
-        try:
-            if direct:
-                with suppress(OSError):  # EINVAL: it cannot
-                    past = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_DIRECT)
-                    os.close(self._handle)
-                    self._handle = past
-        finally:
-            os.unlink(path)
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        os.unlink(path)
+        self._direct = False
+        if direct:
+            with suppress(OSError):  # a filesystem that cannot
+                fcntl.fcntl(self._handle, fcntl.F_SETFL, os.O_DIRECT)
+                self._direct = True
         self.size = 0
 
     def append(self, array: Array) -> int:
@@ -63,7 +62,7 @@ class Spill:
         """
         start, raw = self.size, array.view(np.uint8).data
         while raw:
-            count = os.pwrite(self._handle, raw[:MOST_AT_ONCE], self.size)
+            count = self._call(os.pwrite, raw[:MOST_AT_ONCE], self.size)
             self.size += count
             raw = raw[count:]
         return start
@@ -77,11 +76,21 @@ class Spill:
         """
         raw = out.view(np.uint8).data
         while raw:
-            count = os.preadv(self._handle, [raw], offset)
+            count = self._call(os.preadv, [raw], offset)
             if not count:
                 raise OSError("a temporary file has become shorter")
             raw, offset = raw[count:], offset + count
         return out
+
+    def _call(self, function: Callable[..., int], *arguments: Any) -> int:
+        try:
+            return function(self._handle, *arguments)
+        except OSError as error:
+            if error.errno != errno.EINVAL or not self._direct:
+                raise
+            fcntl.fcntl(self._handle, fcntl.F_SETFL, 0)  # sectors are larger, or the last one is cut by a limit
+            self._direct = False
+            return function(self._handle, *arguments)
 
     def close(self) -> None:
         if self._handle >= 0:

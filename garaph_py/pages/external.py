@@ -154,7 +154,12 @@ class Import:
     def run(self) -> Manifest:
         wishes = self._wishes
         with self._stack:
-            edges = NumberedEdges(self._source, self._folder, self._memory, self._team, self._on_event)
+            spare = self._memory - self._source.reading
+            if spare < self._least_work and self._source.reading:
+                raise too_little(
+                    "reading takes", self._memory - spare, self._memory - spare + self._least_work, self._memory
+                )
+            edges = NumberedEdges(self._source, self._folder, spare, self._team, self._on_event)
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
@@ -208,11 +213,8 @@ class Import:
         held = max(held, ids.nbytes + edges.nbytes + READING)
         self._work = self._memory - held
         if self._work < self._least_work:
-            what = f"{self._n:,} vertices take {show_bytes(of_vertices + edges.nbytes)} of memory"
-            raise GraphError(
-                f"{what}, and with what sorting needs {show_bytes(held + self._least_work)}; "
-                f"{show_bytes(self._memory)} may be used: allow more (memory)"
-            )
+            what = f"the offsets and ids of {self._n:,} vertices take"
+            raise too_little(what, of_vertices + edges.nbytes, held + self._least_work, self._memory)
         of = (width, 0)
         prepare([kernel for w in of for kernel in (*external.kernels(w), *entries.kernels(w))], self._on_event)
 
@@ -302,6 +304,13 @@ class Import:
         sink = Sink(self._place, *arguments)
         stack.callback(sink.close)
         return sink
+
+
+def too_little(what: str, taken: int, needed: int, memory: int) -> GraphError:
+    return GraphError(
+        f"{what} {show_bytes(taken)} of memory, and with what sorting takes {show_bytes(needed)} are needed; "
+        f"{show_bytes(memory)} may be used: allow more (memory)"
+    )
 
 
 def widest_gap(ascending: Array) -> int:

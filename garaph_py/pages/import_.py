@@ -24,6 +24,8 @@ from .manifest import Manifest
 
 BYTES_IN_MEMORY = 56
 """What an import in memory takes at its peak for an edge of the file, if each counts in both directions."""
+PARSING, PARSING_THREAD = 32 << 20, 48 << 20
+"""Bytes that reading text takes, and each of its threads: blocks, what becomes of them, and copies of both."""
 COMPRESSION_RATIO = 4
 """Of text, about, and rather more."""
 
@@ -89,7 +91,8 @@ def import_file(
         return batches
 
     try:
-        source = EdgeSource(batches, chosen.streams_again)
+        parsing = 0 if chosen.streams_again else PARSING + options.threads * PARSING_THREAD
+        source = EdgeSource(batches, chosen.streams_again, parsing)
         return write_external(source, out, wishes, limit, threads=threads, on_event=on_event)
     except GraphError as error:
         raise FormatError(path, str(error)) from error
@@ -116,7 +119,7 @@ def write_random(
         def batches(listener: events.Listener) -> Iterator[EdgeList]:
             return (EdgeList(*columns) for columns in edges.batches(team))
 
-        source = EdgeSource(batches, True, Known(edges.n, edges.count, edges.dtype))
+        source = EdgeSource(batches, True, known=Known(edges.n, edges.count, edges.dtype))
         return write_external(source, out, wishes, limit, threads=threads, on_event=on_event)
 
 
