@@ -283,3 +283,16 @@ def test_memory_stays_within_what_is_allowed(tmp_path):
     peak, stored = map(int, done.stdout.split())
     assert stored == len(edges)
     assert peak < 1.1 * memory
+
+
+@pytest.mark.parametrize("later", [[5, 9, 900], [5, 6, 7, 9], [5, 9]])
+def test_a_file_that_changes_meanwhile(tmp_path, later):
+    columns = [np.array([5, 7, 9]), np.array(later)]
+
+    def batches(listener):
+        column = columns.pop(0)
+        yield EdgeList(column, column)
+
+    with pytest.raises(GraphError, match="the file was changed while it was read; import it again"):
+        write_external(EdgeSource(batches, True), tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+    assert list(tmp_path.iterdir()) == []

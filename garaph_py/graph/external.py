@@ -8,7 +8,7 @@ the rest. A bucket that outgrows the memory is sorted in this way again, by the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -179,6 +179,7 @@ class ExternalSort:
         self._filled = self.count = 0
         self._starts: list[Array] = []  # of each run, where its buckets start, and its end
         self._places: list[tuple[int, int]] = []  # of each run, where its keys and values start in the file
+        self._reading: Generator[Any, None, None] | None = None
         self._spill, self._behind = Spill(folder, direct=True), Behind()
 
     def room(self, least: int) -> tuple[Array, Array | None]:
@@ -272,7 +273,8 @@ class ExternalSort:
                 begins, ends = self._read(columns, starts, first, last)
                 yield columns, begins, ends, lengths[first:last]
 
-        for columns, begins, ends, counts in ahead(pieces()):
+        self._reading = ahead(pieces())
+        for columns, begins, ends, counts in self._reading:
             interrupts.check()
             at = np.cumsum(counts) - counts
             for some in (slice(k, k + AT_ONCE) for k in range(0, len(counts), AT_ONCE)):
@@ -337,6 +339,8 @@ class ExternalSort:
 
     def close(self) -> None:
         """Give everything back."""
+        if self._reading is not None:
+            self._reading.close()
         self._behind.close()
         self._spill.close()
         self._filling = self._scattered = None

@@ -91,6 +91,7 @@ class IntegerNumbering:
                 longer[: len(self._present)] = self._present
                 self._present = longer
             return True
+        check_room(int(np.count_nonzero(self._present)), self._memory)
         self._names, self._present = np.flatnonzero(self._present), None
         return False
 
@@ -107,12 +108,7 @@ class IntegerNumbering:
 
     def _merge(self) -> None:
         wide = np.uint64 if self._high > MOST_SIGNED else np.int64
-        needed = 3 * 8 * (len(self._names) + sum(map(len, self._pending)))
-        if needed > self._memory:
-            raise TooLittleMemoryError(
-                f"the ids of at least {len(self._names):,} vertices take {show_bytes(needed)} of memory to sort, and "
-                f"{show_bytes(self._memory)} may be used; allow more (memory)"
-            )
+        check_room(3 * (len(self._names) + sum(map(len, self._pending))), self._memory)
         self._names = np.unique(np.concatenate([part.astype(wide) for part in (self._names, *self._pending)]))
         self._pending.clear()
 
@@ -127,6 +123,7 @@ class IntegerNumbering:
             if present.all():
                 self._range = True
                 return VertexIds(_checked_count(len(present)))
+            check_room(int(np.count_nonzero(present)), self._memory)
             self._names = np.flatnonzero(present)
             if 5 * len(present) <= max(self._memory, 5 * LEAST_TABLE) and len(self._names) <= 1 << 32:
                 self.table = np.cumsum(present, dtype=np.uint32)
@@ -135,11 +132,13 @@ class IntegerNumbering:
         return IntegerIds(self._names)
 
     def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
-        if self._range:
-            return sources.astype(np.uint32, copy=False), targets.astype(np.uint32, copy=False)
-        return self._number(sources), self._number(targets)
+        return self._number(plain(sources)), self._number(plain(targets))
 
     def _number(self, column: Array) -> Array:
+        if len(column) and (int(column.min()) < self._low or int(column.max()) > self._high):
+            raise GraphError("the file was changed while it was read; import it again")  # else a table would end
+        if self._range:
+            return column.astype(np.uint32, copy=False)
         out, bounds = np.empty(len(column), np.uint32), list(pairwise(split(len(column), self._team.size)))
         if self.table is not None:
             _, renumber = kernels(kind_of(column.dtype))
@@ -155,10 +154,18 @@ class IntegerNumbering:
 
 
 class NameNumbering:
-    """Strings, in the order in which sources, and then targets, first have them."""
+    """Strings, in the order in which sources, and then targets, first have them.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    memory : int
+        Bytes that it may take.
+    """
+
+    def __init__(self, memory: int) -> None:
         import pyarrow as pa
+
+        self._memory = memory
 
         self._names = pa.array([], pa.large_string())  # in the order of batches
         self._is_source = np.zeros(0, np.bool_)
@@ -179,6 +186,7 @@ class NameNumbering:
             raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
         codes = encoded.indices[len(self._names) :].to_numpy(zero_copy_only=False).astype(np.uint32)
         self._names = encoded.dictionary
+        check_room(3 * self._names.nbytes // 8, self._memory)
         self._is_source = np.concatenate([self._is_source, np.zeros(len(self._names) - len(self._is_source), np.bool_)])
         columns = codes[: len(sources)], codes[len(sources) :]
         fresh = columns[0][~self._is_source[columns[0]]]
@@ -198,6 +206,15 @@ class NameNumbering:
     def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
         assert self.table is not None
         return self.table[sources], self.table[targets]
+
+
+def check_room(words: int, memory: int) -> None:
+    """Refuse ids for which, with what numbering them takes, so many words of 8 bytes are more than `memory`."""
+    if 8 * words > memory:
+        raise TooLittleMemoryError(
+            f"its ids take at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used for them; "
+            "allow more (memory)"
+        )
 
 
 def plain(column: Any) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events, interrupts
+from ..errors import GraphError
 from ..memory import give_back
 from ..threads import Team
 from .build import edge_values
@@ -100,6 +101,7 @@ class NumberedEdges:
         self._numbers: Array | None = None  # of an order of their own
         self._spill = None if source.streams_again else Spill(folder)
         self._batches: list[SpilledBatch] = []
+        self._reading: Generator[Any, None, None] | None = None
         self.edges, self._least, self._greatest = 0, 0, 0
         self.dtype: np.dtype[Any] | None
         self.ids: VertexIds
@@ -112,7 +114,7 @@ class NumberedEdges:
             values = edge_values(batch.weights, len(batch.sources))
             if self._numbering is None:
                 integers = isinstance(batch.sources, np.ndarray)
-                self._numbering = IntegerNumbering(memory, team) if integers else NameNumbering()
+                self._numbering = IntegerNumbering(memory, team) if integers else NameNumbering(memory)
             columns = self._numbering.see(batch.sources, batch.targets)
             if values is not None:
                 dtypes.add(values.dtype)
@@ -143,6 +145,8 @@ class NumberedEdges:
             interrupts.check()
             if self._numbering is not None:
                 sources, targets = self._numbering.number(sources, targets)
+            if len(sources) and max(int(sources.max()), int(targets.max())) >= self.ids.n:
+                raise GraphError("the file was changed while it was read; import it again")
             if self._numbers is not None:
                 sources, targets = self._numbers[sources], self._numbers[targets]
             if values is not None and self.dtype is not None:
@@ -151,7 +155,8 @@ class NumberedEdges:
 
     def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
         if self._spill is not None:
-            yield from ahead(self._read())
+            self._reading = ahead(self._read())
+            yield from self._reading
             return
         for batch in self._source.batches(events.ignore):
             yield batch.sources, batch.targets, edge_values(batch.weights, len(batch.sources))
@@ -189,6 +194,8 @@ class NumberedEdges:
     def close(self) -> None:
         """Give back what only the edges needed; `ids` stay."""
         self._numbering = self._numbers = None
+        if self._reading is not None:
+            self._reading.close()
         if self._spill is not None:
             self._spill.close()
 

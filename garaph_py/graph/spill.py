@@ -6,7 +6,7 @@ import errno
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -124,8 +124,8 @@ def pages(nbytes: int) -> int:
     return -(-nbytes // PAGE) * PAGE
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """`items`, each made by a thread of its own while the caller works on the one before."""
+def ahead(items: Iterator[T]) -> Generator[T, None, None]:
+    """`items`, each made by a thread of its own while the caller works on the one before; idle when it is closed."""
     end: Any = object()
     with ThreadPoolExecutor(1, thread_name_prefix="garaph-ahead") as pool:
         coming = pool.submit(next, items, end)

@@ -123,7 +123,10 @@ def write_external(
         try:
             return importing.run()
         except (OSError, ParameterError) as error:
-            raise disk_error(error, folder, importing.needed) from error
+            explained = disk_error(error, folder, importing.needed)
+            if explained is error:
+                raise
+            raise explained from error
 
 
 class Import:
@@ -184,6 +187,8 @@ class Import:
                 self._add(sort, *batch, both=not wishes.directed, keep_loops=not wishes.drop_self_loops)
                 done += len(batch[0])
                 self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
+            if done != edges.edges:
+                raise GraphError("the file was changed while it was read; import it again")
             edges.close()
             count = self._write_edges(sort)
             self._write_ids(edges.ids)

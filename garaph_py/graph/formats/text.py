@@ -1,8 +1,9 @@
 """Edge lists as text: SNAP, CSV, TSV; plain or compressed.
 
-The stream is cut into blocks of whole lines; pyarrow's CSV reader parses them, several at once, without the GIL.
-What it does not know (comments, runs of blanks) is put right first: for string ids always; for integers only when a
-block does not parse as it stands, since no such line reads as two integers.
+The stream is cut into blocks of whole lines, parsed several at once, without the GIL: pairs of numbers by a kernel
+(`pairs.py`), all else by pyarrow's CSV reader. What that does not know (comments, runs of blanks) is put right first:
+for string ids always; for integers only when a block does not parse as it stands, since no such line reads as two
+integers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
+from ...native import prepare
 from .edges import EdgeList, Format, Keeps, ReadOptions, joined, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
+from .pairs import SCAN_PAIRS, pairs
 from .streams import decompressed, line_blocks, parsed_in_order
 from .text_writer import write_text
 
@@ -82,6 +85,8 @@ def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> I
             return
         layout, offset = find_layout(path, text, options.weights, line)
         line += text.count(b"\n", 0, offset)
+        if layout.columns == 2 and not layout.strings:
+            prepare([SCAN_PAIRS], listener)
         for part in parsed(chain([text[offset:]], blocks), layout, options.threads, path, line):
             yield part
             listener(events.Step("reading", min(raw.tell(), size - 1), size))
@@ -152,6 +157,9 @@ def try_parse(block: bytes, layout: Layout) -> Columns | None:
     ids = (pa.string(),) if layout.strings else (pa.int64(), pa.uint64())
     attempts = [(id_type, weight) for weight in weights for id_type in ids]
     if not layout.strings:
+        lines = line_count(block)
+        if layout.columns == 2 and (both := pairs(block, layout.separator, lines)) is not None:
+            return Columns(narrowed(both[layout.source]), narrowed(both[layout.target]), None, lines)
         columns = parse(block, layout, *attempts[0])
         if columns is not None:
             return columns
