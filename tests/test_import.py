@@ -165,7 +165,7 @@ def test_a_file_is_read_alike(tmp_path, name, monkeypatch):
 
 @pytest.mark.parametrize("weights", [None, (-3, 200)])
 def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
-    monkeypatch.setattr(generate, "EDGES_AT_ONCE", 700)
+    monkeypatch.setattr(generate, "BATCH_EDGES", 700)
     edges = generate.random_rmat(9, 8, weights=weights)
     write_random(edges, tmp_path / "there", Wishes())
     monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)

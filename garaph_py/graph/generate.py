@@ -30,6 +30,7 @@ U1, U27, U30, U31, U32 = map(np.uint64, (1, 27, 30, 31, 32))
 LOW32 = np.uint64(0xFFFFFFFF)
 LABEL_ROUNDS = 3
 EDGES_AT_ONCE = 1 << 22  # per thread, between two progress events
+BATCH_EDGES = 1 << 19  # that the caches hold
 
 
 def mix(x):
@@ -144,8 +145,8 @@ class RandomEdges:
 
     def batches(self, team: Team) -> Iterator[list[Any]]:
         """The same of all edges, some at a time."""
-        for first in range(0, self.count, EDGES_AT_ONCE):
-            yield self.columns(first, min(first + EDGES_AT_ONCE, self.count), team)
+        for first in range(0, self.count, BATCH_EDGES):
+            yield self.columns(first, min(first + BATCH_EDGES, self.count), team)
 
     def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
         with Team(threads) as team:
