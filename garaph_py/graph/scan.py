@@ -108,8 +108,16 @@ class NumberedEdges:
         if source.known is not None:
             self.ids, self.edges, self.dtype = VertexIds(source.known.n), source.known.edges, source.known.dtype
             return
+        try:
+            self._scan(memory, team, listener)
+        except BaseException:
+            self.close()
+            raise
+
+    def _scan(self, memory: int, team: Team, listener: events.Listener) -> None:
+        """Learn what the attributes say, and spill what is not streamed again."""
         dtypes = set()
-        for batch in coalesced(source.batches(listener), memory // 8):
+        for batch in coalesced(self._source.batches(listener), memory // 8):
             interrupts.check()
             values = edge_values(batch.weights, len(batch.sources))
             if self._numbering is None:

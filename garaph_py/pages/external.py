@@ -51,6 +51,8 @@ READING = 32 << 20
 """Bytes that batches of edges take on their way, about."""
 IN_SHARE = 0.6
 """Of the memory for sorting, what the in-edges have while the out-edges are collected."""
+ORDER_BYTES = 48
+"""That putting the vertices in an order takes for each: degrees, ranks, numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
 ARRAYS = ("in_offsets", "in_sources", "in_values", "out_offsets", "out_targets", "ids", "id_offsets", "id_bytes")
 """In the manifest's order."""
@@ -157,16 +159,17 @@ class Import:
     def run(self) -> Manifest:
         wishes = self._wishes
         with self._stack:
-            spare = self._memory - self._source.reading
-            if spare < self._least_work and self._source.reading:
-                raise too_little(
-                    "reading takes", self._memory - spare, self._memory - spare + self._least_work, self._memory
-                )
-            edges = NumberedEdges(self._source, self._folder, spare, self._team, self._on_event)
+            reading, memory = self._source.reading, self._memory
+            if reading and reading + self._least_work > memory:
+                raise too_little("reading takes", reading, reading + self._least_work, memory)
+            edges = NumberedEdges(self._source, self._folder, memory - reading, self._team, self._on_event)
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
             if wishes.order != "none":
+                of_order = ORDER_BYTES * edges.ids.n
+                if of_order > memory:
+                    raise too_little("ordering the vertices takes", of_order, of_order + self._least_work, memory)
                 edges.reorder(wishes.order, wishes.directed)
             self._plan(edges)
             manifest = Manifest(
