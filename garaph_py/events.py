@@ -57,6 +57,8 @@ class Iteration:
         Why this mode.
     alpha : float or None
         T_CPU / T_GPU as expected (equation 3), in runs of both: below 1 the CPU works alone.
+    from_disk : int
+        Bytes read from disks.
     """
 
     number: int
@@ -73,6 +75,7 @@ class Iteration:
     started: float = 0.0
     why: str = ""
     alpha: float | None = None
+    from_disk: int = 0
 
     @property
     def edges_per_second(self) -> float:

@@ -52,6 +52,20 @@ class PageResult:
     from_device: int = 0
 
 
+def merged(results: list[PageResult]) -> PageResult:
+    """What the parts of a page did, as the page's."""
+    if len(results) == 1:
+        return results[0]
+    partials = [result.partials for result in results if result.partials is not None]
+    return PageResult(
+        sum(result.edges for result in results),
+        sum(result.active for result in results),
+        sum(result.active_edges for result in results),
+        sum(result.changeable for result in results),
+        np.concatenate(partials) if partials else None,
+    )
+
+
 class PageKernel(Protocol):
     """One processor running one bound program over one graph.
 

@@ -10,17 +10,22 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import psutil
 
 from .memory import available_memory, total_memory
 from .native import Kernel
 from .threads import Team, split
+
+Array = npt.NDArray[np.int64]
 
 REPEATS = 5
 READ_BYTES = 1 << 30
@@ -31,6 +36,9 @@ PARTS = 8
 FILE_BYTES, CHUNK = 256 << 20, 4 << 20
 SECONDS = 1.0
 """After so long no more is written, or read, to measure a disk."""
+SEQUENTIAL, RANDOM, IN_FLIGHT = 1 << 20, 1 << 12, 16
+"""Bytes of a read one after another, and of one at a random place; how many are under way at once."""
+MOST_READS = 1 << 17
 IN_MEMORY = ("tmpfs", "ramfs")
 
 
@@ -67,6 +75,8 @@ class Disk:
         Bytes that may be written, if known.
     read : float or None
         Bytes a second, one after another; None where it could not be measured.
+    random : float or None
+        Bytes a second, 4 KiB at random places.
     direct : bool
         Measured with O_DIRECT, past the page cache.
     problem : str or None
@@ -78,8 +88,14 @@ class Disk:
     mount: str
     free: int | None
     read: float | None = None
+    random: float | None = None
     direct: bool = False
     problem: str | None = None
+
+    @property
+    def k(self) -> float | None:
+        """How much faster it is read one after another than at random places; None where the page cache was."""
+        return ratio(self.read, self.random) if self.direct and self.read and self.random else None
 
 
 def processor(cores: int) -> Processor:
@@ -168,10 +184,11 @@ def disk(path: str | os.PathLike[str]) -> Disk:
             size = min(FILE_BYTES, free // 4) // CHUNK * CHUNK
             if not size:
                 return Disk(str(path), filesystem, mount, free, problem="too little free space to measure")
-            speed = sequential_read(file.fileno(), size, direct)
+            written = fill_file(file.fileno(), size, direct)
+            read, random = read_speeds([(file.fileno(), written)], SECONDS)
     except OSError as error:
         return Disk(str(path), filesystem, mount, free_space(place), problem=error.strerror or str(error))
-    return Disk(str(path), filesystem, mount, free, speed, direct)
+    return Disk(str(path), filesystem, mount, free, read, random, direct)
 
 
 def free_space(place: str) -> int | None:
@@ -202,19 +219,96 @@ def go_direct(file: int) -> bool:
     return True
 
 
-def sequential_read(file: int, size: int, direct: bool) -> float:
-    """Bytes a second read from `file`, after at most `size` bytes were written to it."""
+def fill_file(file: int, size: int, direct: bool) -> int:
+    """Bytes written to `file`, at most `size`, of which none are left in the page cache."""
     with mmap.mmap(-1, CHUNK) as chunk:  # on pages of its own, as O_DIRECT asks
         chunk.write(np.random.default_rng(1).bytes(CHUNK))  # a filesystem that compresses gains nothing by it
         written, until = 0, time.perf_counter() + SECONDS
-        while written < size and (not written or time.perf_counter() < until):
+        while written < size and (written < CHUNK or time.perf_counter() < until):
             written += os.pwritev(file, [chunk], written)
             if not direct:
                 os.fdatasync(file)
         os.fsync(file)
         if not direct:
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        done, started = 0, time.perf_counter()
-        while done < written and (not done or time.perf_counter() < started + SECONDS):
-            done += os.preadv(file, [chunk], done)
-        return done / (time.perf_counter() - started)
+    return written
+
+
+def read_speeds(files: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
+    """Bytes a second read from one disk, one after another and at random places, several reads under way.
+
+    Threads of Python read, as they do where a run does: some 250,000 reads a second is the most they can.
+
+    Parameters
+    ----------
+    files : sequence of (int, int)
+        Handles on that disk, and the bytes of each: together at least `SEQUENTIAL`.
+    seconds : float
+        How long either is measured at most; neither reads more than there is.
+    """
+    counts = [size // SEQUENTIAL for _, size in files]
+    handles = np.repeat([handle for handle, _ in files], counts)
+    offsets = np.concatenate([np.arange(count) * SEQUENTIAL for count in counts])
+    rng = np.random.default_rng(1)
+    picks = rng.integers(len(offsets), size=min(len(offsets) * (SEQUENTIAL // RANDOM), MOST_READS))
+    within = rng.integers(SEQUENTIAL // RANDOM, size=len(picks)) * RANDOM
+    return (
+        read_speed(handles[:MOST_READS], offsets[:MOST_READS], SEQUENTIAL, seconds),
+        read_speed(handles[picks], offsets[picks] + within, RANDOM, seconds),
+    )
+
+
+def read_speed(handles: Array, offsets: Array, nbytes: int, seconds: float) -> float:
+    """Bytes a second of reads of `nbytes` each at these places."""
+    places = iter(list(zip(handles.tolist(), offsets.tolist(), strict=True)))  # whoever is free takes the next
+    started = time.perf_counter()
+
+    def work() -> int:
+        done = 0
+        with mmap.mmap(-1, nbytes) as chunk:
+            for handle, offset in places:
+                done += os.preadv(handle, [chunk], offset)
+                if time.perf_counter() > started + seconds:
+                    break
+        return done
+
+    with ThreadPoolExecutor(IN_FLIGHT) as pool:
+        done = sum(read.result() for read in [pool.submit(work) for _ in range(IN_FLIGHT)])
+    return done / (time.perf_counter() - started)
+
+
+def read_ratio(disks: Sequence[Sequence[Path]], seconds: float) -> float | None:
+    """How much faster disks are read one after another than at random places, in all `seconds` or a little more.
+
+    Parameters
+    ----------
+    disks : sequence of sequence of Path
+        Files on each, at least `SEQUENTIAL` bytes of them.
+    seconds : float
+
+    Returns
+    -------
+    float or None
+        At least 1; None if they cannot be read past the page cache.
+    """
+    speeds = []
+    try:
+        for paths in disks:
+            if mounted(os.path.realpath(paths[0]))[0] in IN_MEMORY:
+                return None
+            with ExitStack() as stack:
+                files = []
+                for path in paths:
+                    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                    stack.callback(os.close, handle)
+                    if not go_direct(handle):
+                        return None
+                    files.append((handle, os.fstat(handle).st_size))
+                speeds.append(read_speeds(files, seconds / 2 / len(disks)))
+    except (OSError, RuntimeError):  # RuntimeError: no more threads
+        return None
+    return ratio(*map(sum, zip(*speeds, strict=True)))
+
+
+def ratio(sequential: float, random: float) -> float:
+    return max(sequential / random, 1.0)

@@ -14,6 +14,7 @@ import numpy as np
 from . import events, interrupts
 from .checkpoint.saver import Saver
 from .cpu import CpuKernel
+from .cpu.memory import vertex_bytes
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
 from .errors import DeviceError, ParameterError, ProgramError
@@ -27,7 +28,8 @@ from .graph.graph import ENCODINGS, PACKED, RAW
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
-from .pages.memory import MemorySource
+from .pages.source import PageSource
+from .pages.sources import Sources
 from .program import BoundProgram, VertexId, VertexProgram, bind
 from .report.record import Record
 from .result import Result, Stats
@@ -237,11 +239,16 @@ def run(
             if record.spans is not None:
                 team.trace()
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
-            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began)
-            cpu = CpuKernel(bound, graph, team, on_event, to_the_letter=engine == "garaph")
-            run = Run(bound, graph, cpu, limits, on_event, watchdog, record.spans, saver)
-            if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
-                run.on_cpu(sync, page_edges)
+            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k)
+            vertices = vertex_bytes(bound, graph, sync)
+            with Sources(
+                graph, bound.reads_edge_values, vertices, 1 + together, apart=on_gpu, spans=record.spans
+            ) as sources:
+                own = None if on_gpu else sources.into(page_edges)
+                cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph", sources.out(own))
+                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
+                if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
+                    run.on_cpu(sync, own or sources.into(page_edges))
             stats = Stats(
                 run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding, run.before
             )
@@ -280,11 +287,12 @@ class Run:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, limits: Limits, on_event: events.Listener,
-        watchdog: Watchdog, spans: list[events.Span] | None = None, saver: Saver | None = None,
+        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, sources: Sources, limits: Limits,
+        on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
+        saver: Saver | None = None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
-        self._spans, self._saver, self.before = spans, saver, 0
+        self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -306,7 +314,9 @@ class Run:
             try:
                 found = find_device()
                 kernel = stack.enter_context(
-                    GpuKernel(self._bound, self._graph, found, settings, self._cpu.notify, self._on_event)
+                    GpuKernel(
+                        self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources
+                    )
                 )
                 worker = self._together(kernel) if together else kernel
                 state = self._begin(worker, synchronous)
@@ -337,10 +347,10 @@ class Run:
 
     def _together(self, gpu: GpuKernel) -> Together:
         """Both processors as one kernel."""
-        threads = self._cpu.team.size
-        return Together(self._cpu, gpu, MemorySource(self._graph), threads, reactive=self._limits.engine == "garaph")
+        threads, reactive = self._cpu.team.size, self._limits.engine == "garaph"
+        return Together(self._cpu, gpu, self._sources.into(), threads, reactive)
 
-    def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
+    def on_cpu(self, synchronous: bool, source: PageSource) -> None:
         """Run on the CPU, from where the GPU left off if it did."""
         self._watch()
         self.device = "cpu"
@@ -350,7 +360,7 @@ class Run:
         else:
             self._cpu.adopt(state)
         if not self._ended:
-            self._iterate(self._cpu, MemorySource(self._graph, page_edges), state)
+            self._iterate(self._cpu, source, state)
         self.values = self._cpu.report(state)
 
     def _begin(self, kernel: PageKernel, synchronous: bool) -> State:
@@ -361,7 +371,7 @@ class Run:
             self.before = before
         return state
 
-    def _iterate(self, kernel: PageKernel, source: MemorySource, state: State) -> None:
+    def _iterate(self, kernel: PageKernel, source: PageSource, state: State) -> None:
         started, saver = time.perf_counter(), self._saver
         try:
             with contextlib.nullcontext() if saver is None else interrupts.patient():

@@ -9,7 +9,8 @@
 hybrid runs beside the sum, over the iterations, of the faster of CPU and GPU there. ``busy``: the share of the time
 between the first and the last page of an iteration in which the engine that copies to the GPU does, by the run's trace,
 with memory for a quarter of the edges. ``overhead``: what a page and what an iteration cost where there is nothing to
-do: iterations with more and more pages of a graph of 262,144 edges, and a line through their times. ``road``: BFS over
+do, over a graph of 262,144 edges: iterations with more and more pages that are copied, and the slope of a line through
+their times; iterations of one page that stays. ``road``: BFS over
 a grid of 374 x 374, 746 supersteps of some 700 edges. Graphs are named as in bench_hybrid.py.
 """
 
@@ -99,21 +100,23 @@ def shares_of(program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> tuple[l
 
 
 def overhead(repeats: int) -> None:
-    table("device", "pages", "us an iteration", "us a page", "us an iteration without pages")
     graph = load("uniform:14:16")
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
-    memory = quarter(program, graph)
-    for device, engine in (("gpu", "auto"), ("hybrid", "garaph")):  # which takes both as long as alpha says so
-        counts, times = [], []
-        for page_edges in (1 << 14, 1 << 13, 1 << 12, 1 << 11):
-            how = {
-                "device": device, "engine": engine, "page_edges": page_edges, "gpu_memory": memory,
-                "gather": "segmented", "mode": "pull",
-            }  # fmt: skip
-            counts.append(gp.run(program, graph, iterations=1, **how).stats.iterations[0].pages)
-            times.append(1e6 * statistics.median(seconds_of(repeats, program, graph, iterations=50, **how)))
-        slope, rest = np.polyfit(counts, times, 1)
-        row(device, ", ".join(map(str, counts)), ", ".join(f"{t:.0f}" for t in times), f"{slope:.1f}", f"{rest:.0f}")
+    how = {"iterations": 20, "gather": "segmented", "mode": "pull"}
+    table("device", "pages that are copied", "us an iteration", "us a page")
+    memory, counts, times = quarter(program, graph), [], []
+    for page_edges in (1 << 14, 1 << 13, 1 << 12, 1 << 11):
+        cut = how | {"device": "gpu", "gpu_memory": memory, "page_edges": page_edges}
+        counts.append(gp.run(program, graph, **cut).stats.iterations[0].pages)
+        times.append(1e6 * statistics.median(seconds_of(repeats, program, graph, **cut)))
+    slope, _ = np.polyfit(counts, times, 1)
+    row("gpu", ", ".join(map(str, counts)), ", ".join(f"{t:.0f}" for t in times), f"{slope:.1f}")
+    print()
+    table("device", "pages that stay", "us an iteration")
+    for device in ("gpu", "hybrid"):
+        taken = gp.run(program, graph, device=device, **how).stats.iterations[-1]
+        times = seconds_of(repeats, program, graph, device=device, **how)
+        row(f"{device} ({taken.device} works)", taken.pages, f"{1e6 * statistics.median(times):.0f}")
 
 
 def road(repeats: int) -> None:

@@ -13,6 +13,7 @@ always the same, so that what fails can be read again.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import faulthandler
 import io
 import json
@@ -24,7 +25,6 @@ import sys
 import tempfile
 import time
 import traceback
-import uuid
 import warnings
 import zipfile
 from collections import Counter
@@ -43,8 +43,10 @@ from garaph_py.errors import FormatError, GaraphError, GraphError
 from garaph_py.graph import Graph
 from garaph_py.graph.formats import FORMATS
 from garaph_py.graph.formats.streams import COMPRESSED_SUFFIXES
-from garaph_py.pages import blocks, manifest, store
+from garaph_py.pages import blocks, manifest, store, write
+from garaph_py.pages.encode import raw_blocks
 from garaph_py.pages.packed_blocks import UNIT
+from garaph_py.pages.progress import Progress
 
 MIB = 1 << 20
 ALLOWANCE = 64 * MIB
@@ -171,9 +173,8 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     def pack(parts: Parts, folder: Path) -> None:
         path = folder / "g"
         path.mkdir()
-        key = blocks.identity(uuid.UUID(document["graph_id"]), 0)
-        progress = store.Progress("", 0, gp.events.ignore)
-        written = {}
+        place, written = write.Place(path, (path,), write.HERE, said.graph_id), dataclasses.replace(said, arrays={})
+        progress = Progress("", 0, gp.events.ignore)
         for name in arrays:
             old, dtype = said.arrays[name], said.arrays[name].dtype
             if old.encoding == blocks.PACKED_1:
@@ -181,15 +182,15 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
                 stored = np.split(whole, np.cumsum(lengths[name])[:-1])
             else:
                 elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
-                stored = store.raw_blocks(elements, block_bytes)
-            array = store.write_blocks(path, name, elements, old.encoding, stored, key, block_bytes, progress)
-            written[name] = manifest.array_document(array)
+                stored = raw_blocks(elements, block_bytes)
+            count = len(elements)
+            write.write_blocks(place, written, name, dtype, count, old.encoding, block_bytes, stored, progress)
         text = parts[manifest.NAME]
         try:
             claimed = json.loads(text)
-            for name, array_document in written.items():  # lengths are lies only where the text was changed
+            for name, array in written.arrays.items():  # lengths are lies only where the text was changed
                 if claimed["arrays"][name] == document["arrays"][name]:
-                    claimed["arrays"][name] = array_document
+                    claimed["arrays"][name] = manifest.array_document(array)
             text = manifest.seal(claimed)
         except (ValueError, KeyError, TypeError, RecursionError):
             pass

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from garaph_py import events
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import StringIds
+from garaph_py.pages.progress import Progress
+from garaph_py.pages.write import Place, write_blocks
 
 
 def equal(one, other):
@@ -30,3 +33,10 @@ def small_graph():
     sources, targets = np.random.default_rng(1).integers(0, 70, (2, 140))
     edges = from_numbered_edges(sources, targets, 70, np.arange(140, dtype=np.float32))
     return Graph(edges.in_edges, edges.out_edges, True, StringIds(names))
+
+
+def write_array(path, info, name, length, blocks):
+    """Write the blocks of an array into the directory `path` in place of its old ones; `info` gets what they are."""
+    old, place = info.arrays[name], Place(path, (path,), (".",), info.graph_id)
+    progress = Progress("", 0, events.ignore)
+    write_blocks(place, info, name, old.dtype, length, old.encoding, old.block_bytes, blocks, progress)

@@ -142,7 +142,54 @@ def test_a_slow_disk_is_given_up_after_a_while(tmp_path: Path, monkeypatch: pyte
     read = os.preadv
     monkeypatch.setattr(os, "preadv", lambda file, into, at: asked.append(at) or read(file, into, at))
     assert machine.disk(tmp_path).read is not None
-    assert asked == [0]
+    in_order = range(0, machine.CHUNK, machine.SEQUENTIAL)  # all that was written
+    assert sorted(asked[: len(in_order)]) == list(in_order)
+    assert len(asked) <= 2 * machine.IN_FLIGHT
+
+
+def test_k_is_the_ratio_of_both_speeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine.Disk("/", "ext4", "/", 1, 300.0, 120.0, direct=True)
+    assert found.k == 2.5
+    assert devices.disk_rows([found])[1][4:] == ("0 MB/s", "0 MB/s", "2.5", "O_DIRECT")
+    assert dataclasses.replace(found, read=100.0).k == 1
+    assert dataclasses.replace(found, direct=False).k is None
+    assert dataclasses.replace(found, read=None, random=None).k is None
+    speeds = iter([(300.0, 100.0), (100.0, 100.0)])
+    asked: list[Any] = []
+    monkeypatch.setattr(machine, "mounted", lambda place: ("ext4", "/"))
+    monkeypatch.setattr(machine, "go_direct", lambda file: True)
+    monkeypatch.setattr(machine, "read_speeds", lambda *given: asked.append(given) or next(speeds))
+    files = [tmp_path / name for name in "abc"]
+    for file in files:
+        file.write_bytes(bytes(1 << 20))
+    assert machine.read_ratio([files[:1], files[1:]], 0.5) == 2
+    assert [([size for _, size in there], seconds) for there, seconds in asked] == [
+        ([1 << 20], 0.125), ([1 << 20] * 2, 0.125)
+    ]  # fmt: skip
+    monkeypatch.setattr(machine, "go_direct", lambda file: False)
+    assert machine.read_ratio([files], 0.5) is None
+    monkeypatch.setattr(machine, "mounted", lambda place: ("tmpfs", "/"))
+    assert machine.read_ratio([files], 0.5) is None
+    assert machine.read_ratio([[tmp_path / "nowhere"]], 0.5) is None
+
+
+def test_places_are_read_once_in_order_and_at_random(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "one").write_bytes(bytes(machine.SEQUENTIAL * 2 + 5))
+    (tmp_path / "two").write_bytes(bytes(machine.SEQUENTIAL))
+    asked: list[tuple[int, int, int]] = []
+    read = os.preadv
+    monkeypatch.setattr(
+        os, "preadv", lambda file, into, at: asked.append((file, len(into[0]), at)) or read(file, into, at)
+    )
+    with (tmp_path / "one").open("rb") as one, (tmp_path / "two").open("rb") as two:
+        files = [(one.fileno(), machine.SEQUENTIAL * 2 + 5), (two.fileno(), machine.SEQUENTIAL)]
+        assert min(machine.read_speeds(files, 5.0)) > 0
+        whole = [(one.fileno(), machine.SEQUENTIAL, 0), (one.fileno(), machine.SEQUENTIAL, machine.SEQUENTIAL),
+                 (two.fileno(), machine.SEQUENTIAL, 0)]  # fmt: skip
+    assert sorted(asked[:3]) == whole
+    assert len(asked) == 3 + 3 * machine.SEQUENTIAL // machine.RANDOM
+    assert all(size == machine.RANDOM and at % size == 0 for _, size, at in asked[3:])
+    assert len(set(asked)) > len(asked) // 2
 
 
 def test_the_longest_mount_point_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,12 +35,12 @@ class FailingGpu:
     at: object = 0
     is_short = False
 
-    def __init__(self, bound, graph, found, settings, notify, listener):
+    def __init__(self, bound, graph, found, settings, notify, listener, sources):
         self._team, self._count, self._page_edges = Team(2), 0, settings.page_edges
         self._cpu = CpuKernel(bound, graph, self._team, listener, to_the_letter=bound.relaxes)
         pages = layout(graph.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
-        self.source = MemorySource(graph, pages=pages)
+        self.source = MemorySource(graph.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
         self._spans, self.streams = [], SimpleNamespace(trace=lambda spans: setattr(self, "_spans", spans), thread=None)
 

@@ -96,7 +96,11 @@ def setting(graph_of):
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
         device = FakeDevice(fails_at)
-        return device, Streams(device, residency, width, FakeMemory()), MemorySource(graph, pages=residency.pages)
+        return (
+            device,
+            Streams(device, residency, width, FakeMemory()),
+            MemorySource(graph.in_edges, pages=residency.pages),
+        )
 
     return make
 
@@ -241,6 +245,7 @@ def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
         work = Work(lambda *_: time.sleep(1e-4))
         streams.process(streams.order(source.pages), source, work)
         copies += sum(nbytes > 0 for nbytes in work.copied.values())
+        streams.tell()
         assert len(spans) == 2 * turn * len(source.pages) + copies
     after = time.perf_counter_ns()
     tracks = {span.track for span in spans}
@@ -257,17 +262,18 @@ def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
 
 
 def test_a_copy_that_waits_for_the_engine_begins_when_it_is_free():
-    driver, clock = FakeDriver(), iter([0.0, 1.0, 0.2, 1.5, 2.0])  # seconds: two copies on two streams, then now
+    driver, clock = FakeDriver(), iter([1.0, 1.5, 2.0])  # seconds: two copies end on two streams, then now
 
     class Event(FakeDriver.Event):
         def record(self, stream):
             self.at = next(clock)
 
     driver.Event, spans = Event, []
-    timeline = Timeline(driver, [], spans)
+    timeline, began = Timeline(driver, [], spans), time.perf_counter_ns() - 2 * 10**9
     for number in range(2):
-        with timeline.copying(TO_DEVICE, Page(number, 0, 1, 0, 10), None):
-            pass
+        timeline.ends(TO_DEVICE, "copy", Page(number, 0, 1, 0, 10), began, None)
+    timeline.tell(None, 3)
+    assert not spans
     timeline.tell(None)
     first, second = spans
-    assert (first.end - first.start, second.end - second.start, second.start) == (10**9, 5 * 10**8, first.end)
+    assert (second.end - second.start, first.start, second.start) == (5 * 10**8, began, first.end)

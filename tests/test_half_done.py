@@ -64,12 +64,15 @@ class HalfDone:
     name, modes = "gpu", (PULL,)
     at = 0
 
-    def __init__(self, bound, graph, found, settings, notify, listener):
+    def __init__(self, bound, graph, found, settings, notify, listener, sources):
         self._team, self._processed = Team(1), 0
         self._cpu = CpuKernel(bound, graph, self._team, listener)
         pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)
         self.residency, self.load = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
-        self.source, self.streams = MemorySource(graph, pages=pages), SimpleNamespace(thread=Part("GPU's thread"))
+        self.source, self.streams = (
+            MemorySource(graph.in_edges, pages=pages),
+            SimpleNamespace(thread=Part("GPU's thread")),
+        )
         self._offsets = graph.in_edges.offsets
 
     def initialize(self, synchronous):

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import uuid
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from graphs import equal
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
@@ -24,9 +26,10 @@ from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.formats.edges import EdgeList
 from garaph_py.graph.number import number_vertices
 from garaph_py.graph.scan import EdgeSource
-from garaph_py.pages import external, import_, store
+from garaph_py.pages import external, import_, sinks, store
 from garaph_py.pages.external import Wishes, write_external
 from garaph_py.pages.import_ import import_file, write_random
+from garaph_py.pages.write import Place
 
 ID = uuid.UUID("27ebbb6f-9e49-4f2c-8a31-0f7d0cde4f77")
 
@@ -171,6 +174,32 @@ def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
     monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
     write_random(edges, tmp_path / "here", Wishes())
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_striped_over_disks_it_is_the_same(tmp_path, encoding, out_of_core, monkeypatch):
+    monkeypatch.setattr(sinks, "BLOCK_BYTES", 8192)
+    monkeypatch.setattr(sinks, "CHUNK_BYTES", 4 * 8192)
+    edges, disks = generate.random_rmat(11, 8, weights=(1, 9)), [tmp_path / "a", tmp_path / "b"]
+    for disk in disks:
+        disk.mkdir()
+    graph = edges.graph(True, None, lambda event: None)
+    store.save(graph, tmp_path / "there", encoding=encoding, block_bytes=8192, disks=disks)
+    manifest = write_random(edges, tmp_path / "here", Wishes(encoding=encoding), disks=disks)
+    assert manifest == store.info(tmp_path / "here")
+    assert list(manifest.arrays.items()) == list(store.info(tmp_path / "there").arrays.items())
+    for disk in disks:
+        here, there = (contents(disk / f"{name}-{ID.hex[:8]}") for name in ("here", "there"))
+        assert here == there
+        assert len(here["in_sources.data"]) > 0
+    assert equal(store.open(tmp_path / "here"), store.open(tmp_path / "there"))
+
+
+def test_what_each_filesystem_needs(monkeypatch):
+    disks = [Path(name) for name in ("one/a", "one/b", "other/a")]
+    monkeypatch.setattr(external, "os", SimpleNamespace(stat=lambda disk: SimpleNamespace(st_dev=disk.parent)))
+    place = Place(disks[0], (disks[2], disks[0], disks[1]), ("", "", ""), ID)
+    assert external.disk_needs(place, 1000, 300) == {disks[2]: 1100, disks[0]: 200}
 
 
 @pytest.mark.parametrize(("scale", "factor"), [(0, 0), (3, 0), (0, 5)])

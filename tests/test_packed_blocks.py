@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import psutil
 import pytest
-from graphs import equal
+from graphs import equal, write_array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_store_damage import rewrite_index
@@ -24,7 +24,8 @@ from garaph_py.graph.ids import IntegerIds, VertexIds
 from garaph_py.graph.packed import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packed, decode
 from garaph_py.pages import keep, store
 from garaph_py.pages import manifest as manifests
-from garaph_py.pages.packed_blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError
+from garaph_py.pages.blocks import INDEX_DTYPE
+from garaph_py.pages.packed_blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError, cut
 
 ENCODINGS = ("raw", "packed")
 
@@ -47,7 +48,7 @@ def directory(graph, tmp_path):
 def stored_block(path, name, block):
     """The bytes of a block, as another reader finds them."""
     entry = json.loads((path / "manifest.json").read_bytes())["arrays"][name]
-    index = np.fromfile(path / entry["index"], store.INDEX_DTYPE)[block]
+    index = np.fromfile(path / entry["index"], INDEX_DTYPE)[block]
     data = (path / entry["data"]).read_bytes()
     return bytearray(data[int(index["offset"]) :][: int(index["length"])]), entry
 
@@ -227,7 +228,7 @@ def test_more_than_may_be_used_is_found_while_packing(tmp_path, monkeypatch):
     store.save(graph, tmp_path / "g", encoding="raw")
     offsets = graph.in_edges.offsets.nbytes
     with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: packed its arrays take at least"):
-        store.open(tmp_path / "g", memory=2 * offsets + 20_000)
+        store.open(tmp_path / "g", encoding="packed", memory=2 * offsets + 20_000)
 
 
 @pytest.mark.parametrize("saved", ENCODINGS)
@@ -289,10 +290,7 @@ def rewrite(path, info, name, pieces):
     old = info.arrays[name]
     for file in (old.data, old.index):
         (path / file).unlink()
-    array = SimpleNamespace(nbytes=old.raw_bytes, dtype=old.dtype)
-    progress = store.Progress("", 0, lambda event: None)
-    key = store.identity(info.graph_id, info.generation)
-    info.arrays[name] = store.write_blocks(path, name, array, old.encoding, pieces, key, old.block_bytes, progress)
+    write_array(path, info, name, old.length, pieces)
     (path / "manifest.json").write_bytes(manifests.serialize(info))
 
 
@@ -364,7 +362,7 @@ def test_lists_that_begin_elsewhere(graph, directory):
     moved[v + 1] -= 1
     packed = graph.packed().in_edges.packed
     info = store.info(directory)
-    rewrite(directory, info, "in_sources", list(store.cut(packed, UNIT // 4, moved)))
+    rewrite(directory, info, "in_sources", list(cut(packed, UNIT // 4, moved)))
     refused(directory)
 
 

@@ -202,7 +202,7 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
         return acc, end - begin
 
     walk = reader.walk(segment, streams)
-    source = MemorySource(packed, 2500)
+    source = MemorySource(packed.in_edges, 2500)
     for page in source.pages:
         arguments = readers.Windows(1, reader).arguments(source.edges(page))
         edges = tuple(a.array[0] if isinstance(a, readers.Each) else a for a in arguments)

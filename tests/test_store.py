@@ -20,7 +20,7 @@ from garaph_py.graph.build import from_edges, from_numbered_edges
 from garaph_py.graph.generate import rmat
 from garaph_py.graph.graph import EDGE_DTYPES, Graph
 from garaph_py.graph.ids import StringIds
-from garaph_py.pages import store
+from garaph_py.pages import store, write
 from garaph_py.pages.blocks import INDEX_DTYPE
 
 ODD_EDGES = [0, 0, 3, 3, 3, 5, 2], [1, 1, 3, 0, 4, 2, 3]
@@ -198,15 +198,15 @@ def test_an_existing_target_is_left_alone(directory):
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError, SystemExit])
 def test_an_interrupted_save_leaves_nothing(tmp_path, failure, monkeypatch):
     graph = from_edges(["a", "b"], ["b", "c"], [1, 2])
-    real, calls, stop = store.write_file, [], []
+    real, calls, stop = write.NewFile.sync, [], []
 
-    def interrupted(path, pieces):
-        real(path, pieces)
-        calls.append(path)
+    def interrupted(file):
+        real(file)
+        calls.append(file)
         if len(calls) in stop:
             raise failure
 
-    monkeypatch.setattr(store, "write_file", interrupted)
+    monkeypatch.setattr(write.NewFile, "sync", interrupted)
     store.save(graph, tmp_path / "whole")
     for number in range(1, len(calls) + 1):
         calls.clear()

@@ -76,7 +76,7 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
     graph, program, turns = graph_of(twins.Edges(n, parents, children)), Quiet(0), itertools.count()
     device_for(program, graph)
     monkeypatch.setattr(Rates, "cpu_helps", helps)
-    monkeypatch.setattr(together.Together, "ratio", property(lambda self: 1e9 if 20 <= next(turns) < until else 1e-9))
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if 20 <= next(turns) < until else 1e-9))
     result = run(program, graph, sync=sync, page_edges=1000, threads=2)
     np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
     devices = [row.device for row in result.stats.iterations]
@@ -234,20 +234,20 @@ def test_one_processor_has_no_alpha():
 
 
 def test_rates_follow_what_was_measured():
-    rates = Rates.expected(4, 10**9, 10**8, 4.0)
+    rates = Rates.expected(4, 10**9, 10**8, 4.0, False)
     for _ in range(90):
         rates = rates.measured(10**9, 1.0, gpu_edges=10**10, gpu_seconds=1.0, copied_edges=3 * 10**7)
         rates = rates.alone(10**3, 1e-5).alone(5 * 10**8, 1.00001)
     assert rates.ratio == pytest.approx(10)
-    assert rates.start == pytest.approx(1e-5)
+    assert rates.seen["start"] == pytest.approx(1e-5)
     assert rates.sparse == pytest.approx(2)
     share = rates.share(1030000000)
     assert share == pytest.approx(1e9, rel=1e-6)  # 1000 of 1030 million edges a second
     assert rates.share(int(1.02e9 * LEAST_SECONDS)) == 0
     assert rates.measured(gpu_edges=5, gpu_seconds=1.0, copied_edges=10**9).gpu == rates.gpu
-    assert rates.alone(10**9, 1.0).alone(10**3, 9.0).start == rates.start
+    assert rates.alone(10**9, 1.0).alone(10**3, 9.0).seen["start"] == rates.seen["start"]
     assert rates.measured() == rates
-    assert Rates.expected(4, 0, 0, 4.0).ratio > 0
+    assert Rates.expected(4, 0, 0, 4.0, False).ratio > 0
 
 
 def test_the_cpu_takes_pages_only_where_that_helps():

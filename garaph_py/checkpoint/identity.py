@@ -12,6 +12,7 @@ from ..graph import Graph
 from ..graph.graph import PackedAdjacency
 from ..graph.packed import LISTS, NUMBERS, RUN, Packed
 from ..graph.packing import unpack
+from ..graph.stored import StoredAdjacency
 from ..program import BoundProgram, PerVertex
 from ..program.bind import hints
 from ..threads import Team
@@ -64,7 +65,9 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 
 def graph_digest(graph: Graph, team: Team) -> str:
-    """A checksum of the in-edges, with values: one pass over them, once a graph."""
+    """A checksum of the in-edges, with values: one pass over them, once a graph. On disk, their directory's name."""
+    if isinstance(graph.in_edges, StoredAdjacency):
+        return graph.in_edges.lists.graph_id
     known: str | None = graph.__dict__.get("_digest")
     if known is None:
         edges = graph.in_edges

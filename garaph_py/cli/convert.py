@@ -54,11 +54,12 @@ def convert(
     """
     from ..graph.build import rebuilt
     from ..pages import fit, store
+    from ..pages.write import already_exists
 
     fit.check_encoding(encoding)
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
     if format is None and os.path.lexists(target):
-        raise store.already_exists(target)
+        raise already_exists(target)
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is no graph directory; --encoding is for these")
     with Progress(quiet) as progress:

@@ -1,4 +1,4 @@
-"""``garaph import``, ``generate``, ``info`` and ``verify``: graphs on disk."""
+"""``garaph import``, ``generate``, ``info``, ``restripe`` and ``verify``: graphs on disk."""
 
 from __future__ import annotations
 
@@ -36,7 +36,15 @@ Memory = Annotated[
     str | None,
     Option(
         help="Memory that may be used, such as 2GiB; else four fifths of what is available. Larger graphs go by "
-        "way of temporary files beside the graph directory."
+        "way of temporary files beside the graph directory, or on the first --disk."
+    ),
+]
+Disks = Annotated[
+    list[Path] | None,
+    Option(
+        "--disk",
+        metavar="DIR",
+        help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
     ),
 ]
 Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
@@ -82,6 +90,7 @@ def import_(
         str, Option(help="Number the vertices inside by degree (descending), hub (HyTGraph's hubs first), or none.")
     ] = "none",
     encoding: Encoding = "auto",
+    disk: Disks = None,
     format: Format = None,
     memory: Memory = None,
     threads: Threads = None,
@@ -95,10 +104,11 @@ def import_(
 
       garaph import data/debian-sid-deps.tsv.xz debian-graph
 
-      garaph import twitter.tsv.zst twitter --memory 4GiB
+      garaph import twitter.tsv.zst twitter --memory 4GiB --disk /mnt/nvme0 --disk /mnt/nvme1
     """
     from ..pages.external import Wishes
     from ..pages.import_ import import_file
+    from ..pages.write import HERE
 
     wishes = Wishes(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
     with Progress(quiet) as progress:
@@ -109,6 +119,7 @@ def import_(
             directed=False if undirected else None,
             format=format,
             weights=False if no_weights else None,
+            disks=disk or HERE,
             memory=memory,
             threads=threads,
             on_event=progress,
@@ -125,6 +136,7 @@ def generate(
     undirected: Annotated[bool, Option("--undirected", help="Every edge counts in both directions.")] = False,
     weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
     encoding: Encoding = "auto",
+    disk: Disks = None,
     memory: Memory = None,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -138,6 +150,7 @@ def generate(
     from ..graph import generate as generators
     from ..pages.external import Wishes
     from ..pages.import_ import write_random
+    from ..pages.write import HERE
 
     makers = {"rmat": generators.random_rmat, "uniform": generators.random_uniform}
     if kind not in makers:
@@ -145,7 +158,9 @@ def generate(
     with Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
         wishes = Wishes(not undirected, encoding=encoding)
-        manifest = write_random(edges, out, wishes, memory=memory, threads=threads, on_event=progress)
+        manifest = write_random(
+            edges, out, wishes, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
+        )
     print(f"{out}: {summary(manifest)}")
 
 
@@ -181,6 +196,10 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     print(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
     print(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
     print(f"  edge values {values}")
+    for disk in manifest.disks if manifest.disks != (".",) else ():
+        print(f"  disk        {disk}")
+    if manifest.k is not None:
+        print(f"  k           {manifest.k:.1f} (speed of reading on over that at random places)")
     print(f"  {'array':<12} {'dtype':<8} {'encoding':<8} {'blocks':>8} {'bytes':>16} {'bytes/edge':>10}")
     for name, array in manifest.arrays.items():
         print(
@@ -188,6 +207,29 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
             f"{manifest.bytes_per_edge[name]:>10.2f}"
         )
     print(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
+
+
+def restripe(
+    graph: Annotated[Path, typer.Argument(help="A graph directory.")],
+    disk: Annotated[
+        list[Path],
+        Option("--disk", metavar="DIR", help="A disk to use from now on; repeatable. . is the graph directory itself."),
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Spread a graph's data over exactly these disks: with more of them, fewer, or others.
+
+    It needs room for the new data beside the old. Interrupted, it leaves the graph as it was.
+
+    Example:
+
+      garaph restripe twitter --disk /mnt/nvme0 --disk /mnt/nvme1 --disk /mnt/nvme2
+    """
+    from ..pages.restripe import restripe
+
+    with Progress(quiet) as progress:
+        manifest = restripe(graph, disk, on_event=progress)
+    print(f"{graph}: on {', '.join(manifest.disks)}")
 
 
 def verify(

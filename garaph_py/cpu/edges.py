@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..graph import PackedAdjacency
-from ..graph.graph import Edges
+from ..graph.graph import RAW, Edges
 from ..graph.packed import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ..graph.packing import packed_number, views
 from ..native import Each, Kernel, prefetch, sums_of_packed
@@ -85,9 +84,9 @@ class Reader:
 
 def reader_of(edges: Edges, values: DType | None) -> Reader:
     """For `edges`, and for a kernel that reads their values of dtype `values`, or none."""
-    if not isinstance(edges, PackedAdjacency):
+    if edges.encoding == RAW:
         return make_reader(False, values, False)
-    return make_reader(True, values, values is not None and isinstance(edges.packed_values, Packed))
+    return make_reader(True, values, values is not None and edges.has_packed_values)
 
 
 @cache
@@ -163,7 +162,10 @@ def unpack_sums(begin, count, follows, edges):
     come after those that were unpacked last."""
     records, widths, words, first_word, _, sums, held = edges[:7]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = held[1] if follows else place(records, widths, run, first) - first_word
+    if first == 0:  # words follow each other within a run; where the next one's are, it says itself
+        position = records[run * RECORD_WORDS] - first_word
+    else:
+        position = held[1] if follows else place(records, widths, run, first) - first_word
     total = np.uint32(0)
     sums[0] = total
     for group in range(count // GROUP):
@@ -180,7 +182,10 @@ def unpack_values(begin, count, follows, edges):
     records, widths, words, first_word, values = edges[7:]
     held = edges[6]
     run, first = begin // RUN, begin % RUN // GROUP
-    position = held[2] if follows else place(records, widths, run, first) - first_word
+    if first == 0:
+        position = records[run * RECORD_WORDS] - first_word
+    else:
+        position = held[2] if follows else place(records, widths, run, first) - first_word
     base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..graph import Graph, PackedAdjacency
+from ..graph import Graph
 from ..graph.graph import PACKED, Edges
 from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
 from ..native.job import PUBLISH, WORK
 from ..pages.layout import Page
+from ..pages.memory import MemorySource
 from ..pages.source import PageEdges, PageSource
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
-from ..state import BLOCK, State, VertexSet
+from ..state import BLOCK, WORD, State, VertexSet
 from ..threads import Team, split
 from .edges import Reader, Windows, reader_of
 from .kernels import kernels
@@ -50,22 +51,26 @@ class CpuKernel:
         One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it.
         Otherwise a page is cut into the same runs whatever the number of threads, who take them as they are free; and
         where the program relaxes, only active vertices contribute.
+    out_source : PageSource, optional
+        Where the out-edges are; by default in the graph's memory.
     """
 
     name: ClassVar[str] = "cpu"
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
-    ) -> None:
+        self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False,
+        out_source: PageSource | None = None,
+    ) -> None:  # fmt: skip
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._to_the_letter = to_the_letter
         self._relaxes = bound.relaxes and not to_the_letter
-        if graph.encoding == PACKED:
+        if graph.encoding == PACKED or graph.on_disk:
             self.modes = (PULL, NOTIFY_PULL)
         self._reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
         self._out_reader = reader_of(graph.out_edges, None)
         self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
+        self._out_source = out_source or MemorySource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
         self._windows: dict[tuple[Reader, int], Windows] = {}
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
@@ -159,16 +164,22 @@ class CpuKernel:
         return self._relaxes and ("done" in self.bound.arguments or state.active_edges * 2 < self.graph.m)
 
     def _notify(self, state: State) -> int:
-        out, active, notified = self.graph.out_edges, state.active, state.notified
-        _, starts = self._selected(active, out, 0, self.graph.n)
-        edges = int(starts[-1])
-        block, position, start, stop = self._runs_of(starts, edges, "right")
-        targets = PageEdges(0, out.packed if isinstance(out, PackedAdjacency) else out.neighbours, None)
-        self._launch(
-            self._notifies, len(start), *self._edges(self._out_reader, targets, len(start)), active.bits,
-            active.blocks, self.graph.n, out.offsets, notified.bits, notified.blocks, block, position, start, stop,
-        )  # fmt: skip
-        return edges
+        out, active, notified, source = self.graph.out_edges, state.active, state.notified, self._out_source
+        found: dict[Page, Array] = {}
+        for page in source.pages:
+            count, starts = self._selected(active, out, page.first_vertex, page.last_vertex)
+            if count and starts[-1]:
+                found[page] = starts
+        source.expect(found, partial(out_ranges, active, out.offsets))
+        for page, starts in found.items():
+            block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
+            edges = self._edges(self._out_reader, source.edges(page), len(start))
+            self._launch(
+                self._notifies, len(start), *edges, active.bits, active.blocks, page.first_vertex, page.last_vertex,
+                out.offsets, notified.bits, notified.blocks, page.first_vertex // BLOCK + block, position, start, stop,
+            )  # fmt: skip
+            source.release(page)
+        return sum(int(starts[-1]) for starts in found.values())
 
     def _push(self, state: State) -> PageResult:
         out, active, activated = self.graph.out_edges, state.active, state.activated
@@ -240,31 +251,37 @@ class CpuKernel:
             return [self._push(state)]
         if mode == PULL_TILED:
             return [self._pull_tiled(state)]
+        tasks = [(page, self._task(page, state, mode)) for page in pages]
+        source.expect([page for page, task in tasks if task is not None])
         results = []
-        for page in pages:
+        for page, task in tasks:
+            if task is None:
+                results.append(PageResult(0, 0, 0, 0, None, skipped=True))
+                continue
             self.team.about = {"page": page.number, "edges": page.edges}
-            results.append(self._page(page, source.edges(page), state, mode))
+            results.append(self._run(source.edges(page), state, *task))
+            source.release(page)
         self.team.about = {}
         return results
 
-    def _page(self, page: Page, edges: PageEdges, state: State, mode: str) -> PageResult:
+    def _task(self, page: Page, state: State, mode: str) -> tuple[Kernel, int, tuple[Any, ...]] | None:
+        """The kernel for a page, how many calls of it, and what they take; None if there is nobody to update."""
         if mode == PULL:
             runs = self._page_runs(page)
             if self._pulls_from_active(state):
-                return self._run(self._kernels.pull_active, edges, state, len(runs[0]), (state.active.bits, *runs))
-            sums = Each(self._parts(len(runs[0])).sums)
-            return self._run(self._kernels.pull, edges, state, len(runs[0]), (sums, *runs))
+                return self._kernels.pull_active, len(runs[0]), (state.active.bits, *runs)
+            return self._kernels.pull, len(runs[0]), (Each(self._parts(len(runs[0])).sums), *runs)
         notified, span = state.notified, (page.first_vertex, page.last_vertex)
         count, starts = self._selected(notified, self.graph.in_edges, *span)
         if not count:
-            return PageResult(0, 0, 0, 0, None, skipped=True)
+            return None
         # "left": the notified vertices without in-edges that stand right at a bound belong to what follows it.
         block, position, start, stop = self._runs_of(starts, int(starts[-1]), "left")
         stop[-1] = TO_THE_END
         task = (notified.bits, notified.blocks, *span, page.first_vertex // BLOCK + block, position, start, stop)
-        return self._run(self._kernels.pull_notified, edges, state, len(start), task)
+        return self._kernels.pull_notified, len(start), task
 
-    def _run(self, kernel: Kernel, edges: PageEdges, state: State, parts: int, task: tuple[Any, ...]) -> PageResult:
+    def _run(self, edges: PageEdges, state: State, kernel: Kernel, parts: int, task: tuple[Any, ...]) -> PageResult:
         """Gather and apply in parallel, then settle the vertices that the partitions' bounds cut."""
         own, bound, activated = self._parts(parts), self.bound, state.activated
         context = (
@@ -417,3 +434,11 @@ class Partitions:
         edges, active, active_edges, changeable = map(int, self.counts.sum(axis=0))
         partials = None if bound.total is None else self.partials.copy()
         return PageResult(edges, active, active_edges, changeable, partials)
+
+
+def out_ranges(active: VertexSet, offsets: Array, page: Page) -> Array:
+    """First and last of the out-edges of each active vertex of a page, shape (vertices, 2)."""
+    first = page.words.start * WORD
+    bits = np.unpackbits(active.bits[page.words].view(np.uint8), bitorder="little")
+    vertices = np.flatnonzero(bits[page.first_vertex - first : page.last_vertex - first]) + page.first_vertex
+    return np.stack((offsets[vertices], offsets[vertices + 1]), axis=1)

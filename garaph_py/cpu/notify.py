@@ -57,9 +57,10 @@ def mark_targets(acc, begin, end, targets, base, before, values, values_base, co
 def make_notify(reader: Reader) -> Kernel:
     walk = reader.walk(mark_targets, False)
 
-    def notify(edges, bits, blocks, n, offsets, notified, notified_blocks, block, position, start, stop):
-        """Mark the targets of edges [start, stop) of the active vertices' concatenated out-edges."""
-        words = ((n - 1) >> 6) + 1
+    def notify(edges, bits, blocks, first, last, offsets, notified, notified_blocks, block, position, start, stop):
+        """Mark the targets of edges [start, stop) of the concatenated out-edges of the active ones of vertices [first,
+        last)."""
+        words = ((last - 1) >> 6) + 1
         w = block << 6
         while w < words and position < stop:
             if w & 63 == 0 and blocks[w >> 6] == 0:
@@ -69,6 +70,8 @@ def make_notify(reader: Reader) -> Kernel:
             while word != np.uint64(0):
                 v = (w << 6) + trailing_zeros(word)
                 word &= word - np.uint64(1)
+                if v < first or v >= last:
+                    continue
                 begin = offsets[v]
                 end = offsets[v + 1]
                 here = position
@@ -80,7 +83,7 @@ def make_notify(reader: Reader) -> Kernel:
             w += 1
         return 0
 
-    return reader.kernel("u64* u8* i64 i64* u64* u8* i64 i64 i64 i64", notify)
+    return reader.kernel("u64* u8* i64 i64 i64* u64* u8* i64 i64 i64 i64", notify)
 
 
 SELECT = Kernel("u64* u8* i64* i64 i64 i64* i64 i64", select)

@@ -35,6 +35,8 @@ class Limits:
         The graph has tiles, and they suit the program.
     began : float
         When the run began, by ``time.perf_counter``.
+    k : float
+        Sequential over random read speed of where the edges are.
     """
 
     iterations: int | None
@@ -42,6 +44,7 @@ class Limits:
     mode: str | None
     tiles: bool
     began: float
+    k: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,8 @@ def iterate(
             pushes=PUSH in kernel.modes,
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
-            ratio=None if both is None else both.ratio,
-            sparse=2.0 if both is None else both.sparse,
-            start=0.0 if both is None else both.start,
-            cpu_helps=both is None or both.cpu_helps,
+            k=limits.k,
+            **({} if both is None else both.seen),
         )
         record = one_iteration(kernel, source, bound, state, seen, number, limits.began, part)
         done.append(record)
@@ -115,7 +116,7 @@ def one_iteration(
     kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
     began: float, part: Part,
 ) -> events.Iteration:  # fmt: skip
-    started = time.perf_counter()
+    started, read = time.perf_counter(), source.bytes_read
     decision = decide(seen)
     mode = decision.mode
     part.doing = "iteration", number, mode
@@ -137,7 +138,7 @@ def one_iteration(
         number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
         len(results) - skipped, skipped, time.perf_counter() - started, device,
         sum(result.to_device for result in results), sum(result.from_device for result in results),
-        started - began, decision.why, seen.alpha,
+        started - began, decision.why, seen.alpha, source.bytes_read - read,
     )  # fmt: skip
 
 

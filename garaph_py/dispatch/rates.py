@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
+
+from ..kernel import Pages
+from ..pages.layout import Page
 
 CPU_RATE = 2.5e8
 """Edges a second that a thread pulls, before any was."""
@@ -49,6 +53,8 @@ class Rates:
         Of iterations in which the CPU took pages, and in which it left all to the GPU; 0 before there was one.
     took : bool or None
         Whether it did in the last of them.
+    reactive : bool
+        Whoever is free takes the next page, and costs are as the paper has them (Garaph section 5.1), not as measured.
     """
 
     edges: int
@@ -62,14 +68,15 @@ class Rates:
     taking: float = 0.0
     leaving: float = 0.0
     took: bool | None = None
+    reactive: bool = False
 
     @classmethod
-    def expected(cls, threads: int, edges: int, streamed: int, width: float, start: float = GPU_START) -> Rates:
-        """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes; an
-        iteration on the GPU takes `start` seconds beside that."""
+    def expected(cls, threads: int, edges: int, streamed: int, width: float, reactive: bool) -> Rates:
+        """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes."""
         copied = LINK_RATE / width
-        seconds = start + edges / GPU_RATE + streamed / copied
-        return cls(edges, streamed, CPU_RATE * threads, max(edges, 1) / max(seconds, 1e-9), copied)
+        seconds = (0.0 if reactive else GPU_START) + edges / GPU_RATE + streamed / copied
+        gpu = max(edges, 1) / max(seconds, 1e-9)
+        return cls(edges, streamed, CPU_RATE * threads, gpu, copied, reactive=reactive)
 
     @property
     def ratio(self) -> float:
@@ -77,9 +84,12 @@ class Rates:
         return self.gpu / self.cpu
 
     @property
-    def start(self) -> float:
-        """What an iteration of the CPU alone costs beside edges, over T_pull."""
-        return self.alone_seconds * self.cpu / max(self.edges, 1)
+    def seen(self) -> dict[str, Any]:
+        """What `decide.Observation` says of them, beside the ratio."""
+        if self.reactive:
+            return {}
+        start = self.alone_seconds * self.cpu / max(self.edges, 1)
+        return {"sparse": self.sparse, "start": start, "cpu_helps": self.cpu_helps}
 
     def measured(
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
@@ -139,6 +149,11 @@ class Rates:
         """
         share = int(waiting * self.cpu / (self.cpu + self.copied))
         return share if share >= LEAST_SECONDS * self.cpu else 0
+
+    def steal(self, waiting: Pages) -> Page | None:
+        """The next page for the CPU, or part of one, if there is any and it is worth it."""
+        most = None if self.reactive else self.share(waiting.edges)
+        return None if most == 0 else waiting.steal(most)
 
 
 def blend(before: float, amount: float, time: float) -> float:

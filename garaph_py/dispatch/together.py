@@ -20,14 +20,14 @@ import numpy.typing as npt
 
 from .. import interrupts
 from ..errors import DeviceError
-from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, Companion, PageResult
+from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, Companion, PageResult, merged
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..program.monoids import largest
 from ..state import State
 from ..threads import start
 from ..watchdog import Part
-from .rates import GPU_START, Rates
+from .rates import Rates
 
 Array = npt.NDArray[Any]
 
@@ -90,29 +90,14 @@ class Together:
         return self._cpu.modes
 
     @property
-    def ratio(self) -> float | None:
-        """T_pull / T_GPU, or None where the CPU is alone for good."""
-        return None if self._lost else self.rates.ratio
-
-    @property
-    def sparse(self) -> float:
-        """The cost of an active vertex's out-edge: the paper's, or as measured."""
-        return 2.0 if self._reactive else self.rates.sparse
-
-    @property
-    def start(self) -> float:
-        """What an iteration of the CPU alone costs beside that, over T_pull: nothing in the paper."""
-        return 0.0 if self._reactive else self.rates.start
-
-    @property
-    def cpu_helps(self) -> bool:
-        """Whether the CPU should take pages where the GPU does."""
-        return self._reactive or self.rates.cpu_helps
+    def seen(self) -> dict[str, Any]:
+        """What `decide.Observation` says of both; that the CPU is alone, once the GPU is lost."""
+        return {"ratio": None if self._lost else self.rates.ratio, **self.rates.seen}
 
     def initialize(self, synchronous: bool) -> State:
         state = self._gpu.initialize(synchronous)
         state.active.mark()
-        self.rates = Rates.expected(self._threads, *self._gpu.load, start=0.0 if self._reactive else GPU_START)
+        self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
         if synchronous:
             state.pending[:] = state.values
         else:
@@ -184,8 +169,8 @@ class Together:
         """Process pages, or the ends of pages, while some are worth it; what each did."""
         results: dict[Page, PageResult] = {}
         edges, started = 0, time.perf_counter()
-        while (page := shared.steal(None if self._reactive else self.rates)) is not None:
-            results[page] = self._cpu.process([page], self._cpu_source, state, PULL)[0]
+        while (page := shared.steal(self.rates)) is not None:
+            results[page] = self._alone(page, state)
             edges += page.edges
             if not state.synchronous:
                 shared.send([page])
@@ -193,6 +178,10 @@ class Together:
         if state.synchronous:  # nobody reads them before
             shared.send(results)
         return results
+
+    def _alone(self, page: Page, state: State) -> PageResult:
+        """What the CPU does with a page, or a part of one."""
+        return merged(self._cpu.process(self._cpu_source.parts(page), self._cpu_source, state, PULL))
 
     def _lose(self, error: DeviceError) -> None:
         """Go on without the GPU."""
@@ -213,7 +202,7 @@ class Together:
                 run = slice(rest.first_vertex, rest.last_vertex)
                 state.pending[run] = state.values[run]
             state.activated.bits[rest.words] = 0
-            done[rest] = self._cpu.process([rest], self._cpu_source, state, PULL)[0]
+            done[rest] = self._alone(rest, state)
         state.activated.mark()
         return list(done.values())
 
@@ -284,12 +273,11 @@ class _Shared:
             run = slice(page.first_vertex, page.last_vertex)
             self._state.values[run].view(np.uint8)[:] = self._landing[run].view(np.uint8)
 
-    def steal(self, rates: Rates | None) -> Page | None:
-        """The next page for the CPU, or part of one, if there is any and, by `rates`, it is worth it."""
+    def steal(self, rates: Rates) -> Page | None:
+        """The next page for the CPU, or part of one, while the GPU works."""
         if self._thread is None or not self._thread.is_alive():
             return None
-        most = None if rates is None else rates.share(self._waiting.edges)
-        return None if most == 0 else self._waiting.steal(most)
+        return rates.steal(self._waiting)
 
     def send(self, pages: Iterable[Page]) -> None:
         """The CPU's values of pages, to the GPU."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from .. import toml
 from ..cli import programs
-from ..errors import FormatError, GaraphError, ParameterError
+from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
 from .graphs import named
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
@@ -85,24 +85,13 @@ def read(path: str | os.PathLike[str]) -> Spec:
     ParameterError
         If a key or a value is not what it may be, or a program or a graph is not there; the message names the key.
     """
-    path = Path(path)
-    try:
-        text = path.read_bytes()
-        document = tomllib.loads(text.decode())
-    except FileNotFoundError:
-        raise FormatError(path, "no such file; name a spec, see docs/experiments.md") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(path, f"is not TOML: {error}; correct it there") from None
-    try:
-        return checked(document, text, path.parent)
-    except GaraphError as error:
-        raise ParameterError(f"{path}: {error}") from error
+    return toml.read(path, checked, "name a spec, see docs/experiments.md")
 
 
 def checked(document: Row, text: bytes, folder: Path) -> Spec:
-    known(document, KEYS, "")
+    toml.known(document, KEYS, "")
     name = document.get("kind", "run")
-    kind = KINDS[one_of("kind", name, tuple(KINDS))]
+    kind = KINDS[toml.chosen("kind", name, tuple(KINDS))]
     sweep, blocks = of(dict, "table", document, "sweep"), of(list, "list of tables", document, "runs") or [{}]
     if not sweep and not any(blocks):
         raise ParameterError("nothing to run; write a [sweep] table, or [[runs]]")
@@ -127,18 +116,6 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
     return replace(spec, plots=drawn)
 
 
-def known(table: Row, allowed: tuple[str, ...], where: str) -> None:
-    for key in table:
-        if key not in allowed:
-            raise ParameterError(f"{where}there is no {key!r}; choose from {', '.join(allowed)}")
-
-
-def one_of(key: str, value: Any, allowed: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in allowed:
-        raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
-    return value
-
-
 def of(kind: type, what: str, document: Row, key: str) -> Any:
     """What `document` has under `key`, by default an empty `kind`."""
     value = document.get(key, kind())
@@ -156,7 +133,7 @@ def count(document: Row, key: str, otherwise: int, least: int) -> int:
 
 def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
     """What is set, and to which values."""
-    known(table, tuple(kind.parameters), f"{where}: ")
+    toml.known(table, tuple(kind.parameters), f"{where}: ")
     values = {}
     for key, given in table.items():
         values[key] = listed(given)
@@ -173,7 +150,7 @@ def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
         allowed = " or ".join(NAMES[kind] for kind in parameter.types)
         raise ParameterError(f"{where}: {key}={value!r}: give {allowed}")
     if parameter.choices:
-        one_of(f"{where}: {key}", value, parameter.choices)
+        toml.chosen(f"{where}: {key}", value, parameter.choices)
 
 
 def combinations(
@@ -224,14 +201,14 @@ def text_of(value: Any) -> str:
 def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
     if not isinstance(given, dict):
         raise ParameterError(f"{where}: write [[plots]] and below it x and y")
-    known(given, PLOT_KEYS, f"{where}: ")
-    table = one_of(f"{where}: table", given.get("table", RESULTS), TABLES)
-    kind = one_of(f"{where}: kind", given.get("kind", LINE), (LINE, BAR))
-    log = one_of(f"{where}: log", given.get("log", ""), ("", "x", "y", "xy"))
+    toml.known(given, PLOT_KEYS, f"{where}: ")
+    table = toml.chosen(f"{where}: table", given.get("table", RESULTS), TABLES)
+    kind = toml.chosen(f"{where}: kind", given.get("kind", LINE), (LINE, BAR))
+    log = toml.chosen(f"{where}: log", given.get("log", ""), ("", "x", "y", "xy"))
     columns = tuple(spec.columns[table])
-    x, y = (one_of(f"{where}: {key}", given.get(key), columns) for key in ("x", "y"))
+    x, y = (toml.chosen(f"{where}: {key}", given.get(key), columns) for key in ("x", "y"))
     by, panels = (
-        tuple(one_of(f"{where}: {key}", column, columns) for column in listed(given.get(key, [])))
+        tuple(toml.chosen(f"{where}: {key}", column, columns) for column in listed(given.get(key, [])))
         for key in ("by", "panels")
     )
     name = given.get("name", f"plot{number}")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy.typing as npt
 
 from ..errors import DeviceMemoryError
-from ..graph import Graph, PackedAdjacency
+from ..graph import Graph, PackedAdjacency, StoredAdjacency
 from ..graph.graph import PACKED, Edges
 from ..memory import available_memory
 from ..threads import Team, available_cores
-from .edges import EdgeArrays, PackedArrays, RawArrays
+from .edges import EdgeArrays, PackedArrays, RawArrays, arrays_on_disk
 from .gather import AUTO
 from .packing import STAGING_BYTES
 
@@ -35,8 +35,8 @@ class Choice:
 
     Attributes
     ----------
-    edges : Adjacency or PackedAdjacency
-        In the host's memory.
+    edges : Adjacency, PackedAdjacency or StoredAdjacency
+        In the host's memory, or on disk.
     arrays : EdgeArrays
         On the device.
     packs : bool
@@ -85,6 +85,8 @@ def choose(
         Of the CPU.
     """
     edges = graph.in_edges
+    if isinstance(edges, StoredAdjacency):
+        return Choice(edges, arrays_on_disk(edges, value_bytes))
     if isinstance(edges, PackedAdjacency):
         return Choice(edges, PackedArrays.of(edges, value_bytes > 0))
     raw = Choice(edges, RawArrays(value_bytes))

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..graph import PackedAdjacency
-from ..graph.graph import Edges
+from ..graph import PackedAdjacency, StoredAdjacency
+from ..graph.graph import PACKED, RAW, Edges
 from ..graph.packed import PADDING, RECORD, Packed
+from ..graph.stored import Stored
 from ..pages.layout import Page
 from ..pages.source import PageEdges
 from .ranks import RUN, run_range, runs_of
@@ -29,7 +30,11 @@ class EdgeArrays(Protocol):
     ----------
     width : float
         Bytes of an edge in all of them, on average.
+    encoding : {"raw", "packed"}
+        Of the sources.
     """
+
+    encoding: ClassVar[str]
 
     @property
     def width(self) -> float: ...
@@ -44,6 +49,8 @@ class EdgeArrays(Protocol):
 @dataclass(frozen=True)
 class RawArrays:
     """Sources, and edge values if there are `value_bytes` of each."""
+
+    encoding: ClassVar[str] = RAW
 
     value_bytes: int = 0
 
@@ -71,6 +78,8 @@ class PackedArrays:
     value_bytes : int
         Of values that are not packed.
     """
+
+    encoding: ClassVar[str] = PACKED
 
     sources: Array
     values: Array | None = None
@@ -110,6 +119,54 @@ class PackedArrays:
             told["edge_values"] = addresses[2]
 
 
+@dataclass(frozen=True)
+class StoredArrays:
+    """As `PackedArrays`, of edges on disk: words stand where their blocks put them, among what else is in these.
+
+    Parameters
+    ----------
+    edges : StoredAdjacency
+    value_bytes : int
+        Of edge values that are of interest.
+    """
+
+    encoding: ClassVar[str] = PACKED
+
+    edges: StoredAdjacency
+    value_bytes: int = 0
+
+    @property
+    def _arrays(self) -> list[Stored]:
+        return [array for array in (self.edges.lists, self.edges.numbers) if array is not None][
+            : 1 + bool(self.value_bytes)
+        ]
+
+    @property
+    def width(self) -> float:
+        return sum(array.stored_bytes for array in self._arrays) / max(int(self.edges.offsets[-1]), 1)
+
+    def sizes(self, page: Page) -> list[int]:
+        runs, sizes = run_range(page), []
+        for array in self._arrays:
+            if array.encoding == PACKED:
+                sizes += [len(runs) * RECORD.itemsize, array.room(runs.start * RUN, page.last_edge)]
+            else:
+                sizes.append(len(runs) * RUN * self.value_bytes)
+        return sizes
+
+    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+        told["records"], told["words"], told["first_word"] = *addresses[:2], 0
+        if len(addresses) == 4:
+            told["value_records"], told["value_words"], told["first_value_word"] = *addresses[2:], 0
+        elif self.value_bytes:
+            told["edge_values"] = addresses[2]
+
+
+def arrays_on_disk(edges: StoredAdjacency, value_bytes: int) -> EdgeArrays:
+    """How edges that stay on disk lie in device memory."""
+    return RawArrays(value_bytes) if edges.encoding == RAW else StoredArrays(edges, value_bytes)
+
+
 def first_word(records: Array, run: int) -> int:
     return int(records["first_word"][run]) if run < len(records) else 0
 
@@ -134,6 +191,8 @@ def page_bytes(page: Page, arrays: EdgeArrays) -> int:
 def pinned_arrays(edges: Edges) -> list[Array]:
     """What is copied from, page by page."""
     parts: list[Packed | Array | None] = []
+    if isinstance(edges, StoredAdjacency):
+        return []
     if isinstance(edges, PackedAdjacency):
         parts += [edges.packed, edges.packed_values]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -18,8 +18,8 @@ from ..graph import Graph
 from ..graph.graph import PACKED
 from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
 from ..pages.layout import Page, cut
-from ..pages.memory import MemorySource
 from ..pages.source import PageSource
+from ..pages.sources import Sources
 from ..program import BoundProgram
 from ..program.functions import partial_dtype
 from ..state import BLOCK, WORD, State, VertexSet
@@ -34,7 +34,7 @@ from .memory import DeviceMemory
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
 from .ranks import RUN, Ranks
-from .residency import VERTICES, Residency, plan, too_little
+from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
 from .streams import Buffer, Streams, Waiting
 from .work import PageWork, result_of
 
@@ -42,6 +42,8 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
+HOST_BUFFERS = 8
+"""Pages of edges that stay on disk: so many have room in the host's memory, half of them on their way."""
 DEFAULT_SHARE = 0.9
 """Of the memory that is free: the rest is left to others."""
 DETERMINISTIC_SHARE = 0.8
@@ -95,6 +97,8 @@ class GpuKernel:
         ``notify(state)`` finds the vertices that active ones notify, on the CPU: the GPU only pulls (section 2.2).
     listener : callable
         Hears of compilation.
+    sources : Sources, optional
+        Where edges are; by default in the graph's memory.
 
     Attributes
     ----------
@@ -102,7 +106,7 @@ class GpuKernel:
         After `initialize`: pages and where they are.
     edges : Choice
         After `initialize`: raw or packed.
-    source : MemorySource
+    source : PageSource
         After `initialize`: the pages' edges, as they are copied.
     streams : Streams
     """
@@ -111,7 +115,7 @@ class GpuKernel:
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
     residency: Residency
     edges: Choice
-    source: MemorySource
+    source: PageSource
     streams: Streams
 
     def __init__(
@@ -122,8 +126,10 @@ class GpuKernel:
         settings: Settings,
         notify: Callable[[State], int],
         listener: events.Listener = events.ignore,
+        sources: Sources | None = None,
     ) -> None:
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
+        self._sources = sources or Sources(graph, bound.reads_edge_values, 0)
         self._notify = notify
         self._ranks = Ranks.of(graph.in_edges.offsets)
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
@@ -189,13 +195,15 @@ class GpuKernel:
             edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
             self.residency = self._plan(edges, fixed, budget)
         self.edges = edges
-        self.source = MemorySource(replace(graph, in_edges=edges.edges), pages=self.residency.pages)
 
     def _plan(self, edges: Choice, fixed: int, budget: int) -> Residency:
-        settings = self.settings
+        page_edges = self.settings.page_edges
+        if self.graph.on_disk and page_edges is None:  # several go through the host's memory at once
+            page_edges = max(int(self._sources.room / HOST_BUFFERS / edges.arrays.width), 1)
+            page_edges = min(page_edges, PAGE_EDGES)
         return plan(
-            self.graph.in_edges.offsets, edges.arrays, fixed + STAGING_BYTES * edges.packs, budget, settings.streams,
-            settings.page_edges,
+            self.graph.in_edges.offsets, edges.arrays, fixed + STAGING_BYTES * edges.packs, budget,
+            self.settings.streams, page_edges,
         )  # fmt: skip
 
     def _choose(self, budget: int, left: int) -> Choice:
@@ -220,12 +228,15 @@ class GpuKernel:
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
             self._told: dict[tuple[Page, int | None], bytes] = {}
-            kind = PACKED if isinstance(self.edges.arrays, PackedArrays) else self.settings.gather
+            kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
             self.gather = Gather(
                 bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
             )
             for array in pinned_arrays(self.edges.edges):
                 self._pinned.pin(array)
+            self.source = self._sources.into(
+                pages=pages, elsewhere=self.residency.resident, made=self._pinned.pin, edges=self.edges.edges
+            )
             if self.edges.packs:
                 self.pack()
             values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
@@ -340,7 +351,7 @@ class GpuKernel:
         for page in pages if len(chosen) < len(pages) else ():
             state.activated.bits[page.words] = 0
         split = partial(cut, self.graph.in_edges.offsets, multiple=VERTICES) if self.gather.takes_parts else None
-        return self.streams.order(chosen, shared, split)
+        return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(
         self, waiting: Waiting, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
@@ -459,10 +470,12 @@ class GpuKernel:
         with contextlib.suppress(Exception), self.device:
             with contextlib.suppress(Exception):
                 self.device.driver.Context.synchronize()
+                self.streams.tell()
             with contextlib.suppress(Exception):
                 self._memory.close()
             with contextlib.suppress(Exception):
                 self._pinned.close()
+                self.source.close()
             for name in ("streams", "gather", "launcher", "_memory"):
                 self.__dict__.pop(name, None)
 

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ from .device import Device
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
-from .timeline import TO_DEVICE, TO_HOST, Timeline
+from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
 
 Split = Callable[[Page, int], tuple[Page | None, Page]]
 
@@ -155,6 +155,11 @@ class Waiting:
         with self.lock:
             return self.coming[0] if self.coming else None
 
+    def all_coming(self) -> list[Page]:
+        """The pages to be copied, in their order."""
+        with self.lock:
+            return list(self.coming)
+
     def next_coming(self) -> Page | None:
         """The next page to be copied, or None; it counts as being copied until `arrived`."""
         with self.lock:
@@ -267,6 +272,11 @@ class Streams:
         """Add to `spans` from now on when each stream computes and each engine copies."""
         self.timeline = Timeline(self._device.driver, self._streams, spans)
 
+    def tell(self) -> None:
+        """Tell what the trace has not been told yet."""
+        if self.timeline is not None:
+            self.timeline.tell(self.back)
+
     def resident(self, page: Page) -> Buffer:
         """The buffer of a page that stays."""
         return self._resident[page.number]
@@ -298,23 +308,27 @@ class Streams:
         """Copy the pages that wait, where they are not there, and have the `work` done with each, or with what nobody
         stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
+        most = min(COPIES, source.lends)
         launched: deque[tuple[Page, Buffer, int]] = deque()  # these end in their order, for `back` takes them in it
         thread = self.thread
         try:
+            source.expect(waiting.all_coming())
             with thread.running():
                 while True:
                     interrupts.check()
                     while copies and copies[0][1].copied.query():
-                        waiting.arrived(copies.popleft()[0])
+                        arrived = copies.popleft()[0]
+                        waiting.arrived(arrived)
+                        source.release(arrived)
                     while launched and launched[0][1].idle.query():
                         self._end(*launched.popleft(), work)
                     copied = 0
-                    if len(copies) < COPIES and (taken := self._room(waiting)):
+                    if len(copies) < most and (taken := self._room(waiting)):
                         copied = self._copy(*taken, source)
                         copies.append(taken)
                     elif len(launched) - len(copies) < AHEAD and (taken := waiting.next_here()):
                         pass
-                    elif len(copies) == COPIES and waiting.coming:
+                    elif len(copies) == most and waiting.coming:
                         with thread.waiting("the copy of page", copies[0][0].number):
                             copies[0][1].copied.synchronize()
                         continue
@@ -328,10 +342,12 @@ class Streams:
                     launched.append((*taken, copied))
                 with thread.waiting("new values to be copied to the host"):
                     self.back.synchronize()
+                for page, _ in copies:
+                    source.release(page)
                 for ended in launched:
                     self._end(*ended, work)
             if self.timeline is not None:
-                self.timeline.tell(self.back)
+                self.timeline.tell(self.back, MANY)
         except BaseException:  # nothing writes to the caller's arrays after this call
             waiting.clear()
             with suppress(self._device.driver.Error):
@@ -352,26 +368,29 @@ class Streams:
 
     def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> int:
         """Start to copy a page's edges to where they stand in whole runs; how many bytes."""
-        copied, timeline, self.thread.doing = 0, self.timeline, ("copying page", page.number)
-        with timeline.copying(TO_DEVICE, page, buffer.stream) if timeline else nullcontext():
-            # without the edge values, if the program does not read them
-            for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
-                if array.nbytes:
-                    self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
-                    copied += array.nbytes
+        copied, began, self.thread.doing = 0, time.perf_counter_ns(), ("copying page", page.number)
+        # without the edge values, if the program does not read them
+        for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
+            if array.nbytes:
+                self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
+                copied += array.nbytes
+        if self.timeline is not None:
+            self.timeline.ends(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page = page
         buffer.copied.record(buffer.stream)
         return copied
 
     def _launch(self, page: Page, buffer: Buffer, work: Work) -> None:
         """Put the work with a page on the streams."""
-        timeline, self.thread.doing = self.timeline, ("launching page", page.number)
-        with timeline.computing(page, buffer.stream) if timeline else nullcontext():
-            work.compute(page, buffer)
+        timeline, began, self.thread.doing = self.timeline, time.perf_counter_ns(), ("launching page", page.number)
+        work.compute(page, buffer)
+        if timeline is not None:
+            timeline.ends(timeline.stream(buffer.stream), "gather and apply", page, began, buffer.stream)
         buffer.computed.record(buffer.stream)
         self.back.wait_for_event(buffer.computed)
-        with timeline.copying(TO_HOST, page, self.back) if timeline else nullcontext():
-            work.bring(page, self.back)
+        work.bring(page, self.back)
+        if timeline is not None:
+            timeline.ends(TO_HOST, "copy", page, began, self.back)
         buffer.idle.record(self.back)
 
     def _end(self, page: Page, buffer: Buffer, copied: int, work: Work) -> None:

@@ -15,6 +15,7 @@ from ..threads import Team
 from .ids import VertexIds
 from .packed import LISTS, NUMBERS, Packed
 from .packing import pack, unpack
+from .stored import StoredAdjacency
 
 if TYPE_CHECKING:
     from .tiles import Tiles
@@ -46,6 +47,18 @@ class Adjacency:
     values: Array | None = None
 
     @property
+    def encoding(self) -> str:
+        return RAW
+
+    @property
+    def has_packed_values(self) -> bool:
+        return False
+
+    @property
+    def value_dtype(self) -> np.dtype[Any] | None:
+        return None if self.values is None else self.values.dtype
+
+    @property
     def nbytes(self) -> int:
         values = 0 if self.values is None else self.values.nbytes
         return int(self.offsets.nbytes + self.neighbours.nbytes + values)
@@ -68,8 +81,20 @@ class PackedAdjacency:
     packed: Packed
     packed_values: Packed | Array | None = None
 
+    @property
+    def encoding(self) -> str:
+        return PACKED
+
+    @property
+    def has_packed_values(self) -> bool:
+        return isinstance(self.packed_values, Packed)
+
+    @property
+    def value_dtype(self) -> np.dtype[Any] | None:
+        return None if self.packed_values is None else self.packed_values.dtype
+
     @classmethod
-    def of(cls, edges: Adjacency, team: Team) -> PackedAdjacency:
+    def of(cls, edges: Adjacency | StoredAdjacency, team: Team) -> PackedAdjacency:
         """`edges` packed."""
         packed = pack(edges.neighbours, LISTS, team, edges.offsets)
         assert packed is not None  # neighbours have 32 bits
@@ -103,7 +128,7 @@ class PackedAdjacency:
         return int(self.offsets.nbytes + self.packed.nbytes + values)
 
 
-Edges = Adjacency | PackedAdjacency
+Edges = Adjacency | PackedAdjacency | StoredAdjacency
 
 
 @dataclass(frozen=True)
@@ -112,9 +137,9 @@ class Graph:
 
     Attributes
     ----------
-    in_edges : Adjacency or PackedAdjacency
+    in_edges : Adjacency, PackedAdjacency or StoredAdjacency
         CSC: for each vertex its sources, with edge values.
-    out_edges : Adjacency or PackedAdjacency
+    out_edges : Adjacency, PackedAdjacency or StoredAdjacency
         CSR: for each vertex its targets, without values: it only serves to notify (section 2.1). An undirected graph
         stores its adjacency once, and this is `in_edges` itself.
     directed : bool
@@ -141,18 +166,26 @@ class Graph:
     @property
     def encoding(self) -> str:
         """``"raw"``, or ``"packed"``: see `packed`."""
-        return PACKED if isinstance(self.in_edges, PackedAdjacency) else RAW
+        return self.in_edges.encoding
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the edges are read from disk as a run needs them: see `garaph_py.open`."""
+        return isinstance(self.in_edges, StoredAdjacency)
+
+    @property
+    def k(self) -> float:
+        """Sequential over random read speed of where the edges are (Garaph section 4.2); 1 in memory."""
+        return self.in_edges.k if isinstance(self.in_edges, StoredAdjacency) else 1.0
 
     @property
     def edge_dtype(self) -> np.dtype[Any] | None:
         """Type of the edge values, or None when the graph has none."""
-        edges = self.in_edges
-        values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
-        return None if values is None else values.dtype
+        return self.in_edges.value_dtype
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays."""
+        """Bytes of the arrays in memory."""
         shared = self.out_edges is self.in_edges
         return self.in_edges.nbytes + (0 if shared else self.out_edges.nbytes)
 
@@ -168,6 +201,9 @@ class Graph:
     def least_value(self) -> Any:
         """The least edge value, NaN if one is; of a graph that has values and edges."""
         edges = self.in_edges
+        if isinstance(edges, StoredAdjacency):
+            assert edges.numbers is not None
+            return edges.numbers.least
         values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
         assert values is not None
         return values.least if isinstance(values, Packed) else values.min()
@@ -256,7 +292,7 @@ class Graph:
         """
 
         def unpacked(edges: Edges, team: Team) -> Edges:
-            return edges.unpacked(team) if isinstance(edges, PackedAdjacency) else edges
+            return edges if isinstance(edges, Adjacency) else edges.unpacked(team)
 
         return self._with(unpacked, threads)
 

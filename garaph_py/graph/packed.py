@@ -82,6 +82,14 @@ class Packed:
         return Packed(records, self.words[begin : end + PADDING], length, self.dtype)
 
 
+class Placed(Packed):
+    """A packed array whose records say where words stand in `words` itself, apart from each other by whole runs."""
+
+    @property
+    def first_word(self) -> int:
+        return 0
+
+
 def decode(packed: Packed, starts: Array | None, kind: str) -> list[int]:
     """The array, slowly: the specification of the format.
 

@@ -6,20 +6,16 @@ its raw bytes, or the damage.
 
 from __future__ import annotations
 
-import os
-import stat
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from ..errors import DamagedGraphError, FormatError
+from .folder import Damage, Directory, Folder, read_at, reason
 from .packed_blocks import PackedBlock, PackedBlocks, UndecodableError
 
 Array = npt.NDArray[Any]
@@ -28,27 +24,6 @@ BLOCK_BYTES = 1 << 20
 MIN_BLOCK_BYTES = 1 << 9  # also what all block sizes are multiples of: direct I/O, and an index far below the data
 MAX_BLOCK_BYTES = 1 << 30
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
-
-
-class Damage(DamagedGraphError):
-    """Damage at one place of a graph directory: what `open` raises and `verify` lists.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    block : int or None
-        Block number within its array.
-    offset : int or None
-        Byte offset in the file.
-    problem : str
-    """
-
-    def __init__(
-        self, path: str | os.PathLike[str], problem: str, *, block: int | None = None, offset: int | None = None
-    ) -> None:
-        super().__init__(path, problem if block is None else f"block {block}: {problem}", offset=offset)
-        self.block, self.problem = block, problem
 
 
 class Encoding(Protocol):
@@ -154,59 +129,6 @@ def checksum(identity: bytes, array: str, block: int, stored: Any) -> int:
     return xxhash.xxh3_64_intdigest(stored, seed)
 
 
-class Folder:
-    """An open graph directory: its regular files by plain name, closed together. Symbolic links are refused."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._open = ExitStack()
-        try:
-            self._handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except NotADirectoryError:
-            raise FormatError(path, "a file, not a graph directory; import it, or read it as an edge list") from None
-        except (OSError, ValueError) as error:
-            raise FormatError(path, f"no graph directory can be opened here ({reason(error)})") from None
-        self._open.callback(os.close, self._handle)
-
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._open.close()
-
-    def refuse_links(self) -> None:
-        """Raise `Damage` when a symbolic link is in the directory."""
-        with os.scandir(self._handle) as entries:
-            for entry in entries:
-                if entry.is_symlink():
-                    raise Damage(self.path / entry.name, "a symbolic link; a graph directory holds its own files only")
-
-    def open(self, name: str) -> tuple[int, int]:
-        """File descriptor and size of a regular file, for as long as the folder is open."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
-        try:
-            handle = os.open(name, flags, dir_fd=self._handle)
-        except FileNotFoundError:
-            what = "missing; this is no graph directory, or a part of one: copy it anew, or import the graph again"
-            raise Damage(self.path / name, what) from None
-        except OSError as error:
-            raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
-        self._open.callback(os.close, handle)
-        status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode):
-            raise Damage(self.path / name, "not a regular file; import the graph again")
-        return handle, status.st_size
-
-    def read(self, name: str, size: int, handle: int) -> bytearray:
-        """The `size` bytes of an open file."""
-        data = bytearray(size)
-        try:
-            count = read_at(handle, memoryview(data), 0)
-        except OSError as error:
-            raise Damage(self.path / name, f"cannot be read ({reason(error)})") from None
-        return data[:count]
-
-
 class BlockReader:
     """Reads and checks the blocks of one array; safe to use from several threads.
 
@@ -214,9 +136,19 @@ class BlockReader:
     ----------
     folder : Folder
         Must stay open as long as the reader is used.
+    disks : sequence of Directory
+        The manifest's, opened.
     array : StoredArray
     identity : bytes
         See `identity`.
+
+    Attributes
+    ----------
+    array : StoredArray
+    paths : tuple of Path
+        The array's data file on each disk.
+    index : ndarray of INDEX_DTYPE
+        Where each block is, and its checksum.
 
     Raises
     ------
@@ -224,16 +156,21 @@ class BlockReader:
         If a file is missing, or the index is not whole or contradicts the manifest. The data are not touched yet.
     """
 
-    def __init__(self, folder: Folder, array: StoredArray, identity: bytes) -> None:
+    def __init__(self, folder: Folder, disks: Sequence[Directory], array: StoredArray, identity: bytes) -> None:
         self.array = array
         self._identity = identity
         self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
         self._index_path = folder.path / array.index
-        self.index = self._read_index(folder)
-        self._handle, self._size = folder.open(array.data)
-        self.path = folder.path / array.data
+        self.index = self._read_index(folder, len(disks))
+        opened = [disk.open(array.data) for disk in disks]
+        self._handles, self._sizes = [handle for handle, _ in opened], np.array([size for _, size in opened], np.uint64)
+        self.paths = tuple(disk.path / array.data for disk in disks)
 
-    def _read_index(self, folder: Folder) -> Array:
+    @property
+    def graph_id(self) -> str:
+        return str(uuid.UUID(bytes=self._identity[:16]))
+
+    def _read_index(self, folder: Folder, disks: int) -> Array:
         array = self.array
         handle, size = folder.open(array.index)
         expected = array.blocks * INDEX_DTYPE.itemsize
@@ -244,19 +181,20 @@ class BlockReader:
         if len(data) != size or xxhash.xxh3_64_intdigest(data) != array.index_checksum:
             raise Damage(self._index_path, "its checksum does not match the manifest; import the graph again", offset=0)
         index = np.frombuffer(data, INDEX_DTYPE)
-        self._check_index(index)
+        self._check_index(index, disks)
         return index
 
-    def _check_index(self, index: Array) -> None:
+    def _check_index(self, index: Array, disks: int) -> None:
         raw = np.full(len(index), self.array.block_bytes, np.int64)
         raw[-1:] = self.array.raw_bytes - (len(index) - 1) * self.array.block_bytes
-        self._refuse(index["disk"] != 0, "lies on a disk that the manifest does not list")
+        self._refuse(index["disk"] >= disks, "lies on a disk that the manifest does not list")
         self._refuse(~self.encoding.possible(index["length"], raw), "has a stored length its encoding cannot have")
         self._refuse(index["offset"] > 1 << 62, "lies past any file's end")
-        order = np.argsort(index["offset"], kind="stable")
-        ends = index["offset"] + index["length"]
+        order = np.lexsort((index["offset"], index["disk"]))
+        before, after = index[order[:-1]], index[order[1:]]
         overlaps = np.zeros(len(index), np.bool_)
-        overlaps[order[1:]] = ends[order[:-1]] > index["offset"][order[1:]]
+        ends = before["offset"] + before["length"]
+        overlaps[order[1:]] = (before["disk"] == after["disk"]) & (ends > after["offset"])
         self._refuse(overlaps, "overlaps another block")
         if int(index["length"].sum(dtype=np.uint64)) != self.array.stored_bytes:
             raise Damage(self._index_path, "the blocks' lengths do not add up to the manifest's stored_bytes")
@@ -267,14 +205,30 @@ class BlockReader:
             raise Damage(self._index_path, problem, block=block, offset=block * INDEX_DTYPE.itemsize)
 
     def truncation(self) -> Damage | None:
-        """The first block that the data file is too short for."""
-        missing = self.index["offset"] + self.index["length"] > self._size
-        return self._ends_early(int(np.argmax(missing)), self._size) if missing.any() else None
+        """The first block that the data file on its disk is too short for."""
+        sizes = self._sizes[self.index["disk"]]
+        missing = self.index["offset"] + self.index["length"] > sizes
+        if not missing.any():
+            return None
+        block = int(np.argmax(missing))
+        return self._ends_early(block, int(sizes[block]))
 
-    def offset(self, block: int, element: int = 0) -> int:
-        """Where in the data file the block starts; for raw blocks, where its `element` stands."""
+    def damage(self, block: int, problem: str, *, element: int = 0) -> Damage:
+        """`problem` at a block, by file and byte offset; of raw blocks at that of its `element`."""
         within = element * self.array.dtype.itemsize if isinstance(self.encoding, Raw) else 0
-        return int(self.index["offset"][block]) + within
+        entry = self.index[block]
+        return Damage(self.paths[entry["disk"]], problem, block=block, offset=int(entry["offset"]) + within)
+
+    def stored(self, block: int) -> Array:
+        """The stored bytes of a block, which match its checksum.
+
+        Raises
+        ------
+        Damage
+        """
+        stored = np.empty(int(self.index["length"][block]), np.uint8)
+        self._fetch(block, stored.data)
+        return stored
 
     def read(self, block: int, out: memoryview) -> PackedBlock | None:
         """Fill `out`, as long as the block's raw bytes; what was stored, where it was not these.
@@ -283,43 +237,50 @@ class BlockReader:
         ------
         Damage
         """
-        entry = self.index[block]
-        offset, length = int(entry["offset"]), int(entry["length"])
+        length = int(self.index["length"][block])
         landing = self.encoding.landing(out, length)
-        landed = landing[:length]
-        try:
-            count = read_at(self._handle, landed, offset)
-        except OSError as error:
-            raise Damage(self.path, f"cannot be read ({reason(error)})", block=block, offset=offset) from None
-        if count < length:
-            raise self._ends_early(block, offset + count)
-        if checksum(self._identity, self.array.name, block, landed) != int(entry["checksum"]):
-            problem = "its checksum does not match; restore the file, or import the graph again"
-            raise Damage(self.path, problem, block=block, offset=offset)
+        self._fetch(block, landing[:length])
+        return self.decode(block, landing, out)
+
+    def decode(self, block: int, landing: memoryview, out: memoryview) -> PackedBlock | None:
+        """As `Encoding.decode`.
+
+        Raises
+        ------
+        Damage
+        """
         try:
             return self.encoding.decode(landing, out)
         except UndecodableError as error:
-            problem = f"{error}; restore the file, or import the graph again"
-            raise Damage(self.path, problem, block=block, offset=offset) from None
+            raise self.damage(block, f"{error}; restore the file, or import the graph again") from None
+
+    def _fetch(self, block: int, landed: memoryview) -> None:
+        """Fill `landed` with the block's stored bytes, and check them."""
+        entry = self.index[block]
+        offset = int(entry["offset"])
+        try:
+            count = read_at(self._handles[entry["disk"]], landed, offset)
+        except OSError as error:
+            raise self.damage(block, f"cannot be read ({reason(error)})") from None
+        if count < len(landed):
+            raise self._ends_early(block, offset + count)
+        self.check(block, landed)
+
+    def check(self, block: int, stored: Any) -> None:
+        """Hold the `stored` bytes of a block against its checksum.
+
+        Raises
+        ------
+        Damage
+        """
+        if checksum(self._identity, self.array.name, block, stored) != int(self.index["checksum"][block]):
+            raise self.damage(block, "its checksum does not match; restore the file, or import the graph again")
 
     def _ends_early(self, block: int, offset: int) -> Damage:
-        problem = f"the file ends in it or before it; {self.array.stored_bytes} bytes belong to {self.array.name}"
-        return Damage(self.path, problem, block=block, offset=offset)
-
-
-def read_at(handle: int, out: memoryview, offset: int) -> int:
-    """Bytes read into `out` from `offset` on: fewer than asked only where the file ends."""
-    done = 0
-    while done < len(out):
-        count = os.preadv(handle, [out[done:]], offset + done)
-        if not count:
-            break
-        done += count
-    return done
-
-
-def reason(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)
+        disk = self.index["disk"][block]
+        nbytes = int(self.index["length"][self.index["disk"] == disk].sum(dtype=np.int64))
+        problem = f"the file ends in it or before it; {nbytes} bytes of {self.array.name} belong there"
+        return Damage(self.paths[disk], problem, block=block, offset=offset)
 
 
 def known_encodings(encodings: Iterable[tuple[str, int]] = BLOCK_ENCODINGS) -> str:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 from ..errors import FormatError
 from ..graph.unpacking import BASE, PROBLEMS
 from ..threads import Team
-from .blocks import BlockReader, Damage
+from .blocks import BlockReader
+from .folder import Damage
 from .keep import Kept, Repacked
 from .manifest import Manifest
 from .packed_blocks import OFFSETS_OF, begin_masks
@@ -102,12 +103,11 @@ def scan(
     def check(block: int, elements: Array) -> None:
         piece = reader.read(block, elements.view(np.uint8).data)
         if fault := rule.fault(elements):
-            raise Damage(reader.path, fault[1], block=block, offset=reader.offset(block, fault[0]))
+            raise reader.damage(block, fault[1], element=fault[0])
         if piece is None:
             return
         if piece.masks is not None and begins is not None and (piece.masks != begins(*array.bounds(block))).any():
-            problem = f"its lists do not begin where {OFFSETS_OF[array.name]} says"
-            raise Damage(reader.path, problem, block=block, offset=reader.offset(block))
+            raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[array.name]} says")
         bases[block], continues[block] = piece.base, piece.continues
         if isinstance(target, Kept):
             target.put(block, piece)
@@ -140,12 +140,11 @@ def scan(
     if array.blocks and (fault := rule.fault_between(ends)):
         block, end, problem = fault
         element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
-        report(Damage(reader.path, problem, block=block, offset=reader.offset(block, element)))
+        report(reader.damage(block, problem, element=element))
         return None
     strange = continues & (bases != np.append(0, ends[:-1, 1])[: array.blocks])
     if strange.any():
-        block = int(np.argmax(strange))
-        report(Damage(reader.path, PROBLEMS[BASE], block=block, offset=reader.offset(block)))
+        report(reader.damage(int(np.argmax(strange)), PROBLEMS[BASE]))
         return None
     return ends
 
@@ -184,8 +183,7 @@ def invalid_string(text: BlockReader, n: int, offsets_of: Fetch, text_of: Fetch)
                     piece[start:stop].tobytes().decode()
                 except UnicodeDecodeError:
                     block, element = divmod(int(offsets[number]), text.array.block_bytes)
-                    problem = f"the name of vertex {first + number} is not UTF-8"
-                    return Damage(text.path, problem, block=block, offset=text.offset(block, element))
+                    return text.damage(block, f"the name of vertex {first + number} is not UTF-8", element=element)
     return None
 
 

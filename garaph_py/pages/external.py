@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,13 +32,14 @@ from ..graph.scan import EdgeSource, NumberedEdges
 from ..native import prepare
 from ..sizes import show_bytes
 from ..threads import Team
-from . import manifest as manifests
-from .blocks import StoredArray, identity, reason
+from .encode import string_arrays
 from .fit import AUTO, encoding_to_save
-from .manifest import Manifest
+from .folder import reason
+from .manifest import Manifest, expected_arrays
 from .packed_blocks import KIND_OF
-from .sinks import SINK_BYTES, Place, Sink
-from .store import Progress, already_exists, string_arrays, sync_directory, write_file, writing
+from .progress import Progress
+from .sinks import SINK_BYTES, Output, Sink
+from .write import HERE, PathLike, Place, creating, write_manifest
 
 Array = npt.NDArray[Any]
 Piece = tuple[Array, "Array | None"]
@@ -54,8 +53,6 @@ IN_SHARE = 0.6
 ORDER_BYTES = 48
 """That putting the vertices in an order takes for each: degrees, ranks, numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
-ARRAYS = ("in_offsets", "in_sources", "in_values", "out_offsets", "out_targets", "ids", "id_offsets", "id_bytes")
-"""In the manifest's order."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -84,10 +81,11 @@ class Wishes:
 
 def write_external(
     source: EdgeSource,
-    out: str | os.PathLike[str],
+    out: PathLike,
     wishes: Wishes,
     memory: int,
     *,
+    disks: Sequence[PathLike] = HERE,
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
     least_work: int = LEAST_WORK,
@@ -101,60 +99,60 @@ def write_external(
     ----------
     source : EdgeSource
     out : path-like
-        The directory to make; its parent must exist, and has room for temporary files: 8 bytes and a value for each
-        stored edge, and 8 more if directed, and for each edge of a source that does not stream again.
+        The directory to make; its parent must exist.
     wishes : Wishes
     memory : int
         Bytes that it may take.
+    disks : sequence of path-like
+        See `store.save`. The first one has room for temporary files: 8 bytes and a value for each stored edge, and 8
+        more if directed, and for each edge of a source that does not stream again.
     least_work : int
         Bytes of these that sorting needs.
 
     Raises
     ------
     ParameterError
-        If `out` exists already, or cannot be written; `DiskFullError` if there is not room enough.
+        If `out` exists already, a disk cannot be used, or a file cannot be written; `DiskFullError` if there is not
+        room enough.
     GraphError
         If vertices alone take more than `memory`, or there are no edges.
     """
     check_order(wishes.order)
-    target = Path(out)
-    if os.path.lexists(target):
-        raise already_exists(target)
-    with interrupts.held(), Team(threads) as team, new_directory(target) as folder:
-        importing = Import(source, folder, wishes, memory, team, on_event, least_work)
+    with interrupts.held(), Team(threads) as team, creating(out, disks) as place:
+        importing = Import(source, place, wishes, memory, team, on_event, least_work)
         try:
             return importing.run()
         except (OSError, ParameterError) as error:
-            explained = disk_error(error, folder, importing.needed)
+            explained = disk_error(error, place, importing.needs)
             if explained is error:
                 raise
             raise explained from error
 
 
 class Import:
-    """One import; the parameters are those of `write_external`.
+    """One import to a place; the other parameters are those of `write_external`.
 
     Attributes
     ----------
-    needed : int
-        Bytes on the disk, at once, as far as is known.
+    needs : dict of Path to int
+        Bytes on each disk, at once, as far as is known; see `disk_needs`.
     """
 
     def __init__(
         self,
         source: EdgeSource,
-        folder: Path,
+        place: Place,
         wishes: Wishes,
         memory: int,
         team: Team,
         on_event: events.Listener,
         least_work: int,
     ) -> None:
-        self._source, self._folder, self._wishes, self._memory = source, folder, wishes, memory
+        self._source, self._place, self._wishes, self._memory = source, place, wishes, memory
         self._team, self._on_event, self._least_work = team, on_event, least_work
-        self._arrays: dict[str, StoredArray] = {}
+        self._spills = place.disks[0]
         self._stack = ExitStack()
-        self.needed = 0
+        self.needs: dict[Path, int] = {}
 
     def run(self) -> Manifest:
         wishes = self._wishes
@@ -162,7 +160,7 @@ class Import:
             reading, memory = self._source.reading, self._memory
             if reading and reading + self._least_work > memory:
                 raise too_little("reading takes", reading, reading + self._least_work, memory)
-            edges = NumberedEdges(self._source, self._folder, memory - reading, self._team, self._on_event)
+            edges = NumberedEdges(self._source, self._spills, memory - reading, self._team, self._on_event)
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
@@ -173,17 +171,17 @@ class Import:
                 edges.reorder(wishes.order, wishes.directed)
             self._plan(edges)
             manifest = Manifest(
-                graph_id=uuid.uuid4(),
+                graph_id=self._place.graph_id,
                 generation=0,
                 vertices=self._n,
                 edges=0,
                 directed=self._directed,
                 ids=edges.ids.kind,
-                disks=(".",),
+                disks=self._place.listed,
                 arrays={},
             )
             self._progress = Progress("writing graph", self._raw, self._on_event)
-            self._place = Place(self._folder, identity(manifest.graph_id, 0), self._progress, self._team)
+            self._output = Output(self._place, manifest, self._progress, self._team)
             sort = self._sort(self._width, self._work, edges.edges * (2 - wishes.directed))
             done = 0
             for batch in edges.batches():
@@ -195,9 +193,9 @@ class Import:
             edges.close()
             count = self._write_edges(sort)
             self._write_ids(edges.ids)
-            arrays = {name: self._arrays[name] for name in ARRAYS if name in self._arrays}
-            manifest = replace(manifest, edges=count, arrays=arrays)
-        write_file(self._folder / manifests.NAME, [manifests.serialize(manifest)])
+        written = manifest.arrays  # in the order in which they were completed
+        arrays = {name: written[name] for name in expected_arrays(manifest, "in_values" in written)}
+        manifest = write_manifest(self._place, replace(manifest, edges=count, arrays=arrays))
         self._progress.finish()
         return manifest
 
@@ -215,8 +213,8 @@ class Import:
         self._packed_values = self._packed and narrow
         first = (edges.edges if twice else most) * (8 + width)
         second = most * (8 + (0 if self._directed else width)) if twice else 0
-        self.needed = edges.spilled + first + second + self._raw
-        check_disk(self._folder, self.needed - edges.spilled, self.needed)
+        self.needs = disk_needs(self._place, edges.spilled + first + second, self._raw)
+        check_disks(self.needs, {self._spills: edges.spilled})
         held = of_vertices + READING + (2 if width else 1) * SINK_BYTES
         held = max(held, ids.nbytes + edges.nbytes + READING)
         self._work = self._memory - held
@@ -227,7 +225,7 @@ class Import:
         prepare([kernel for w in of for kernel in (*external.kernels(w), *entries.kernels(w))], self._on_event)
 
     def _sort(self, width: int, memory: int, expected: int) -> ExternalSort:
-        sort = ExternalSort(self._folder, 2 * key_bits(self._n), width, memory, self._team, expected)
+        sort = ExternalSort(self._spills, 2 * key_bits(self._n), width, memory, self._team, expected)
         self._stack.callback(sort.close)
         return sort
 
@@ -281,9 +279,9 @@ class Import:
                 if value_sink is not None and values is not None and dtype is not None:
                     value_sink.put(values.view(dtype))
                 self._tell(f"sorting {direction}-edges", found.count, sort.count)
-            self._arrays[neighbours] = sink.finish()
+            sink.finish()
             if value_sink is not None:
-                self._arrays["in_values"] = value_sink.finish()
+                value_sink.finish()
         self._write_array(f"{direction}_offsets", found.offsets)
         return found.count
 
@@ -306,10 +304,10 @@ class Import:
             for start in range(0, len(array), SLICE):
                 interrupts.check()
                 sink.put(array[start : start + SLICE])
-            self._arrays[name] = sink.finish()
+            sink.finish()
 
     def _sink(self, stack: ExitStack, *arguments: Any) -> Sink:
-        sink = Sink(self._place, *arguments)
+        sink = Sink(self._output, *arguments)
         stack.callback(sink.close)
         return sink
 
@@ -327,29 +325,21 @@ def widest_gap(ascending: Array) -> int:
     return max((int(np.diff(ascending[start : start + SLICE + 1]).max(initial=0)) for start in starts), default=0)
 
 
-@contextmanager
-def new_directory(target: Path) -> Iterator[Path]:
-    """A directory that gets the name `target` when it is complete, or vanishes."""
-    temporary = target.with_name(f".{target.name}.partial-{secrets.token_hex(8)}")
-    try:
-        with writing(temporary):
-            temporary.mkdir()
-        yield temporary
-        with writing(temporary):
-            sync_directory(temporary)
-        with writing(target):
-            os.rename(temporary, target)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
-    with writing(target.parent):
-        sync_directory(target.parent)
+def disk_needs(place: Place, temporary: int, data: int) -> dict[Path, int]:
+    """What each filesystem has to hold, by the first of the disks on it; that of the first, the temporary files too."""
+    needs = {place.disks[0]: temporary}
+    firsts: dict[int, Path] = {}
+    for disk in place.disks:
+        first = firsts.setdefault(os.stat(disk).st_dev, disk)
+        needs[first] = needs.get(first, 0) + -(-data // len(place.disks))
+    return needs
 
 
-def check_disk(folder: Path, nbytes: int, needed: int) -> None:
-    """Raise `DiskFullError` where `nbytes` more, of all that are `needed`, have no room."""
-    if nbytes > shutil.disk_usage(folder).free:
-        raise disk_full(folder, needed)
+def check_disks(needs: Mapping[Path, int], there: Mapping[Path, int]) -> None:
+    """Raise `DiskFullError` where what `needs` says, less the bytes that are `there` already, has no room."""
+    for disk, needed in needs.items():
+        if needed - there.get(disk, 0) > shutil.disk_usage(disk).free:
+            raise disk_full(disk, needed)
 
 
 def disk_full(folder: Path, needed: int) -> DiskFullError:
@@ -363,11 +353,14 @@ def disk_full(folder: Path, needed: int) -> DiskFullError:
     )
 
 
-def disk_error(error: Exception, folder: Path, needed: int) -> Exception:
-    """What to raise for `error`, which may be the system's."""
+def disk_error(error: Exception, place: Place, needs: Mapping[Path, int]) -> Exception:
+    """What to raise for `error`, which may be the system's. Of temporary files it is, if it does not name a file."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError) and cause.errno in FULL:
-        return disk_full(folder, needed)
+        disks = place.disks[:1] if cause is error else (needs or place.disks)
+        fullest = min(disks, key=lambda disk: shutil.disk_usage(disk).free)
+        return disk_full(fullest, needs.get(fullest, 0))
     if isinstance(error, OSError):
-        return ParameterError(f"{folder}: temporary files cannot be used ({reason(error)}); choose another directory")
+        problem = f"temporary files cannot be used ({reason(error)}); choose another directory"
+        return ParameterError(f"{place.disks[0]}: {problem}")
     return error

@@ -47,12 +47,22 @@ def tell_packed(name: object, raw_bytes: int, limit: int) -> None:
     log.warning("%s: its arrays take %s raw, and %s may be used: packed in memory", name, raw, may)
 
 
+def tell_stored(name: object, raw_bytes: int, limit: int) -> None:
+    """Log that the edges stay on disk."""
+    raw, may = show_bytes(raw_bytes), show_bytes(limit)
+    log.warning("%s: its arrays take %s raw, and %s may be used: edges stay on disk", name, raw, may)
+
+
+class TooLargeError(GraphError):
+    """A graph's arrays do not fit the memory that they may take."""
+
+
 def check_fits(name: object, how: str, nbytes: int, limit: int, more: bool = False) -> None:
-    """Raise `GraphError` if `nbytes`, or `more` than these, are above `limit`."""
+    """Raise `TooLargeError` if `nbytes`, or `more` than these, are above `limit`."""
     if nbytes > limit:
         take = f"take {'at least ' if more else ''}{show_bytes(nbytes)}"
         problem = f"{how} its arrays {take}, and {show_bytes(limit)} of memory may be used"
-        raise GraphError(f"{name}: {problem}; allow more (memory), or use a machine with more")
+        raise TooLargeError(f"{name}: {problem}; allow more (memory), or use a machine with more")
 
 
 def bytes_held(graph: Graph) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from . import store
 from .external import Wishes, write_external
 from .fit import check_encoding, memory_limit
 from .manifest import Manifest
+from .write import HERE, PathLike, already_exists, disk_roots
 
 BYTES_IN_MEMORY = 56
 """What an import in memory takes at its peak for an edge of the file, if each counts in both directions."""
@@ -31,10 +32,11 @@ COMPRESSION_RATIO = 4
 
 
 def import_file(
-    path: str | os.PathLike[str],
-    out: str | os.PathLike[str],
+    path: PathLike,
+    out: PathLike,
     wishes: Wishes,
     *,
+    disks: Sequence[PathLike] = HERE,
     directed: bool | None = None,
     format: str | None = None,
     weights: bool | None = None,
@@ -49,6 +51,8 @@ def import_file(
     path, out : path-like
     wishes : Wishes
         But for `directed`, which the parameter of that name says.
+    disks : sequence of path-like
+        See `store.save`; the first also has the temporary files of an import out of core.
     directed, format, weights, threads, on_event
         See `graph.read.read`.
     memory : int or str, optional
@@ -61,12 +65,13 @@ def import_file(
         If the file cannot be read, is not what it claims to be, has no edges, or would have to fit `memory` and does
         not.
     ParameterError
-        If `out` exists already or cannot be written; `errors.DiskFullError` if there is not room enough.
+        If `out` exists already or cannot be written, or a disk cannot be used; `errors.DiskFullError` if there is not
+        room enough.
     """
     check_encoding(wishes.encoding)
-    path, limit = check_file(path), memory_limit(memory)
+    path, roots, limit = check_file(path), disk_roots(disks), memory_limit(memory)
     if os.path.lexists(out):
-        raise store.already_exists(Path(out))
+        raise already_exists(out)
     chosen = format_of(path, format)
     if fits(path, chosen, limit):
         graph = read(
@@ -81,7 +86,7 @@ def import_file(
             on_event=on_event,
         )
         graph = graph.symmetrized(threads) if wishes.symmetrize else graph
-        store.save(graph, out, encoding=wishes.encoding, on_event=on_event)
+        store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
         return store.info(out)
     stream: Any = chosen.stream
     options = ReadOptions(weights, directed, Team(threads).size)
@@ -93,26 +98,27 @@ def import_file(
     try:
         parsing = 0 if chosen.streams_again else PARSING + options.threads * PARSING_THREAD
         source = EdgeSource(batches, chosen.streams_again, parsing)
-        return write_external(source, out, wishes, limit, threads=threads, on_event=on_event)
+        return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)
     except GraphError as error:
         raise FormatError(path, str(error)) from error
 
 
 def write_random(
     edges: RandomEdges,
-    out: str | os.PathLike[str],
+    out: PathLike,
     wishes: Wishes,
     *,
+    disks: Sequence[PathLike] = HERE,
     memory: int | str | None = None,
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Manifest:
     """Write the graph directory `out` of generated edges; parameters and errors as for `import_file`."""
     check_encoding(wishes.encoding)
-    limit = memory_limit(memory)
+    roots, limit = disk_roots(disks), memory_limit(memory)
     if edges.count * BYTES_IN_MEMORY <= limit:
         graph = edges.graph(wishes.directed, threads, on_event)
-        store.save(graph, out, encoding=wishes.encoding, on_event=on_event)
+        store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
         return store.info(out)
     with Team(threads) as team:
 
@@ -120,7 +126,7 @@ def write_random(
             return (EdgeList(*columns) for columns in edges.batches(team))
 
         source = EdgeSource(batches, True, known=Known(edges.n, edges.count, edges.dtype))
-        return write_external(source, out, wishes, limit, threads=threads, on_event=on_event)
+        return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)
 
 
 def fits(path: Path, format: Format, limit: int) -> bool:

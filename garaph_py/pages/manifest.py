@@ -22,12 +22,15 @@ VERSION = 1
 MAX_BYTES = 1 << 20
 MAX_VERTICES = 1 << 32
 MAX_COUNT = 1 << 48
+MAX_DISKS = 64
+MAX_DISK_BYTES = 1024  # of a directory's name: so 64 of them fit a manifest, however they are escaped
 
 INT64, UINT64, UINT32, UINT8 = map(np.dtype, (np.int64, np.uint64, np.uint32, np.uint8))
 KEYS = (
-    *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "arrays"),
+    *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "k", "arrays"),
     "checksum",
 )
+MAY_LACK = ("k",)  # which was not there from the beginning
 ARRAY_KEYS = ("dtype", "length", "encoding", "block_bytes", "blocks", "stored_bytes", "data", "index", "index_checksum")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 HEX64 = re.compile(r"[0-9a-f]{16}")
@@ -53,6 +56,8 @@ class Manifest:
     disks : tuple of str
         Directories that hold the blocks; ``"."`` is the graph directory itself.
     arrays : dict of str to StoredArray
+    k : float or None
+        How much faster the disks are read one block after another than at random places; None if not measured.
     version : int
         Of the format.
     """
@@ -65,6 +70,7 @@ class Manifest:
     ids: str
     disks: tuple[str, ...]
     arrays: dict[str, StoredArray]
+    k: float | None = None
     version: int = VERSION
 
     @property
@@ -95,6 +101,7 @@ def serialize(manifest: Manifest) -> bytes:
         "directed": manifest.directed,
         "ids": manifest.ids,
         "disks": list(manifest.disks),
+        "k": manifest.k,
         "arrays": {name: array_document(array) for name, array in manifest.arrays.items()},
     }
     return seal(document)
@@ -170,12 +177,19 @@ def load_json(data: bytes | bytearray, path: str | os.PathLike[str]) -> Any:
 class Fields:
     """The members of one JSON object, taken out by type and range."""
 
-    def __init__(self, path: str | os.PathLike[str], where: str, members: Any, keys: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        where: str,
+        members: Any,
+        keys: tuple[str, ...],
+        may_lack: tuple[str, ...] = (),
+    ) -> None:
         self.path, self.where, self.members = path, where, members
         if type(members) is not dict:
             raise self.error(f"not an object but {shown(members)}")
-        if set(members) != set(keys):
-            missing, extra = sorted(set(keys) - set(members)), sorted(set(members) - set(keys))
+        missing, extra = sorted(set(keys) - set(members) - set(may_lack)), sorted(set(members) - set(keys))
+        if missing or extra:
             raise self.error(f"missing keys {shown(missing)}, unknown keys {shown(extra)}")
 
     def error(self, problem: str) -> FormatError:
@@ -201,10 +215,7 @@ class Fields:
 
 
 def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Manifest:
-    fields = Fields(path, "", document, KEYS)
-    disks = document["disks"]
-    if disks != ["."]:
-        raise fields.error(f'disks is {shown(disks)}; this version reads graphs on one disk, ["."], only')
+    fields = Fields(path, "", document, KEYS, MAY_LACK)
     try:
         graph_id = uuid.UUID(fields.text("graph_id", re.compile(r"[0-9a-f-]{36}"), "a UUID"))
     except ValueError:
@@ -216,8 +227,9 @@ def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Man
         edges=fields.integer("edges", 0, MAX_COUNT),
         directed=fields.boolean("directed"),
         ids=fields.text("ids", ("range", "integer", "string"), "range, integer or string"),
-        disks=(".",),
+        disks=read_disks(fields),
         arrays={},
+        k=read_k(fields),
     )
     members = document["arrays"]
     wanted = expected_arrays(manifest, type(members) is dict and "in_values" in members)
@@ -228,6 +240,37 @@ def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Man
     if len({NAME, *files}) != len(files) + 1:
         raise fields.error("two arrays name one file")
     return manifest
+
+
+def read_disks(fields: Fields) -> tuple[str, ...]:
+    disks = fields.members["disks"]
+    if type(disks) is not list or not 1 <= len(disks) <= MAX_DISKS:
+        raise fields.error(f"disks is {shown(disks)}, not a list of 1 to {MAX_DISKS} directories")
+    for number, disk in enumerate(disks):
+        if type(disk) is not str or not (disk == "." or is_plain_absolute(disk)):
+            raise fields.error(f'disk {number} is {shown(disk)}, not "." or an absolute directory without . and ..')
+        if disk in disks[:number]:
+            raise fields.error(f"disk {number} is {shown(disk)}, as another is")
+    return tuple(disks)
+
+
+def is_plain_absolute(directory: str) -> bool:
+    """Whether it is an absolute directory in its shortest form, and no longer than a manifest allows."""
+    try:
+        length = len(os.fsencode(directory))
+    except UnicodeEncodeError:
+        return False
+    plain = directory.startswith("/") and not directory.startswith("//") and os.path.normpath(directory) == directory
+    return plain and "\0" not in directory and length <= MAX_DISK_BYTES
+
+
+def read_k(fields: Fields) -> float | None:
+    k = fields.members.get("k")
+    if k is None:
+        return None
+    if type(k) not in (int, float) or not 1 <= k <= MAX_COUNT:
+        raise fields.error(f"k is {shown(k)}, not null or a number from 1 to {MAX_COUNT}")
+    return float(k)
 
 
 def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[np.dtype[Any], ...], int | None]]:

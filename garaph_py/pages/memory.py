@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..graph import Graph, PackedAdjacency
-from ..graph.graph import PACKED
+from ..graph import PackedAdjacency
+from ..graph.graph import PACKED, Edges
 from ..graph.packed import RUN, Packed
 from .layout import Page, layout
-from .source import PageEdges
+from .source import PageEdges, Wanted
 
 
 class MemorySource:
-    """`PageSource` over a `Graph`, by `pages` where they have been laid out."""
+    """`PageSource` over edges in memory, by `pages` where they have been laid out."""
 
-    def __init__(self, graph: Graph, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
-        self._edges = graph.in_edges
-        self._pages = layout(graph.in_edges.offsets, page_edges) if pages is None else pages
+    def __init__(self, edges: Edges, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
+        self._edges = edges
+        self._pages = layout(edges.offsets, page_edges) if pages is None else pages
 
     @property
     def pages(self) -> Sequence[Page]:
         return self._pages
+
+    @property
+    def lends(self) -> int:
+        return max(len(self._pages), 1)
+
+    @property
+    def bytes_read(self) -> int:
+        return 0
+
+    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None) -> None:
+        pass
+
+    def release(self, page: Page) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def parts(self, page: Page) -> list[Page]:
+        return [page]
 
     def edges(self, page: Page) -> PageEdges:
         edges = self._edges

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,12 @@ import numpy.typing as npt
 
 from ..graph.packing import pack
 from ..threads import Team
-from .blocks import BLOCK_BYTES, PACKED_1, RAW_1, StoredArray
+from .blocks import BLOCK_BYTES, PACKED_1, RAW_1
+from .encode import raw_blocks
+from .manifest import Manifest
 from .packed_blocks import KIND_OF, cut
-from .store import Progress, raw_blocks, write_blocks
+from .progress import Progress
+from .write import Place, write_blocks
 
 Array = npt.NDArray[Any]
 
@@ -28,21 +30,21 @@ SINK_BYTES = 2 * (CHUNKS_WAITING + 2) * CHUNK_BYTES
 
 
 @dataclass(frozen=True)
-class Place:
+class Output:
     """Where and how arrays are written.
 
     Attributes
     ----------
-    folder : Path
-    key : bytes
-        See `blocks.identity`.
+    place : Place
+    manifest : Manifest
+        Gets each array when it has been written.
     progress : Progress
     team : Team
         To pack with.
     """
 
-    folder: Path
-    key: bytes
+    place: Place
+    manifest: Manifest
     progress: Progress
     team: Team
 
@@ -52,7 +54,7 @@ class Sink:
 
     Parameters
     ----------
-    place : Place
+    output : Output
     name : str
         As in the format.
     dtype : dtype
@@ -71,21 +73,20 @@ class Sink:
 
     def __init__(
         self,
-        place: Place,
+        output: Output,
         name: str,
         dtype: np.dtype[Any],
         length: int,
         packed: bool,
         begins: Callable[[int, int], Array] | None = None,
     ) -> None:
-        self._place, self._name, self._dtype, self._length = place, name, dtype, length
+        self._output, self._name, self._dtype, self._length = output, name, dtype, length
         self._packed, self._begins = packed, begins
         self._chunk: Array | None = None
         self._filled = self._start = self._before = 0
         self._chunks: queue.Queue[Callable[[], Iterator[Array]] | None] = queue.Queue(CHUNKS_WAITING)
         self._ended = False  # all chunks have been taken
         self._error: BaseException | None = None
-        self._stored: StoredArray | None = None
         self._thread = threading.Thread(target=self._write, name=f"garaph-write {name}", daemon=True)
         self._thread.start()
 
@@ -109,7 +110,7 @@ class Sink:
         if self._packed:
             begins = None if self._begins is None else self._begins(self._start, self._start + len(chunk))
             kind = KIND_OF[self._name]
-            packed = pack(chunk, kind, self._place.team, begins, self._start, self._before)
+            packed = pack(chunk, kind, self._output.team, begins, self._start, self._before)
             assert packed is not None
             inside = None if begins is None else begins - self._start
             blocks = partial(cut, packed, BLOCK_BYTES // self._dtype.itemsize, inside)
@@ -122,14 +123,12 @@ class Sink:
         if self._error is not None:
             raise self._error
 
-    def finish(self) -> StoredArray:
-        """What the manifest says of the array, all of which has come and is on the disk."""
+    def finish(self) -> None:
+        """Wait until the array, all of which has come, is on its disks and in the manifest."""
         if self._filled:
             self._send()
         self.close()
         self._raise()
-        assert self._stored is not None
-        return self._stored
 
     def close(self) -> None:
         """End the thread, whether or not all has come."""
@@ -144,22 +143,22 @@ class Sink:
 
     def _write(self) -> None:
         encoding = PACKED_1 if self._packed else RAW_1
-        array: Any = Coming(self._dtype, self._length * self._dtype.itemsize)
-        place = self._place
+        output, name = self._output, self._name
         try:
-            stored = write_blocks(
-                place.folder, self._name, array, encoding, self._blocks(), place.key, BLOCK_BYTES, place.progress
+            write_blocks(
+                output.place,
+                output.manifest,
+                name,
+                self._dtype,
+                self._length,
+                encoding,
+                BLOCK_BYTES,
+                self._blocks(),
+                output.progress,
             )
-            self._stored = replace(stored, length=self._start)
+            arrays = output.manifest.arrays
+            arrays[name] = replace(arrays[name], length=self._start)  # which may be less than was expected
         except BaseException as error:
             self._error = error
             while not self._ended:  # the caller must not wait for room
                 self._ended = self._chunks.get() is None
-
-
-@dataclass(frozen=True)
-class Coming:
-    """What `write_blocks` has to know of an array."""
-
-    dtype: np.dtype[Any]
-    nbytes: int

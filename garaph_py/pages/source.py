@@ -1,8 +1,8 @@
-"""Where pages come from: the protocol that memory implements now and SSDs will."""
+"""Where pages come from: the protocol that memory (memory.py) and disks (stored.py) implement."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +13,8 @@ from ..graph.packed import Packed
 from .layout import Page
 
 Array = npt.NDArray[Any]
+Wanted = Callable[[Page], Array]
+"""``wanted(page)``: first and last edge of what is needed of a page, int64, shape (ranges, 2)."""
 
 
 @dataclass(frozen=True)
@@ -43,5 +45,25 @@ class PageSource(Protocol):
     def pages(self) -> Sequence[Page]:
         """The layout, in vertex order, covering every vertex once."""
 
+    @property
+    def lends(self) -> int:
+        """So many pages may be given out at once."""
+
+    @property
+    def bytes_read(self) -> int:
+        """From disks, since the beginning."""
+
+    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None) -> None:
+        """These pages' edges will be asked for, in this order; of each all, or those that are `wanted`."""
+
     def edges(self, page: Page) -> PageEdges:
-        """The edges of `page`; valid until the next call from the same thread."""
+        """The edges of `page`, which is expected, or of a part of it; valid until it is released."""
+
+    def release(self, page: Page) -> None:
+        """Nobody needs the page's edges any more."""
+
+    def parts(self, page: Page) -> list[Page]:
+        """A page of another layout as pages of this one, or parts of these."""
+
+    def close(self) -> None:
+        """Give memory back; no page is given out any more."""

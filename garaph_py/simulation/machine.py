@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from .. import toml
 from ..errors import ParameterError
 from ..files import write_whole
 from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from . import toml
 
+WANTED = "docs/simulation.md says what is wanted"
+"""Of whoever names a file that is not there."""
 ANY = "any"
 """A program's name in work that is the same for every program that has no entry of its own."""
 REFERENCE = 1 << 20
@@ -179,7 +181,7 @@ def read_machine(path: str | os.PathLike[str]) -> Machine:
     ParameterError
         If a key or a value is not what it may be; the message names it.
     """
-    return toml.read(path, lambda document, folder: machine_of(document))
+    return toml.read(path, lambda document, text, folder: machine_of(document), WANTED)
 
 
 def machine_of(document: dict[str, Any]) -> Machine:

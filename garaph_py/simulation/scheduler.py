@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..dispatch.decide import Observation, decide
-from ..dispatch.rates import GPU_START, Rates
+from ..dispatch.rates import Rates
 from ..gpu.streams import Waiting
 from ..kernel import CPU, GPU, PULL, PUSH
 from ..pages.layout import Page
@@ -60,13 +60,7 @@ class Scheduler:
 
     def __init__(self, policy: Policy, workload: Workload, threads: int, k: float, streamed: int) -> None:
         self._policy, self._workload, self._k = policy, workload, k
-        start = 0.0 if self.reactive else GPU_START
-        self.rates = Rates.expected(threads, workload.edges, streamed, workload.edge_bytes, start)
-
-    @property
-    def reactive(self) -> bool:
-        """Whoever is free takes the next page, as the paper has it."""
-        return self._policy.engine == GARAPH
+        self.rates = Rates.expected(threads, workload.edges, streamed, workload.edge_bytes, policy.engine == GARAPH)
 
     def observe(self, activity: Activity) -> Observation:
         """What the scheduler knows at the beginning of an iteration."""
@@ -85,18 +79,14 @@ class Scheduler:
             pushes=pushes,
             in_turns=traits.in_turns and policy.device == CPU and pushes and policy.mode in (None, PUSH),
             k=self._k,
-            ratio=self.rates.ratio if both else None,
-            sparse=self.rates.sparse if both and not self.reactive else 2.0,
-            start=self.rates.start if both and not self.reactive else 0.0,
-            cpu_helps=self.reactive or self.rates.cpu_helps,
+            **({"ratio": self.rates.ratio, **self.rates.seen} if both else {}),
         )
 
     decide = staticmethod(decide)
 
     def steal(self, waiting: Waiting) -> Page | None:
         """The next pages for the CPU, or part of one, if there is any and it is worth it."""
-        most = None if self.reactive else self.rates.share(waiting.edges)
-        return None if most == 0 else waiting.steal(most)
+        return self.rates.steal(waiting)
 
     def shared(
         self, cpu_edges: int, cpu_seconds: float, gpu_edges: int, gpu_seconds: float, copied_edges: int, seconds: float

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import events
+from .. import events, toml
 from ..errors import ParameterError
 from ..experiment.graphs import named
 from ..experiment.spec import build, listed, program_of
 from ..graph import Graph
 from ..kernel import CPU, GPU
 from ..runtime import ENGINES
-from . import toml
-from .machine import Machine, read_machine
+from .machine import WANTED, Machine, read_machine
 from .scheduler import HYBRID
 from .workload import Activity, Workload, bound_alone, workload_of
 
@@ -75,7 +74,7 @@ def read_spec(
     ParameterError
         If a key or a value is not what it may be; the message names it.
     """
-    return toml.read(path, lambda document, folder: spec_of(document, folder, iterations, on_event))
+    return toml.read(path, lambda document, text, folder: spec_of(document, folder, iterations, on_event), WANTED)
 
 
 def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener) -> Spec:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from ..gpu.kernel import STREAMS
 from ..gpu.residency import VERTICES, Residency, plan
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
+from ..graph.graph import RAW
 from ..kernel import NOTIFY_PULL
 from ..pages.layout import Page, cut, layout
 from ..program import BoundProgram, VertexProgram, bind
@@ -200,6 +201,8 @@ class Workload:
 @dataclass(frozen=True)
 class Even:
     """`EdgeArrays` of the same number of bytes for every edge."""
+
+    encoding: ClassVar[str] = RAW
 
     width: float
 

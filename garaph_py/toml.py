@@ -9,37 +9,46 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import FormatError, GaraphError, ParameterError
-from ..experiment import spec
-from ..sizes import parse_bytes
+from .errors import FormatError, GaraphError, ParameterError
+from .sizes import parse_bytes
 
 T = TypeVar("T")
 Table = dict[str, Any]
 
 
-def read(path: str | os.PathLike[str], make: Callable[[Table, Path], T]) -> T:
-    """What ``make(document, folder)`` makes of the file `path`, its errors with the path.
+def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], wanted: str) -> T:
+    """What ``make(document, text, folder)`` makes of the file `path`, its errors with the path.
 
     Raises
     ------
     FormatError
-        If it is not TOML, or not there.
+        If it is not TOML, or not there; `wanted` says what to give then.
     ParameterError
     """
     path = Path(path)
     try:
-        document = tomllib.loads(path.read_bytes().decode())
+        text = path.read_bytes()
+        document = tomllib.loads(text.decode())
     except (FileNotFoundError, IsADirectoryError):
-        raise FormatError(path, "no such file; docs/simulation.md says what is wanted") from None
+        raise FormatError(path, f"no such file; {wanted}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is not TOML: {error}; correct it there") from None
     try:
-        return make(document, path.parent)
+        return make(document, text, path.parent)
     except GaraphError as error:
         raise ParameterError(f"{path}: {error}") from error
 
 
-known = spec.known
+def known(given: Table, allowed: tuple[str, ...], where: str) -> None:
+    for key in given:
+        if key not in allowed:
+            raise ParameterError(f"{where}there is no {key!r}; choose from {', '.join(allowed)}")
+
+
+def chosen(key: str, value: Any, allowed: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
+    return value
 
 
 def table(document: Table, key: str) -> Table:
@@ -109,7 +118,7 @@ def string(given: Table, key: str, where: str = "", otherwise: str | None = None
 
 
 def one_of(given: Table, key: str, allowed: tuple[str, ...], where: str = "", otherwise: str | None = None) -> str:
-    return spec.one_of(f"{where}{key}", given.get(key, otherwise), allowed)
+    return chosen(f"{where}{key}", given.get(key, otherwise), allowed)
 
 
 def flag(given: Table, key: str, otherwise: bool) -> bool:

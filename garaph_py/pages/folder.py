@@ -1,0 +1,191 @@
+"""The directories a graph lies in, opened without trusting what is in them, and locked while they are used."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from contextlib import ExitStack
+from pathlib import Path
+
+from ..errors import DamagedGraphError, FormatError, ParameterError
+
+
+class Damage(DamagedGraphError):
+    """Damage at one place of a graph directory: what `open` raises and `verify` lists.
+
+    Attributes
+    ----------
+    path : str
+        The file, or the directory on a disk.
+    block : int or None
+        Block number within its array.
+    offset : int or None
+        Byte offset in the file.
+    problem : str
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], problem: str, *, block: int | None = None, offset: int | None = None
+    ) -> None:
+        super().__init__(path, problem if block is None else f"block {block}: {problem}", offset=offset)
+        self.block, self.problem = block, problem
+
+
+class Directory:
+    """An open directory: its regular files by plain name, closed with `closing`. Symbolic links are refused.
+
+    Parameters
+    ----------
+    path : Path
+    handle : int
+        Of the directory; closed like its files.
+    closing : ExitStack
+    """
+
+    def __init__(self, path: Path, handle: int, closing: ExitStack) -> None:
+        self.path, self._handle, self._closing = path, handle, closing
+        closing.callback(os.close, handle)
+        status = os.fstat(handle)
+        self.identity = status.st_dev, status.st_ino
+
+    def refuse_links(self) -> None:
+        """Raise `Damage` when a symbolic link is in the directory."""
+        with os.scandir(self._handle) as entries:
+            for entry in entries:
+                if entry.is_symlink():
+                    raise Damage(self.path / entry.name, "a symbolic link; a graph directory holds its own files only")
+
+    def open(self, name: str) -> tuple[int, int]:
+        """File descriptor and size of a regular file, until the graph's directory is closed."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
+        try:
+            handle = os.open(name, flags, dir_fd=self._handle)
+        except FileNotFoundError:
+            what = "missing; this is no graph directory, or a part of one: copy it anew, or import the graph again"
+            raise Damage(self.path / name, what) from None
+        except OSError as error:
+            raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
+        self._closing.callback(os.close, handle)
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise Damage(self.path / name, "not a regular file; import the graph again")
+        return handle, status.st_size
+
+    def read(self, name: str, size: int, handle: int) -> bytearray:
+        """The `size` bytes of an open file."""
+        data = bytearray(size)
+        try:
+            count = read_at(handle, memoryview(data), 0)
+        except OSError as error:
+            raise Damage(self.path / name, f"cannot be read ({reason(error)})") from None
+        return data[:count]
+
+
+class Folder(Directory):
+    """An open graph directory, and those of its disks; while it is open nobody changes the graph.
+
+    Parameters
+    ----------
+    path : path-like
+    alone : bool
+        To change the graph: nobody else may read it meanwhile. Readers share.
+
+    Raises
+    ------
+    FormatError
+        If there is no directory at `path`.
+    ParameterError
+        If another process changes the graph, or one reads it that is to be changed; it is named where the system
+        knows it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, alone: bool = False) -> None:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except NotADirectoryError:
+            raise FormatError(path, "a file, not a graph directory; import it, or read it as an edge list") from None
+        except (OSError, ValueError) as error:
+            raise FormatError(path, f"no graph directory can be opened here ({reason(error)})") from None
+        super().__init__(Path(path), handle, ExitStack())
+        self._disks: dict[str, Directory] = {".": self}
+        try:
+            lock(self.path, handle, alone)
+        except BaseException:
+            self._closing.close()
+            raise
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._closing.close()
+
+    def disk(self, listed: str) -> Directory:
+        """The directory that the manifest lists as one of the graph's disks.
+
+        Raises
+        ------
+        Damage
+            If it is missing or a symbolic link, holds one, or is that of another disk.
+        """
+        if listed not in self._disks:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                handle = os.open(listed, flags)
+            except OSError as error:
+                problem = f"this directory of the graph on a disk cannot be opened ({reason(error)})"
+                raise Damage(listed, f"{problem}; mount the disk, or import the graph again") from None
+            disk = Directory(Path(listed), handle, self._closing)
+            if disk.identity in (other.identity for other in self._disks.values()):
+                raise Damage(listed, "the manifest lists this directory twice; import the graph again")
+            disk.refuse_links()
+            self._disks[listed] = disk
+        return self._disks[listed]
+
+
+def lock(path: Path, handle: int, alone: bool) -> None:
+    """Lock the open directory at `path` until `handle` is closed, or the process has ended."""
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        who = ", ".join(holders(handle)) or "another process"
+        does = f"{who} uses this graph, which is to be changed" if alone else f"{who} is changing this graph"
+        raise ParameterError(f"{path}: {does}; wait until it has ended") from None
+    except OSError as error:
+        if alone:  # a reader does without a lock where the filesystem has none, for nobody can get one to write
+            raise ParameterError(f"{path}: cannot be locked ({reason(error)}); use another filesystem") from None
+
+
+def holders(handle: int) -> list[str]:
+    """Which processes hold a lock on an open directory, as far as /proc/locks tells."""
+    status = os.fstat(handle)
+    inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    except OSError:
+        return []
+    pids = dict.fromkeys(row[4] for row in rows if row[1] == "FLOCK" and row[5] == inode)
+    return [f"process {pid}{command(pid)}" for pid in pids if int(pid) > 0]  # of other namespaces they are 0
+
+
+def command(pid: str) -> str:
+    try:
+        return f" ({Path('/proc', pid, 'comm').read_text().strip()})"
+    except OSError:
+        return ""
+
+
+def read_at(handle: int, out: memoryview, offset: int) -> int:
+    """Bytes read into `out` from `offset` on: fewer than asked only where the file ends."""
+    done = 0
+    while done < len(out):
+        count = os.preadv(handle, [out[done:]], offset + done)
+        if not count:
+            break
+        done += count
+    return done
+
+
+def reason(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)

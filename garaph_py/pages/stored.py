@@ -1,0 +1,362 @@
+"""Pages of a graph whose edges stay on disk: read ahead of whoever works on them, within a budget of memory.
+
+A fixed part of the pages stays in memory once it has been read, and the others go through a few buffers: every
+iteration passes over the pages in the same order, in which least-recently-used would throw out each page just before it
+comes again. Two pages share the block in which one ends and the other begins: the later one takes it from the other.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import interrupts
+from ..errors import GraphError
+from ..graph.graph import PACKED
+from ..graph.packed import RECORD, RUN, Packed, Placed
+from ..memory import on_own_pages
+from ..sizes import show_bytes
+from .disks import Batch, Disk, Request
+from .layout import Page, layout
+from .source import PageEdges, Wanted
+from .stored_blocks import Plan, Read, StoredBlocks
+
+Array = npt.NDArray[Any]
+
+BUFFERS = 4
+"""One page that is worked on, and others on their way."""
+PAGE_SHARE = 10
+"""A page takes this part of the memory that there is for edges, between the two bounds."""
+LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 1 << 25
+PROMPTNESS = 0.1
+"""Seconds between looks for an interrupt, while a disk is waited for."""
+
+
+@dataclass(eq=False)
+class Area:
+    """Room for one array's part of a page.
+
+    Attributes
+    ----------
+    data : ndarray of uint8
+    records : ndarray of RECORD
+        Of packed blocks, one after the other.
+    plan : Plan
+        Of what is in it, or on its way.
+    whole : bool
+        All blocks of the plan are.
+    borrows : bool
+        The first is taken from the page before.
+    """
+
+    blocks: StoredBlocks
+    data: Array
+    records: Array = field(default_factory=lambda: np.empty(0, RECORD))
+    plan: Plan = field(default_factory=lambda: Plan(0, 0, [], [], 0))
+    whole: bool = False
+    borrows: bool = False
+
+    def begin(self, span: range, borrows: bool, wanted: Array | None) -> list[Read]:
+        """Make room for the blocks of a span; what is to be read."""
+        self.plan = self.blocks.plan(span, borrows, wanted)
+        self.whole, self.borrows = wanted is None, borrows
+        if self.blocks.encoding == PACKED:
+            self.records = np.zeros(len(span) * self.blocks.elements // RUN, RECORD)  # 0 where nothing is wanted
+        return self.plan.reads
+
+    def request(self, read: Read, batch: Batch, page: Page) -> Request:
+        """`read` as a request to its disk."""
+        views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
+        if not views:
+            staged = on_own_pages(read.nbytes, np.dtype(np.uint8))
+            views = [staged.data]
+
+        def check() -> None:
+            if staged is not None:
+                self.blocks.place(read, staged, self.data, self.plan)
+            for block in read.blocks:
+                self.take(block)
+
+        path = self.blocks.reader.paths[read.disk]
+        return Request(path, read.offset, views, read.needed, check, batch, page.number)
+
+    def take(self, block: int) -> None:
+        """A block has been read: hold it against what it must be."""
+        at = self.plan.at[block - self.plan.first]
+        self.blocks.check(block, self.data, at)
+        self.index(block)
+
+    def index(self, block: int) -> None:
+        """Note where a packed block's numbers are."""
+        if self.blocks.encoding == PACKED:
+            first = (block - self.plan.first) * self.blocks.elements // RUN
+            records = self.blocks.records(block, self.data, self.plan.at[block - self.plan.first])
+            self.records[first : first + len(records)] = records
+
+    def borrow(self, other: Area) -> None:
+        """Take the first block from who has it as its last one."""
+        block = self.plan.first
+        stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
+        at = self.plan.at[0]
+        self.data[at : at + len(stored)] = stored
+        self.index(block)
+
+    def elements(self, first: int, last: int) -> Array | Packed:
+        """Elements [first, last) of the array, `first` a multiple of `RUN`."""
+        begin, blocks = self.plan.first * self.blocks.elements, self.blocks
+        if blocks.encoding == PACKED:
+            records = self.records[(first - begin) // RUN : -(-(last - begin) // RUN)]
+            words = self.data[: self.plan.nbytes].view(np.uint32)
+            return Placed(records, words, last - first, blocks.dtype)
+        size = blocks.dtype.itemsize
+        return self.data[(first - begin) * size : (last - begin) * size].view(blocks.dtype)
+
+
+@dataclass(eq=False)
+class Slot:
+    """Room for a page.
+
+    Attributes
+    ----------
+    areas : list of Area
+    batch : Batch
+        What is being read.
+    before : Slot or None
+        Who has the blocks that this page begins in, and what of it is not read therefore.
+    users : int
+        Who needs what is in it: whoever works on the page, and the slot of the next one.
+    stays, loaded : bool
+        Whether it is kept, and holds all of its page already.
+    """
+
+    areas: list[Area]
+    stays: bool
+    batch: Batch = field(default_factory=Batch)
+    before: Slot | None = None
+    users: int = 0
+    loaded: bool = False
+
+
+class StoredSource:
+    """`PageSource` over the disks that hold a graph directory; in ``with``. Of one thread.
+
+    Parameters
+    ----------
+    arrays : list of StoredBlocks
+        The lists, and the edge values if they are of interest.
+    offsets : ndarray of int64, shape (n + 1,)
+    room : int
+        Bytes of memory for edges.
+    disks : list of Disk
+        Those that the arrays are on.
+    page_edges : int, optional
+    pages : sequence of Page, optional
+        By default laid out here, by `page_edges`.
+    elsewhere : int
+        So many of the first pages do not stay: whoever asks for them keeps them.
+    made : callable
+        Receives each buffer when there is one.
+
+    Attributes
+    ----------
+    pages : list of Page
+    stays : list of bool
+        Which of them stay in memory: spread evenly, so that the disks have work while others are worked on.
+
+    Raises
+    ------
+    GraphError
+        If `room` is too small for one page.
+    """
+
+    def __init__(
+        self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], page_edges: int | None = None,
+        pages: Sequence[Page] | None = None, elsewhere: int = 0, made: Callable[[Array], None] = lambda array: None,
+    ) -> None:  # fmt: skip
+        self._arrays, self._disks, self._made = arrays, disks, made
+        if page_edges is None:
+            width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
+            wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
+            page_edges = max(int(wanted / width), 1)
+        self.pages: Sequence[Page] = layout(offsets, page_edges) if pages is None else pages
+        self._firsts = [page.first_vertex for page in self.pages]
+        sizes = [self._sizes(page) for page in self.pages]
+        totals = [sum(size) for size in sizes]
+        largest = [max(column) for column in zip(*sizes, strict=True)] or [0] * len(arrays)
+        buffers = 0 if sum(totals) <= room and not elsewhere else min(max(room // max(sum(largest), 1), 1), BUFFERS)
+        left = room - buffers * sum(largest)
+        if left < 0:
+            raise GraphError(
+                f"a page takes {show_bytes(sum(largest))}, and {show_bytes(max(room, 0))} of memory are left for "
+                f"edges; allow {show_bytes(-left)} more (memory, --memory), or smaller pages (page_edges)"
+            )
+        self.stays = [False] * elsewhere + spread(totals[elsewhere:], left)
+        self._room_of = sizes
+        self._staying = dict[int, Slot]()
+        self._buffers = [self._slot(largest, stays=False) for _ in range(buffers)]
+        self._free = deque(self._buffers)
+        self._ahead = deque[Page]()
+        self._wanted: Wanted | None = None
+        self._coming, self._given = dict[int, Slot](), dict[int, Slot]()
+        self._latest: Slot | None = None  # of the page that was last begun to be read
+
+    @property
+    def lends(self) -> int:
+        """So many pages may be given out and not released, and the next one is still read."""
+        return max(len(self._buffers) - 1, 1) if self._buffers else len(self.pages)
+
+    @property
+    def bytes_read(self) -> int:
+        """From all disks, since the beginning."""
+        return sum(disk.bytes_read for disk in self._disks)
+
+    def _sizes(self, page: Page) -> list[int]:
+        """Bytes that a page takes in each of the areas."""
+        sizes = []
+        for array in self._arrays:
+            first = page.first_edge // RUN * RUN
+            blocks = len(array.span(first, page.last_edge)) if array.encoding == PACKED else 0
+            records = blocks * array.elements // RUN * RECORD.itemsize
+            sizes.append(array.room(first, page.last_edge) + records)
+        return sizes
+
+    def _slot(self, sizes: list[int], stays: bool) -> Slot:
+        areas = []
+        for array, nbytes in zip(self._arrays, sizes, strict=True):
+            areas.append(Area(array, on_own_pages(nbytes, np.dtype(np.uint8))))
+            self._made(areas[-1].data)
+        return Slot(areas, stays)
+
+    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None) -> None:
+        self._forget()
+        self._ahead, self._wanted = deque(pages), wanted
+        self._read_ahead()
+
+    def edges(self, page: Page) -> PageEdges:
+        """The edges of a page that is expected next, or of a part of it; valid until `release`.
+
+        Raises
+        ------
+        DamagedGraphError
+            If a disk does not give them, or what it gives cannot be believed.
+        """
+        slot = self._coming.pop(page.number)
+        self._given[page.number] = slot
+        while not slot.batch.ended.wait(PROMPTNESS):
+            interrupts.check()
+        if slot.batch.error is not None:
+            raise slot.batch.error
+        if slot.before is not None:
+            for area, other in zip(slot.areas, slot.before.areas, strict=True):
+                if area.borrows:
+                    area.borrow(other)
+            before, slot.before = slot.before, None
+            self._leave(before)
+        if not slot.loaded:
+            for area in slot.areas:
+                area.blocks.check_joints(area.plan.first, area.plan.last)
+            slot.loaded = slot.stays
+        first = page.first_edge // RUN * RUN
+        lists, *values = (area.elements(first, page.last_edge) for area in slot.areas)
+        return PageEdges(first, lists, values[0] if values else None, self._arrays[0].encoding)
+
+    def release(self, page: Page) -> None:
+        """Nobody needs the page's edges any more; what is next is read to where they were."""
+        self._leave(self._given.pop(page.number))
+        self._read_ahead()
+
+    def parts(self, page: Page) -> list[Page]:
+        """A page of another layout as pages of this one, or parts of these."""
+        if page in self.pages[page.number : page.number + 1]:
+            return [page]
+        found = []
+        for own in self.pages[bisect_right(self._firsts, page.first_vertex) - 1 :]:
+            if own.first_vertex >= page.last_vertex:
+                break
+            cut: dict[str, int] = {}
+            if own.first_vertex < page.first_vertex:
+                cut |= {"first_vertex": page.first_vertex, "first_edge": page.first_edge}
+            if own.last_vertex > page.last_vertex:
+                cut |= {"last_vertex": page.last_vertex, "last_edge": page.last_edge}
+            found.append(replace(own, **cut))
+        return found
+
+    def close(self) -> None:
+        """Stop reading, and give memory back."""
+        self._forget()
+        self._staying.clear()
+        self._buffers.clear()
+        self._free.clear()
+
+    def _leave(self, slot: Slot) -> None:
+        """One user less. The latest slot is kept for the next page, if there is another one for that."""
+        slot.users -= 1
+        if not slot.stays and not slot.users and not (slot is self._latest and self._ahead and len(self._buffers) > 1):
+            self._free.append(slot)
+
+    def _read_ahead(self) -> None:
+        """Begin to read what comes next, while there is room."""
+        while self._ahead and (self._free or self.stays[self._ahead[0].number]):
+            page, before = self._ahead.popleft(), self._latest
+            slot = self._slot_for(page)
+            self._latest = self._coming[page.number] = slot
+            slot.users += 1
+            if not slot.loaded:
+                self._begin(page, slot, None if before is slot else before)
+            if before is not None and before is not slot and not before.users and not before.stays:
+                self._free.append(before)
+
+    def _slot_for(self, page: Page) -> Slot:
+        if not self.stays[page.number]:
+            return self._free.popleft()
+        if page.number not in self._staying:
+            self._staying[page.number] = self._slot(self._room_of[page.number], stays=True)
+        return self._staying[page.number]
+
+    def _begin(self, page: Page, slot: Slot, before: Slot | None) -> None:
+        """Put what is to be read of a page in the disks' queues; all of one that stays."""
+        page = self.pages[page.number] if slot.stays else page
+        ranges = None if self._wanted is None or slot.stays else self._wanted(page)
+        reads = list[tuple[Area, Read]]()
+        for k, area in enumerate(slot.areas):
+            span, wanted = area.blocks.span(page.first_edge // RUN * RUN, page.last_edge), None
+            if ranges is not None:  # edge values do not serve to notify
+                wanted = np.zeros(len(span), np.bool_) if k else area.blocks.touched(span, ranges)
+            other = None if before is None or wanted is not None else before.areas[k]
+            borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
+            reads += [(area, read) for read in area.begin(span, borrows, wanted)]
+        if before is not None and any(area.borrows for area in slot.areas):
+            slot.before, before.users = before, before.users + 1
+        slot.batch = Batch(len(reads))
+        for area, read in reads:
+            self._disks[read.disk].put([area.request(read, slot.batch, page)])
+
+    def _forget(self) -> None:
+        """What was read ahead, and nobody asked for, is not needed."""
+        for disk in self._disks:
+            disk.forget({slot.batch for slot in self._coming.values()})
+        for number, slot in self._coming.items():
+            slot.batch.ended.wait()
+            if slot.stays and not slot.loaded:  # it may be there in part
+                del self._staying[number]
+        self._coming.clear()
+        self._given.clear()
+        self._latest, self._free = None, deque(self._buffers)
+        for slot in (*self._buffers, *self._staying.values()):
+            slot.before, slot.users = None, 0
+
+
+def spread(sizes: Sequence[int], room: int) -> list[bool]:
+    """Which of pages of such sizes stay within `room`: the same part of any run of them."""
+    stays, share, passed, used = [], room / max(sum(sizes), 1), 0, 0
+    for size in sizes:
+        passed += size
+        stays.append(used + size <= min(passed * share, room))
+        used += size * stays[-1]
+    return stays

@@ -1,0 +1,194 @@
+"""Runs whose edges stay on disk: what is read, how fast, beside what the disk reads by itself. Prints Markdown tables.
+
+    python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device cpu]
+
+A GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. The first table: all edges, read as runs read
+them and thrown away, in turns with ``dd`` reading the same files past the page cache. The second: five iterations of
+PageRank and of ConnectedComponents (of graphs that are not directed), synchronous, in a process each, by medians of
+the iterations after the first; with ``--memory``, or with budgets as a part of the edges' bytes beside what vertices
+take. `needed` are the bytes of edges that do not stay in memory, `LRU` what would be read if the pages used last
+stayed instead, `over` the peak of memory above what the process had before, over the budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import statistics
+import subprocess
+import sys
+import time
+from collections import OrderedDict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.pages.sources import Sources
+from garaph_py.pages.store import info
+from garaph_py.pages.stored import StoredSource
+from garaph_py.sizes import parse_bytes, show_bytes
+
+ITERATIONS = 5
+BLOCK = 4 << 20
+
+
+def programs(graph: gp.Graph) -> dict[str, gp.VertexProgram]:
+    found: dict[str, gp.VertexProgram] = {"PageRank": gp.apps.PageRank(dtype=np.float32, stop="never")}
+    return found if graph.directed else found | {"ConnectedComponents": gp.apps.ConnectedComponents()}
+
+
+def fixed_bytes(path: str) -> int:
+    """What vertices take, about: offsets, ids, two values of four bytes, sets, and room for pages on their way."""
+    manifest = info(path)
+    kept = sum(array.raw_bytes for name, array in manifest.arrays.items() if name not in edge_arrays(path))
+    return kept + 9 * manifest.vertices + (80 << 20)
+
+
+def edge_arrays(path: str) -> list[str]:
+    return [name for name in ("in_sources", "out_targets", "in_values") if name in info(path).arrays]
+
+
+def status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(field)).split()[1]) << 10
+
+
+def files_of(path: str) -> list[Path]:
+    manifest = info(path)
+    return [Path(path) / disk / manifest.arrays["in_sources"].data for disk in manifest.disks]
+
+
+def dd(path: str) -> float:
+    """Seconds in which the disk gives the file of all sources."""
+    began = time.perf_counter()
+    readers = [
+        subprocess.Popen(["dd", f"if={file}", "of=/dev/null", f"bs={BLOCK}", "iflag=direct"], stderr=subprocess.DEVNULL)
+        for file in files_of(path)
+    ]
+    if any(reader.wait() for reader in readers):
+        raise SystemExit(f"{path}: dd cannot read it past the page cache")
+    return time.perf_counter() - began
+
+
+def scan(path: str, room: int) -> float:
+    """Seconds in which a run would have had all edges, if it did nothing with them."""
+    graph = gp.open(path, memory=fixed_bytes(path) + room)
+    with Sources(graph, False, 0) as sources:
+        sources.room = room
+        source = sources.into()
+        began = time.perf_counter()
+        source.expect(source.pages)
+        for page in source.pages:
+            source.edges(page)
+            source.release(page)
+        return time.perf_counter() - began
+
+
+def reading(paths: list[str], repeats: int) -> None:
+    print("| graph | GB | as a run reads, s | GB/s | dd, s | GB/s | of dd |\n|---|---|---|---|---|---|---|")
+    for path in paths:
+        size = info(path).arrays["in_sources"].stored_bytes / 1e9
+        room = min(64 << 20, int(size * 2e8))
+        pairs = [(scan(path, room), dd(path)) for _ in range(repeats + 1)][1:]
+        ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
+        cells = f"{size:.2f} | {ours:.3f} | {size / ours:.2f} | {theirs:.3f} | {size / theirs:.2f}"
+        print(f"| {Path(path).name} | {cells} | {theirs / ours:.2f} |", flush=True)
+
+
+def one(path: str, called: str, memory: int, device: str) -> dict[str, Any]:
+    """A run, in a process of its own, which has compiled what it needs before."""
+    logging.disable(logging.WARNING)
+    tiny = gp.rmat(8, 8, directed=False)
+    tiny = tiny.packed() if info(path).arrays["in_sources"].encoding[0] == "packed" else tiny
+    gp.run(programs(tiny)[called], tiny, device=device, iterations=1, sync=True, mode="pull")
+    before, made = status("VmRSS"), list[StoredSource]()
+
+    class Seen(Sources):
+        def into(self, *given: Any, **named: Any) -> Any:
+            made.append(super().into(*given, **named))  # type: ignore[arg-type]
+            return made[-1]
+
+    from garaph_py import runtime
+
+    runtime.Sources = Seen  # type: ignore[misc]
+    graph = gp.open(path, memory=memory)
+    if not graph.on_disk:
+        raise SystemExit(f"{path} fits {show_bytes(memory)}: give less")
+    result = gp.run(programs(graph)[called], graph, device=device, iterations=ITERATIONS, sync=True, mode="pull")
+    source, steps = made[-1], result.stats.iterations
+    width = graph.in_edges.lists.stored_bytes / graph.m  # type: ignore[union-attr]
+    streamed = sum(page.edges for page, stays in zip(source.pages, source.stays, strict=True) if not stays)
+    later = steps[1:] or steps
+    return {
+        "edges": graph.m,
+        "all": sum(step.seconds for step in steps),
+        "seconds": statistics.median(step.seconds for step in later),
+        "read": statistics.median(step.from_disk for step in later),
+        "needed": streamed * width,
+        "lru": lru([page.edges * width for page in source.pages], graph.m * width - streamed * width),
+        "peak": status("VmHWM") - before,
+    }
+
+
+def lru(sizes: list[float], room: float) -> float:
+    """Bytes read in a later iteration if the pages used last are those that stay."""
+    kept, used, read = OrderedDict[int, float](), 0.0, 0.0
+    for turn in range(2):
+        read = 0.0
+        for number, size in enumerate(sizes):
+            if number in kept:
+                kept.move_to_end(number)
+                continue
+            read += size
+            kept[number], used = size, used + size
+            while used > room:
+                used -= kept.popitem(last=False)[1]
+        del turn
+    return read
+
+
+def runs(paths: list[str], memory: str | None, budgets: list[str], device: str) -> None:
+    columns = ("graph", "program", "memory", "5 iterations, s", "s an iteration", "GE/s", "GB read", "over needed",
+               "GB/s", "LRU, GB", "peak over")  # fmt: skip
+    print(f"\n| {' | '.join(columns)} |\n{'|---' * len(columns)}|", flush=True)
+    for path in paths:
+        edges = sum(info(path).arrays[name].stored_bytes for name in edge_arrays(path))
+        given = [parse_bytes(memory, "memory")] if memory else []
+        given += [int(fixed_bytes(path) + Fraction(share) * edges) for share in budgets]
+        for called in ("PageRank",) if info(path).directed else ("PageRank", "ConnectedComponents"):
+            for budget in given:
+                told = [sys.executable, __file__, path, "--one", called, "--memory", str(budget), "--device", device]
+                done = json.loads(subprocess.run(told, check=True, capture_output=True, text=True).stdout)
+                cells = [
+                    Path(path).name, called, show_bytes(budget), f"{done['all']:.2f}", f"{done['seconds']:.3f}",
+                    f"{done['edges'] / done['seconds'] / 1e9:.2f}", f"{done['read'] / 1e9:.2f}",
+                    f"{done['read'] / max(done['needed'], 1):.3f}", f"{done['read'] / done['seconds'] / 1e9:.2f}",
+                    f"{done['lru'] / 1e9:.2f}", f"{done['peak'] / budget:.2f}",
+                ]  # fmt: skip
+                print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("graphs", nargs="+")
+    parser.add_argument("--memory")
+    parser.add_argument("--budgets", nargs="*", default=[])
+    parser.add_argument("--device", default="cpu", choices=("cpu", "gpu", "hybrid"))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one(options.graphs[0], options.one, int(options.memory), options.device)))
+        return
+    logging.disable(logging.WARNING)
+    reading(options.graphs, options.repeats)
+    if options.memory or options.budgets:
+        runs(options.graphs, options.memory, options.budgets, options.device)
+
+
+if __name__ == "__main__":
+    main()

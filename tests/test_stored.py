@@ -1,0 +1,201 @@
+"""Runs over graphs whose edges stay on disk: the answers of memory, or a named error; what is read, and what is not."""
+
+import errno
+import os
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy_gpu import Hops
+from test_gpu_kernel import GRAPH, HUB, memory_for
+
+import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
+from garaph_py.errors import DamagedGraphError, GraphError
+from garaph_py.graph import Graph
+from garaph_py.pages import disks, sources, store
+from garaph_py.pages.stored import spread
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    monkeypatch.setattr(sources, "AT_HAND", 0)
+    monkeypatch.setattr(disks, "PAUSE", 0)
+
+
+@pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
+def saved(request, tmp_path_factory):
+    """A graph, the directory it is in, and how it is stored."""
+    directed, encoding = request.param
+    graph = gp.rmat(13, 8, directed=directed, weights=(1, 255))
+    folder = tmp_path_factory.mktemp("stored")
+    disks = [folder / name for name in ("a", "b", "c")]
+    for disk in disks:
+        disk.mkdir()
+    path = folder / "graph"
+    striped = directed == (encoding == "raw")
+    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=disks if striped else ["."])
+    return graph, path, encoding
+
+
+def opened(path, room):
+    """The graph in `path`, with `room` for edges beside what its vertices take."""
+    offsets = store.info(path).arrays["in_offsets"].raw_bytes
+    graph = gp.open(path, memory=3 * offsets)
+    assert graph.on_disk
+    into = replace(graph.in_edges, memory=graph.nbytes + 18 * graph.n + room)
+    out = replace(graph.out_edges, memory=into.memory) if graph.directed else into
+    return Graph(into, out, graph.directed, graph.ids)
+
+
+def programs(graph):
+    yield gp.apps.SSSP(3), {}
+    yield gp.apps.SSSP(3), {"sync": True, "mode": "pull"}
+    yield gp.apps.BFS(3), {"mode": "notify-pull"}
+    yield gp.apps.PageRank(tolerance=1e-9), {"deterministic": True}
+    yield gp.apps.PageRank(tolerance=1e-4), {"engine": "garaph", "threads": 2}
+    if not graph.directed:
+        yield gp.apps.ConnectedComponents(), {}
+
+
+@pytest.mark.parametrize("room", [150_000, 500_000])
+def test_answers_are_those_of_memory(saved, room):
+    graph, path, _ = saved
+    stored = opened(path, room)
+    for program, how in programs(graph):
+        here = gp.run(program, graph, device="cpu", page_edges=5000, **how)
+        there = gp.run(program, stored, device="cpu", page_edges=5000, **how)
+        if here.values.dtype.kind == "f":
+            np.testing.assert_allclose(there.values, here.values, rtol=1e-9 if "deterministic" in how else 1e-2)
+        else:
+            np.testing.assert_array_equal(there.values, here.values)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
+
+
+def test_what_is_read_is_what_is_needed(saved):
+    graph, path, encoding = saved
+    stored, needed = opened(path, 300_000), store.info(path).arrays["in_sources"].stored_bytes
+    slack = 3 * needed if encoding == "packed" else disks.ALIGNMENT  # blocks are smaller here than what is aligned
+    program = gp.apps.PageRank(stop="never")
+    pulled = gp.run(program, stored, device="cpu", page_edges=5000, iterations=3, mode="pull").stats.iterations
+    assert all(step.from_disk < needed + slack for step in pulled)
+    assert pulled[1].from_disk < pulled[0].from_disk  # some stay
+    assert encoding == "packed" or pulled[1].from_disk
+    ample = gp.run(program, opened(path, 1 << 22), device="cpu", iterations=3, mode="pull").stats.iterations
+    assert [step.from_disk for step in ample[1:]] == [0, 0]
+    leaf = int(np.flatnonzero(graph.out_degrees == 1)[0])
+    steps = gp.run(gp.apps.BFS(leaf), stored, device="cpu", page_edges=1000, mode="notify-pull", sync=True).stats
+    assert 0 < steps.iterations[0].from_disk <= 6 * 8192 + 1000 * 4
+    assert steps.iterations[0].pages_skipped > 0
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.5, 2.0])
+def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_path, device, sync, share):
+    """Alone and with the CPU, who takes parts of pages; some pages stay on the device, some in the host's memory."""
+    graph = graph_of(GRAPH, weighted=False)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    program, rng = Hops(HUB), np.random.default_rng(1)
+    driver = device_for(program, graph)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: rng.integers(waiting + 1))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    for room in (900_000, 3_000_000):
+        stored = opened(tmp_path / "g", room)
+        how = {"gather": "segmented", "streams": 3, "gpu_memory": memory_for(program, graph, share), "sync": sync}
+        for mode in ("pull", "auto"):
+            for ratio in (1e9, 1e-9):
+                monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
+                result = gp.run(program, stored, device=device, page_edges=3000, mode=mode, **how)
+                np.testing.assert_array_equal(result.values, expected.values)
+                assert driver.held == 0
+    assert sum(step.from_disk for step in result.stats.iterations) > 0
+
+
+@pytest.mark.parametrize("at", [0.0, 0.5, 0.99])
+def test_damage_never_becomes_an_answer(saved, tmp_path, at):
+    _, path, _ = saved
+    stored = opened(path, 300_000)
+    data = path / store.info(path).disks[-1] / "in_sources.data"
+    whole = data.read_bytes()
+    place = int(at * len(whole))
+    try:
+        data.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(
+            DamagedGraphError, match=r"in_sources.data, byte \d+: block \d+: its checksum does not match"
+        ):
+            gp.run(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+        data.write_bytes(whole[:place])
+        with pytest.raises(DamagedGraphError, match=r"in_sources\.data"):
+            gp.run(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+    finally:
+        data.write_bytes(whole)
+
+
+@pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
+@pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
+def test_every_read_may_fail(saved, monkeypatch, failure):
+    """The k-th call, for every k: what fails once is tried again, and what goes on failing has a name."""
+    graph, path, _ = saved
+    stored, program, read = opened(path, 300_000), gp.apps.SSSP(3), os.preadv
+    expected, open_files = gp.run(program, graph, device="cpu").values, len(os.listdir("/proc/self/fd"))
+    count, lock = [0, -1], threading.Lock()
+
+    def preadv(handle, views, offset):
+        with lock:
+            count[0] += 1
+            mine = count[0]
+        if mine == count[1] or (failure == errno.EIO and mine > count[1] >= 0):
+            if failure == "short":
+                return read(handle, [views[0][: disks.ALIGNMENT]], offset)
+            raise OSError(errno.EIO, "Input/output error")
+        return read(handle, views, offset)
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    gp.run(program, stored, device="cpu", page_edges=8000)  # also looks for a negative length, once
+    count[0] = 0
+    gp.run(program, stored, device="cpu", page_edges=8000)
+    for k in range(1, count[0] + 1, 3):
+        count[:] = 0, k
+        if failure == errno.EIO:
+            with pytest.raises(
+                DamagedGraphError, match=r"data, byte \d+: cannot be read \(Input/output error\), tried"
+            ):
+                gp.run(program, stored, device="cpu", page_edges=8000)
+        else:
+            np.testing.assert_array_equal(gp.run(program, stored, device="cpu", page_edges=8000).values, expected)
+    assert len(os.listdir("/proc/self/fd")) == open_files
+
+
+def test_too_little_memory_says_how_much_is_needed(saved):
+    _, path, _ = saved
+    with pytest.raises(GraphError, match=r"of memory for the vertices alone.*allow more when the graph is opened"):
+        gp.run(gp.apps.PageRank(), opened(path, -(1 << 16)), device="cpu")
+    with pytest.raises(GraphError, match=r"a page takes .* allow .* more \(memory"):
+        gp.run(gp.apps.PageRank(), opened(path, 30_000), device="cpu", page_edges=1 << 20)
+
+
+def test_what_needs_all_edges_in_memory_says_so(saved):
+    _, path, _ = saved
+    stored = opened(path, 300_000)
+    for use in (lambda: stored.in_edges.neighbours, lambda: stored.in_edges.values, stored.packed):
+        if stored.encoding == "raw" or use != stored.packed:
+            with pytest.raises(GraphError, match=r"stay on disk.*open it with more memory"):
+                use()
+    with pytest.raises(GraphError, match="stay on disk"):
+        gp.run(gp.apps.PageRank(), stored, device="cpu", verify=True)
+
+
+@given(st.lists(st.integers(0, 100), max_size=50), st.integers(0, 2000))
+def test_what_stays_fits_and_is_spread(sizes, room):
+    stays = spread(sizes, room)
+    used = [size * stay for size, stay in zip(sizes, stays, strict=True)]
+    assert sum(used) <= room
+    if sum(sizes) <= room:
+        assert all(stays)
+    share = room / max(sum(sizes), 1)
+    assert all(sum(used[:k]) <= sum(sizes[:k]) * share for k in range(len(sizes)))
