@@ -60,7 +60,7 @@ class Stats:
         """The table of iterations, a list a column."""
         names = (
             "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
-            "device", "to_device", "from_device", "alpha", "started", "why",
+            "device", "to_device", "from_device", "from_disk", "alpha", "started", "why",
         )  # fmt: skip
         return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
 

@@ -384,8 +384,8 @@ class Run:
             self.seconds += time.perf_counter() - started
 
     def _watch(self, *more: Part) -> None:
-        """Let the watchdog report on the dispatcher, the CPU and these."""
-        self._watchdog.parts = [self._part, self._cpu.team, *more]
+        """Let the watchdog report on the dispatcher, the CPU, disks and these."""
+        self._watchdog.parts = [self._part, self._cpu.team, *self._sources.disks, *more]
 
     def _tell(self, note: str) -> None:
         self.note = note

@@ -24,16 +24,19 @@ WITH_GPU = (
     ("device", -6, lambda row: row.device),
     ("bytes/edge", 10, lambda row: per_edge([row])),
 )
+FROM_DISK = (("MiB read", 9, lambda row: f"{row.from_disk / 2**20:,.1f}"),)
 SHARED = (("alpha", 6, lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),)
 
 
 def table(rows: list[Iteration]) -> str:
     """A line an iteration, of many the first and the last.
 
-    Of a run on a GPU also bytes copied over its link, in both directions, an edge; where CPU and GPU shared iterations,
-    the GPU's part.
+    Of a graph whose edges stay on disk also what was read; of a run on a GPU bytes copied over its link, in both
+    directions, an edge; where CPU and GPU shared iterations, the GPU's part.
     """
     columns = ALWAYS
+    if any(row.from_disk for row in rows):
+        columns += FROM_DISK
     if used_gpu(rows):
         columns += WITH_GPU
     if any(row.alpha is not None for row in rows):

@@ -32,6 +32,8 @@ def ending(stats: Stats) -> str:
         text += f", and {stats.resumed} before"
     if stats.encoding == PACKED:
         text += ", packed"
+    if read := sum(row.from_disk for row in stats.iterations):
+        text += f"; {show_bytes(read)} from disk"
     if not used_gpu(stats.iterations):
         return text
     rows = [row for row in stats.iterations if row.device != "cpu"]

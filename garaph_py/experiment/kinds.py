@@ -156,6 +156,7 @@ def measure_run(
         "edges_per_second": stats.edges / stats.seconds if stats.seconds else None,
         "to_device": sum(iteration.to_device for iteration in stats.iterations),
         "from_device": sum(iteration.from_device for iteration in stats.iterations),
+        "from_disk": sum(iteration.from_disk for iteration in stats.iterations),
         "device_used": stats.device,
         "threads_used": stats.threads,
         "encoding_used": stats.encoding,
@@ -200,8 +201,8 @@ KINDS = {
         {
             "seconds": float, "total_seconds": float, "iterations_done": int, "seconds_per_iteration": float,
             "converged": bool, "vertices": int, "graph_edges": int, "edges": int, "edges_per_second": float,
-            "to_device": int, "from_device": int, "device_used": str, "threads_used": int, "encoding_used": str,
-            "note": str, "error": str,
+            "to_device": int, "from_device": int, "from_disk": int, "device_used": str, "threads_used": int,
+            "encoding_used": str, "note": str, "error": str,
         },
         prepare_run,
         measure_run,

@@ -41,6 +41,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("M edges/s", "edges visited in a second", lambda row: f"{row.edges_per_second / 1e6:,.1f}"),
     ("to GPU", "bytes copied to the GPU", lambda row: show_bytes(row.to_device)),
     ("from GPU", "bytes copied back", lambda row: show_bytes(row.from_device)),
+    ("from disk", "bytes read from disks", lambda row: show_bytes(row.from_disk)),
 )
 """Heading, its meaning, and the text of each column."""
 TEXTS = ("mode", "why", "device")

@@ -54,6 +54,7 @@ def trace_events(
         details = {
             "why": row.why, **known, "edges": row.edges, "pages": row.pages, "skipped": row.pages_skipped,
             "device": row.device, "to device": row.to_device, "from device": row.from_device,
+            "from disk": row.from_disk,
         }  # fmt: skip
         yield complete(ITERATIONS, f"{row.number}: {row.mode}", at, row.seconds * 1e6, details)
         for name, value in known.items():
