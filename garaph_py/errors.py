@@ -13,6 +13,10 @@ class ParameterError(GaraphError, ValueError):
     """An argument or a program parameter has a value that cannot be used."""
 
 
+class DiskFullError(ParameterError):
+    """A disk has less room than is needed on it: the message names both."""
+
+
 class ProgramError(GaraphError, TypeError):
     """A vertex program is not well formed: the message names function, line and what is allowed."""
 

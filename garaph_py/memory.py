@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import mmap
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -47,6 +49,14 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         with contextlib.suppress(OSError):  # a kernel without them
             pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
+
+
+def give_back() -> None:
+    """Return to the system what has been freed but is kept for later: by Arrow, and by the C library."""
+    if arrow := sys.modules.get("pyarrow"):
+        arrow.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class TooLittleMemoryError(GraphError):

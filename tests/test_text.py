@@ -1,5 +1,8 @@
 """The reader of text edge lists: every way to write one, and the line that is wrong."""
 
+import re
+
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from test_formats import COMPRESSORS, edges_of
 
 from garaph_py.errors import FormatError
 from garaph_py.graph.formats import text
+from garaph_py.graph.formats.pairs import pairs
 from garaph_py.graph.read import read
 
 
@@ -145,3 +149,13 @@ def test_a_first_line_with_numbers_for_ends_is_no_header(tmp_path, text):
     assert read(path).m == text.count("\n")
     with pytest.raises(FormatError, match="no column of weights"):
         read(path, weights=True)
+
+
+@given(st.binary(max_size=60) | st.text("0123456789 \t,\n-#", max_size=60).map(str.encode))
+def test_pairs_are_what_a_slow_reader_reads(text):
+    *lines, rest = text.split(b"\n")
+    found = pairs(text, " ", len(lines))
+    plain = not rest and lines != [] and all(re.fullmatch(rb"[0-9]{1,18} [0-9]{1,18}", line) for line in lines)
+    assert (found is not None) == plain
+    if found is not None:
+        assert np.stack(found, 1).tolist() == [[int(number) for number in line.split()] for line in lines]

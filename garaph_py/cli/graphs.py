@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from .. import events
 from ..errors import ParameterError
 from ..graph import Graph
 from ..report import Progress
+
+if TYPE_CHECKING:
+    from ..pages.manifest import Manifest
 
 Option = typer.Option
 Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
@@ -27,6 +30,13 @@ Encoding = Annotated[
     Option(
         help="How a graph directory stores edges: raw, packed (about half the bytes), or auto: packed if the raw "
         "arrays take more than half of the machine's memory."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    Option(
+        help="Memory that may be used, such as 2GiB; else four fifths of what is available. Larger graphs go by "
+        "way of temporary files beside the graph directory, or on the first --disk."
     ),
 ]
 Disks = Annotated[
@@ -82,37 +92,39 @@ def import_(
     encoding: Encoding = "auto",
     disk: Disks = None,
     format: Format = None,
+    memory: Memory = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
     """Turn a file of edges into a graph directory, which opens at the disk's speed.
 
-    Example:
+    Edges may be more than fit the memory: in text, .npy, Parquet and Arrow.
+
+    Examples:
 
       garaph import data/debian-sid-deps.tsv.xz debian-graph
 
-      garaph import twitter.tsv twitter --disk /mnt/nvme0 --disk /mnt/nvme1
+      garaph import twitter.tsv.zst twitter --memory 4GiB --disk /mnt/nvme0 --disk /mnt/nvme1
     """
-    from ..graph.read import read
-    from ..pages import fit, store, write
+    from ..pages.external import Wishes
+    from ..pages.import_ import import_file
+    from ..pages.write import HERE
 
-    fit.check_encoding(encoding)
-    disks = write.disk_roots(disk or write.HERE)
+    wishes = Wishes(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
     with Progress(quiet) as progress:
-        graph = read(
+        manifest = import_file(
             edges,
+            out,
+            wishes,
             directed=False if undirected else None,
             format=format,
             weights=False if no_weights else None,
-            drop_self_loops=drop_self_loops,
-            drop_parallel=drop_parallel,
-            order=order,
+            disks=disk or HERE,
+            memory=memory,
             threads=threads,
             on_event=progress,
         )
-        graph = graph.symmetrized(threads) if symmetrize else graph
-        store.save(graph, out, encoding=encoding, disks=disks, on_event=progress)
-    print(f"{out}: {str(graph)[8:-1]}")
+    print(f"{out}: {summary(manifest)}")
 
 
 def generate(
@@ -125,6 +137,7 @@ def generate(
     weights: Annotated[str | None, Option(help="LOW:HIGH, integer edge values between these.")] = None,
     encoding: Encoding = "auto",
     disk: Disks = None,
+    memory: Memory = None,
     threads: Threads = None,
     quiet: Quiet = False,
 ) -> None:
@@ -135,25 +148,27 @@ def generate(
       garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
     """
     from ..graph import generate as generators
-    from ..pages import fit, store, write
+    from ..pages.external import Wishes
+    from ..pages.import_ import write_random
+    from ..pages.write import HERE
 
-    fit.check_encoding(encoding)
-    disks = write.disk_roots(disk or write.HERE)
-    makers = {"rmat": generators.rmat, "uniform": generators.uniform}
+    makers = {"rmat": generators.random_rmat, "uniform": generators.random_uniform}
     if kind not in makers:
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
     with Progress(quiet) as progress:
-        graph = makers[kind](
-            scale,
-            edge_factor,
-            seed=seed,
-            directed=not undirected,
-            weights=weight_range(weights),
-            threads=threads,
-            on_event=progress,
+        edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
+        wishes = Wishes(not undirected, encoding=encoding)
+        manifest = write_random(
+            edges, out, wishes, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )
-        store.save(graph, out, encoding=encoding, disks=disks, on_event=progress)
-    print(f"{out}: {str(graph)[8:-1]}")
+    print(f"{out}: {summary(manifest)}")
+
+
+def summary(manifest: Manifest) -> str:
+    """One line on a graph directory."""
+    kind = "directed" if manifest.directed else "undirected"
+    values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
+    return f"{manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}"
 
 
 def weight_range(text: str | None) -> tuple[int, int] | None:

@@ -6,6 +6,8 @@ threads makes the same graph.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +30,7 @@ U1, U27, U30, U31, U32 = map(np.uint64, (1, 27, 30, 31, 32))
 LOW32 = np.uint64(0xFFFFFFFF)
 LABEL_ROUNDS = 3
 EDGES_AT_ONCE = 1 << 22  # per thread, between two progress events
+BATCH_EDGES = 1 << 19  # that the caches hold
 
 
 def mix(x):
@@ -45,8 +48,11 @@ def relabel(vertex, keys, mask, shift):
     return vertex
 
 
-def rmat_edges(start, stop, scale, keys, to_a, to_b, to_c, permute, sources, targets):
-    """Edges [start, stop): per bit of the ids one quadrant, chosen by 32 random bits below the cumulated `to_*`."""
+def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, sources, targets):
+    """Edges [start, stop), to columns that begin with edge `first`.
+
+    Per bit of the ids one quadrant, chosen by 32 random bits below the cumulated `to_*`.
+    """
     mask = (U1 << np.uint64(scale)) - U1
     shift = np.uint64((scale + 1) // 2)
     for edge in range(start, stop):
@@ -62,32 +68,90 @@ def rmat_edges(start, stop, scale, keys, to_a, to_b, to_c, permute, sources, tar
             target = (target << U1) | np.uint64(((choice >= to_a) & (choice < to_b)) | (choice >= to_c))
         if permute:
             source, target = relabel(source, keys, mask, shift), relabel(target, keys, mask, shift)
-        sources[edge] = source
-        targets[edge] = target
+        sources[edge - first] = source
+        targets[edge - first] = target
     return 0
 
 
-def uniform_edges(start, stop, scale, keys, sources, targets):
-    """Edges [start, stop): both endpoints from one 64-bit word."""
+def uniform_edges(start, stop, first, scale, keys, sources, targets):
+    """Edges [start, stop), as for `rmat_edges`, both endpoints from one 64-bit word."""
     mask = (U1 << np.uint64(scale)) - U1
     for edge in range(start, stop):
         draw = mix(mix(keys[0] + np.uint64(edge) * GOLDEN))
-        sources[edge] = draw & mask
-        targets[edge] = (draw >> U32) & mask
+        sources[edge - first] = draw & mask
+        targets[edge - first] = (draw >> U32) & mask
     return 0
 
 
-def integer_weights(start, stop, keys, low, span, weights):
-    """Weights of edges [start, stop), uniform on [low, low + span) by multiply and shift."""
+def integer_weights(start, stop, first, keys, low, span, weights):
+    """Weights of edges [start, stop), uniform on [low, low + span) by multiply and shift; as for `rmat_edges`."""
     for edge in range(start, stop):
         draw = mix(mix(keys[1] + np.uint64(edge) * GOLDEN)) >> U32
-        weights[edge] = low + np.int64((draw * np.uint64(span)) >> U32)
+        weights[edge - first] = low + np.int64((draw * np.uint64(span)) >> U32)
     return 0
 
 
-RMAT_EDGES = Kernel("i64 i64 i64 u64* i64 i64 i64 bool u32* u32*", rmat_edges)
-UNIFORM_EDGES = Kernel("i64 i64 i64 u64* u32* u32*", uniform_edges)
-INTEGER_WEIGHTS = Kernel("i64 i64 u64* i64 i64 i32*", integer_weights)
+RMAT_EDGES = Kernel("i64 i64 i64 i64 u64* i64 i64 i64 bool u32* u32*", rmat_edges)
+UNIFORM_EDGES = Kernel("i64 i64 i64 i64 u64* u32* u32*", uniform_edges)
+INTEGER_WEIGHTS = Kernel("i64 i64 i64 u64* i64 i64 i32*", integer_weights)
+
+
+@dataclass(frozen=True)
+class RandomEdges:
+    """Edges that can be made any number at a time.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Makes some of them; `options` are its arguments between the keys and the columns.
+    options : tuple
+    scale : int
+        There are ``2**scale`` vertices.
+    count : int
+        Number of edges.
+    keys : ndarray of uint64
+        See `hash_keys`.
+    weights : tuple of int, optional
+        The smallest, and how many different ones there are.
+    """
+
+    kernel: Kernel
+    options: tuple[Any, ...]
+    scale: int
+    count: int
+    keys: Array
+    weights: tuple[int, int] | None
+
+    @property
+    def n(self) -> int:
+        return 1 << self.scale
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """Of the weights."""
+        return None if self.weights is None else np.dtype(np.int32)
+
+    def columns(self, first: int, stop: int, team: Team, on_event: events.Listener = events.ignore) -> list[Any]:
+        """Sources, targets (uint32) and weights (int32) or None of the edges [first, stop)."""
+        prepare([self.kernel, *([INTEGER_WEIGHTS] if self.weights is not None else [])], on_event)
+        m, weights = stop - first, None
+        sources, targets = np.empty(m, np.uint32), np.empty(m, np.uint32)
+        ends = (self.scale, self.keys, *self.options, sources, targets)
+        run(team, self.kernel, first, stop, ends, "generating edges", on_event)
+        if self.weights is not None:
+            weights = np.empty(m, np.int32)
+            run(team, INTEGER_WEIGHTS, first, stop, (self.keys, *self.weights, weights), "generating weights", on_event)
+        return [sources, targets, weights]
+
+    def batches(self, team: Team) -> Iterator[list[Any]]:
+        """The same of all edges, some at a time."""
+        for first in range(0, self.count, BATCH_EDGES):
+            yield self.columns(first, min(first + BATCH_EDGES, self.count), team)
+
+    def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
+        with Team(threads) as team:
+            columns = self.columns(0, self.count, team, on_event)
+        return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)
 
 
 def rmat(
@@ -132,10 +196,23 @@ def rmat(
     ParameterError
         If a parameter is out of its range.
     """
-    cumulated = check_probabilities(a, b, c)
-    return generate(
-        RMAT_EDGES, (*cumulated, bool(permute)), scale, edge_factor, seed, weights, directed, threads, on_event
-    )
+    edges = random_rmat(scale, edge_factor, a=a, b=b, c=c, seed=seed, weights=weights, permute=permute)
+    return edges.graph(directed, threads, on_event)
+
+
+def random_rmat(
+    scale: int,
+    edge_factor: int = 16,
+    *,
+    a: float = 0.57,
+    b: float = 0.19,
+    c: float = 0.19,
+    seed: int = 1,
+    weights: tuple[int, int] | None = None,
+    permute: bool = True,
+) -> RandomEdges:
+    """The edges of `rmat`."""
+    return random_edges(RMAT_EDGES, (*check_probabilities(a, b, c), bool(permute)), scale, edge_factor, seed, weights)
 
 
 def uniform(
@@ -160,45 +237,47 @@ def uniform(
     ParameterError
         If a parameter is out of its range.
     """
-    return generate(UNIFORM_EDGES, (), scale, edge_factor, seed, weights, directed, threads, on_event)
+    return random_uniform(scale, edge_factor, seed=seed, weights=weights).graph(directed, threads, on_event)
 
 
-def generate(
+def random_uniform(
+    scale: int, edge_factor: int = 16, *, seed: int = 1, weights: tuple[int, int] | None = None
+) -> RandomEdges:
+    """The edges of `uniform`."""
+    return random_edges(UNIFORM_EDGES, (), scale, edge_factor, seed, weights)
+
+
+def random_edges(
     kernel: Kernel,
     options: tuple[Any, ...],
     scale: int,
     edge_factor: int,
     seed: int,
     weights: tuple[int, int] | None,
-    directed: bool,
-    threads: int | None,
-    on_event: events.Listener,
-) -> Graph:
-    """The graph of the edges that `kernel` makes; `options` are its arguments between the keys and the columns."""
+) -> RandomEdges:
+    """The edges that `kernel` makes, parameters checked."""
     scale = whole("scale", scale, 0, 31)
     m = whole("edge_factor", edge_factor, 0, 1 << 17) << scale
     keys = hash_keys(whole("seed", seed, 0, (1 << 63) - 1))
-    prepare([kernel, *([INTEGER_WEIGHTS] if weights is not None else [])], on_event)
-    columns: list[Any] = [np.empty(m, np.uint32), np.empty(m, np.uint32)]
-    with Team(threads) as team:
-        run(team, kernel, m, (scale, keys, *options, *columns), "generating edges", on_event)
-        if weights is None:
-            columns.append(None)
-        else:
-            low, span = weight_range(weights)
-            columns.append(np.empty(m, np.int32))
-            run(team, INTEGER_WEIGHTS, m, (keys, low, span, columns[2]), "generating weights", on_event)
-    return build(columns, VertexIds(1 << scale), directed=directed, threads=threads, on_event=on_event)
+    return RandomEdges(kernel, options, scale, m, keys, None if weights is None else weight_range(weights))
 
 
-def run(team: Team, kernel: Kernel, m: int, arguments: tuple[Any, ...], name: str, on_event: events.Listener) -> None:
-    """`kernel` over edges 0 to m - 1, an equal run of them for every thread at a time."""
-    step = EDGES_AT_ONCE * team.size
-    for first in range(0, m, step):
-        count = min(step, m - first)
-        on_event(events.Step(name, first, m, "edges"))
+def run(
+    team: Team,
+    kernel: Kernel,
+    begin: int,
+    end: int,
+    arguments: tuple[Any, ...],
+    name: str,
+    on_event: events.Listener,
+) -> None:
+    """`kernel` over edges [begin, end), an equal run of them for every thread at a time."""
+    step, m = EDGES_AT_ONCE * team.size, end - begin
+    for first in range(begin, end, step):
+        count = min(step, end - first)
+        on_event(events.Step(name, first - begin, m, "edges"))
         bounds = [first + bound for bound in split(count, team.size)]
-        team.run(kernel, [(start, stop, *arguments) for start, stop in pairwise(bounds)])
+        team.run(kernel, [(start, stop, begin, *arguments) for start, stop in pairwise(bounds)])
     if m:
         on_event(events.Step(name, m, m, "edges"))
 

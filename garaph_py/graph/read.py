@@ -76,11 +76,7 @@ def read(
     or from and to). The first line below it decides on the type of the ids: 64-bit integers, else strings; a name among
     integers is then an error, since it is likelier to be a typing error than a vertex.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
-    if not path.exists():
-        raise FormatError(path, "no such file; check the name")
+    path = check_file(path)
     options = ReadOptions(weights, directed, Team(threads).size)
     chosen = format_of(path, format)
     try:
@@ -117,6 +113,16 @@ def read(
         )
     except GraphError as error:
         raise FormatError(path, str(error)) from error
+
+
+def check_file(path: str | os.PathLike[str]) -> Path:
+    """`path`, if it may be a file of edges."""
+    path = Path(path)
+    if path.is_dir():
+        raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
+    if not path.exists():
+        raise FormatError(path, "no such file; check the name")
+    return path
 
 
 def check_listed(path: Path, ids: VertexIds, vertices: Any) -> None:

@@ -82,12 +82,18 @@ class ArrayFile:
             self._listener(events.Step("reading", min(self.place, self.size - 1), self.size))
         return array
 
-    def array(self, dtype: str, count: int) -> Array:
+    def array(self, dtype: Any, count: int) -> Array:
         return self.fill(np.empty(count, dtype))
 
-    def pieces(self, dtype: Any, count: int) -> Iterator[tuple[slice, Array]]:
+    def skip(self, count: int) -> None:
+        """Go on so many bytes further."""
+        self.place += count
+        with malformed(self.path, "not readable"):
+            self._file.seek(self.place)
+
+    def pieces(self, dtype: Any, count: int, nbytes: int = PIECE) -> Iterator[tuple[slice, Array]]:
         """The next `count` elements in pieces that are overwritten by the next: where each goes, and what it holds."""
-        buffer = np.empty(min(count, max(1, PIECE // np.dtype(dtype).itemsize)), dtype)
+        buffer = np.empty(min(count, max(1, nbytes // np.dtype(dtype).itemsize)), dtype)
         for start in range(0, count, len(buffer) or 1):
             stop = min(start + len(buffer), count)
             yield slice(start, stop), self.fill(buffer[: stop - start])

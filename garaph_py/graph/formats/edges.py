@@ -67,6 +67,7 @@ class ReadOptions:
 
 
 Reader = Callable[[Path, ReadOptions, events.Listener], "EdgeList | Graph"]
+Streamer = Callable[[Path, ReadOptions, events.Listener], Iterator[EdgeList]]
 Writer = Callable[["Graph", Path, events.Listener], None]
 
 
@@ -120,6 +121,14 @@ class Format:
         them goes without: it takes what no other claims, and is written where only the suffix says what to write.
     compresses : bool
         Whether files may be compressed, with a second suffix .gz, .xz or .zst.
+    stream : callable, optional
+        ``stream(path, options, listener)`` gives the same as `read` a batch at a time, where files may be larger than
+        memory. Of a batch neither `n` nor `vertices` is given; ids of batches may differ in their integer type, and
+        weights in being int64 or float64.
+    edge_bytes : int
+        What an edge takes in such a file, about, and rather less; 0 where nothing is streamed.
+    streams_again : bool
+        Whether a file is read a second time as fast as a binary copy of its edges would be.
     """
 
     name: str
@@ -131,6 +140,9 @@ class Format:
     write: Writer | None = None
     claims: Callable[[Path], bool] | None = None
     compresses: bool = False
+    stream: Streamer | None = None
+    edge_bytes: int = 0
+    streams_again: bool = False
 
 
 SPARE_VERTICES = 1 << 20

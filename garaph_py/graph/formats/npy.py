@@ -7,8 +7,9 @@ perhaps one of weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,45 +27,96 @@ from .npz import array_header
 Array = npt.NDArray[Any]
 
 
+PIECE = 4 << 20
+"""Bytes that are streamed at a time, which the caches hold."""
+Names = tuple[str, str, str | None]
+"""Fields of sources, targets and, if there are any, weights."""
+
+
+class Header(NamedTuple):
+    """What a file says of itself.
+
+    Attributes
+    ----------
+    edges : int
+    start : int
+        First byte of the array.
+    columns : bool
+        Whether all sources come first, and then all targets; else one edge after the other.
+    dtype : dtype
+        Of an edge; where they come in columns, of an id.
+    names : tuple
+        See `Names`.
+    """
+
+    edges: int
+    start: int
+    columns: bool
+    dtype: np.dtype[Any]
+    names: Names
+
+
 def read_npy(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read an array of edges; see `FORMAT`. Ids keep the type of the file."""
-    with malformed(path, "not a readable .npy file"), open(path, "rb") as data:
-        size = path.stat().st_size
-        shape, fortran, dtype = array_header(path, "the array", data, size)
-        start = data.tell()
-    check_memory(path, size, "its elements")
+    header = read_header(path, options)
+    check_memory(path, path.stat().st_size, "its elements")
     with ArrayFile(path, listener) as file:
-        file.array("u1", start)
-        if dtype.names is not None:
-            edges = read_fields(path, file, shape, dtype, options)
+        file.skip(header.start)
+        if header.columns:
+            edges = EdgeList(file.array(header.dtype, header.edges), file.array(header.dtype, header.edges))
         else:
-            edges = read_pairs(path, file, shape, fortran, dtype, options)
+            names = [name for name in header.names if name is not None]
+            columns = [np.empty(header.edges, header.dtype[name]) for name in names]
+            for part, some in file.pieces(header.dtype, header.edges):
+                for name, column in zip(names, columns, strict=True):
+                    column[part] = some[name]
+            edges = EdgeList(columns[0], columns[1], columns[2] if len(columns) > 2 else None)
         file.finish()
     return edges
 
 
-def read_pairs(
-    path: Path, file: ArrayFile, shape: tuple[int, ...], fortran: bool, dtype: np.dtype[Any], options: ReadOptions
-) -> EdgeList:
+def stream_npy(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a piece at a time."""
+    header = read_header(path, options)
+    with ArrayFile(path, listener) as file, ArrayFile(path, events.ignore) as second:
+        file.skip(header.start)
+        if header.columns:
+            second.skip(header.start + header.edges * header.dtype.itemsize)
+            columns = [end.pieces(header.dtype, header.edges, PIECE) for end in (file, second)]
+            for (_, sources), (_, targets) in zip(*columns, strict=True):
+                yield EdgeList(sources, targets)
+        else:
+            for _, some in file.pieces(header.dtype, header.edges, PIECE):
+                source, target, weight = header.names
+                weights = None if weight is None else some[weight].copy()
+                yield EdgeList(some[source].copy(), some[target].copy(), weights)
+        file.finish()
+
+
+def read_header(path: Path, options: ReadOptions) -> Header:
+    """What the file is said to hold, found to be edges.
+
+    Raises
+    ------
+    FormatError
+    """
+    with malformed(path, "not a readable .npy file"), open(path, "rb") as data:
+        shape, fortran, dtype = array_header(path, "the array", data, path.stat().st_size)
+        start = data.tell()
+    if dtype.names is not None:
+        return Header(shape[0] if shape else 0, start, False, dtype, checked_fields(path, shape, dtype, options))
     if len(shape) != 2 or 2 not in shape or dtype.kind not in "iu":
         problem = f"an array of {dtype} of shape {shape}; edges are integers of shape (m, 2) or (2, m)"
         raise FormatError(path, problem)
     if options.weights:
         raise FormatError(path, "pairs without weights; read it without, or save a structured array with a third field")
     m = shape[0] if shape[1] == 2 else shape[1]
-    sources, targets = np.empty(m, dtype), np.empty(m, dtype)
-    if fortran == (shape[1] == 2):  # one endpoint of all edges, then the other
-        file.fill(sources)
-        file.fill(targets)
-    else:
-        for part, pairs in file.pieces(np.dtype([("source", dtype), ("target", dtype)]), m):
-            sources[part], targets[part] = pairs["source"], pairs["target"]
-    return EdgeList(sources, targets)
+    columns = fortran == (shape[1] == 2)
+    pair = np.dtype([("source", dtype), ("target", dtype)])
+    return Header(m, start, columns, dtype if columns else pair, ("source", "target", None))
 
 
-def read_fields(
-    path: Path, file: ArrayFile, shape: tuple[int, ...], dtype: np.dtype[Any], options: ReadOptions
-) -> EdgeList:
+def checked_fields(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], options: ReadOptions) -> Names:
     names = dtype.names or ()
     if len(shape) != 1 or len(names) < 2:
         raise FormatError(path, f"{len(names)} fields of shape {shape}; edges are 1-d and have a source and a target")
@@ -76,11 +128,7 @@ def read_fields(
             raise FormatError(path, f"field {name!r} is {dtype[name]}; save numbers, and integers as ids")
     if options.weights and weight is None:
         raise FormatError(path, f"no field of weights among {', '.join(names[:9])}; read the file without")
-    columns = [np.empty(shape[0], dtype[name]) for name in chosen]
-    for part, edges in file.pieces(dtype, shape[0]):
-        for name, column in zip(chosen, columns, strict=True):
-            column[part] = edges[name]
-    return EdgeList(columns[0], columns[1], columns[2] if weight is not None else None)
+    return chosen[0], chosen[1], chosen[2] if weight is not None else None
 
 
 def write_npy(graph: Graph, path: Path, listener: events.Listener) -> None:
@@ -127,4 +175,7 @@ FORMAT = Format(
     read=read_npy,
     keeps=Keeps(ids="integers", weights="any", direction="one", isolated=False),
     write=write_npy,
+    stream=stream_npy,
+    edge_bytes=8,
+    streams_again=True,
 )

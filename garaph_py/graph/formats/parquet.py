@@ -20,8 +20,21 @@ STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
 
 
+Parts = Iterator[tuple[list[str], list[Any]]]
+"""Names and contents of the columns, a batch at a time."""
+
+
 def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read the edge columns of a Parquet file; see `PARQUET`."""
+    return edge_list(path, parquet_parts(path, options, listener))
+
+
+def stream_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a batch at a time."""
+    return (edge_list(path, iter([part])) for part in parquet_parts(path, options, listener))
+
+
+def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
     from pyarrow import parquet
 
     problem = UNREADABLE.format("Parquet")
@@ -32,20 +45,27 @@ def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) ->
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
             batches = file.iter_batches(ROWS, columns=names, use_threads=options.threads > 1)
-        parts: list[list[Any]] = []
         found = 0
         for part in checked(path, problem, batches, names):
-            parts.append(part)
+            yield names, part
             found += len(part[0])
             listener(events.Step("reading", min(found, rows - 1), rows, "edges"))
     if found != rows:
         raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
     listener(events.Step("reading", rows, rows, "edges"))
-    return edge_list(path, names, parts)
 
 
 def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read the edge columns of an Arrow file or stream; see `ARROW`."""
+    return edge_list(path, arrow_parts(path, options, listener))
+
+
+def stream_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a batch at a time."""
+    return (edge_list(path, iter([part])) for part in arrow_parts(path, options, listener))
+
+
+def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
     import pyarrow as pa
 
     problem = UNREADABLE.format("Arrow")
@@ -62,12 +82,10 @@ def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> E
             reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
             names = edge_columns(path, reader.schema, options)
             batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
-        parts = []
         for part in checked(path, problem, batches, names):
-            parts.append(part)
+            yield names, part
             listener(events.Step("reading", min(file.tell(), size - 1), size))
     listener(events.Step("reading", size, size))
-    return edge_list(path, names, parts)
 
 
 def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
@@ -122,9 +140,14 @@ def plain(path: Path, name: str, column: Any) -> Any:
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
 
 
-def edge_list(path: Path, names: list[str], parts: list[list[Any]]) -> EdgeList:
+def edge_list(path: Path, found: Parts) -> EdgeList:
+    """The columns that all parts make up."""
     import pyarrow as pa
 
+    names: list[str] = []
+    parts: list[list[Any]] = []
+    for names, part in found:  # noqa: B007 - the same each time
+        parts.append(part)
     if not parts:
         return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
     columns: list[Any] = []
@@ -183,7 +206,15 @@ def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer:
 
 KEEPS = Keeps(ids="any", weights="any", direction="one", isolated=False)
 PARQUET = Format(
-    "parquet", (".parquet", ".pq"), b"PAR1", "table of edges in Apache Parquet", read_parquet, KEEPS, write_parquet
+    "parquet",
+    (".parquet", ".pq"),
+    b"PAR1",
+    "table of edges in Apache Parquet",
+    read_parquet,
+    KEEPS,
+    write_parquet,
+    stream=stream_parquet,
+    edge_bytes=4,
 )
 ARROW = Format(
     "arrow",
@@ -193,4 +224,6 @@ ARROW = Format(
     read_arrow,
     KEEPS,
     write_arrow,
+    stream=stream_arrow,
+    edge_bytes=8,
 )

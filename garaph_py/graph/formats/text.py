@@ -1,8 +1,9 @@
 """Edge lists as text: SNAP, CSV, TSV; plain or compressed.
 
-The stream is cut into blocks of whole lines; pyarrow's CSV reader parses them, several at once, without the GIL.
-What it does not know (comments, runs of blanks) is put right first: for string ids always; for integers only when a
-block does not parse as it stands, since no such line reads as two integers.
+The stream is cut into blocks of whole lines, parsed several at once, without the GIL: pairs of numbers by a kernel
+(`pairs.py`), all else by pyarrow's CSV reader. What that does not know (comments, runs of blanks) is put right first:
+for string ids always; for integers only when a block does not parse as it stands, since no such line reads as two
+integers.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
+from ...native import prepare
 from .edges import EdgeList, Format, Keeps, ReadOptions, joined, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
+from .pairs import SCAN_PAIRS, pairs
 from .streams import decompressed, line_blocks, parsed_in_order
 from .text_writer import write_text
 
@@ -53,7 +56,25 @@ class BadLine(ValueError):
 
 def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read a text edge list; see `FORMAT`."""
-    parts: list[Columns] = []
+    parts = list(text_parts(path, options, listener))
+    if not parts:
+        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    join = joined_integers if isinstance(parts[0].sources, np.ndarray) else joined_strings
+    weighted = parts[0].weights is not None
+    pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
+    parts.clear()  # so that joining one column frees its pieces before the next is joined
+    weights = joined(pieces[2]) if weighted else None
+    return EdgeList(join(path, pieces[0]), join(path, pieces[1]), weights)
+
+
+def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a block at a time."""
+    for part in text_parts(path, options, listener):
+        yield EdgeList(part.sources, part.targets, part.weights)
+
+
+def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[Columns]:
+    """The edges of every block of the file."""
     with malformed(path, "not readable"):
         size = path.stat().st_size
         raw = open(path, "rb")  # noqa: SIM115 - closed below; a listener's own errors must pass unchanged
@@ -61,18 +82,15 @@ def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> Ed
         blocks = line_blocks(path, stream, BLOCK)
         text, line = opening(path, blocks)
         if not text:
-            return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+            return
         layout, offset = find_layout(path, text, options.weights, line)
         line += text.count(b"\n", 0, offset)
+        if layout.columns == 2 and not layout.strings:
+            prepare([SCAN_PAIRS], listener)
         for part in parsed(chain([text[offset:]], blocks), layout, options.threads, path, line):
-            parts.append(part)
+            yield part
             listener(events.Step("reading", min(raw.tell(), size - 1), size))
     listener(events.Step("reading", size, size))
-    join = joined_strings if layout.strings else joined_integers
-    pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
-    parts.clear()  # so that joining one column frees its pieces before the next is joined
-    weights = None if layout.weight is None else joined(pieces[2])
-    return EdgeList(join(path, pieces[0]), join(path, pieces[1]), weights)
 
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
@@ -139,6 +157,9 @@ def try_parse(block: bytes, layout: Layout) -> Columns | None:
     ids = (pa.string(),) if layout.strings else (pa.int64(), pa.uint64())
     attempts = [(id_type, weight) for weight in weights for id_type in ids]
     if not layout.strings:
+        lines = line_count(block)
+        if layout.columns == 2 and (both := pairs(block, layout.separator, lines)) is not None:
+            return Columns(narrowed(both[layout.source]), narrowed(both[layout.target]), None, lines)
         columns = parse(block, layout, *attempts[0])
         if columns is not None:
             return columns
@@ -245,4 +266,6 @@ FORMAT = Format(
     keeps=Keeps(ids="any", weights="any", direction="one", isolated=False),
     write=write_text,
     compresses=True,
+    stream=stream_text,
+    edge_bytes=8,
 )

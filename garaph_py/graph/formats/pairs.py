@@ -1,0 +1,56 @@
+"""The plainest lines of text, two numbers each: read by a kernel, several times as fast as by a library for any CSV."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...native import Kernel
+
+Array = npt.NDArray[Any]
+
+NEWLINE, ZERO = b"\n0"
+DIGITS = 18
+"""So many always fit 63 bits."""
+
+
+def scan_pairs(text, size, separator, sources, targets):
+    """Parse ``text[:size]``, which ends with a newline; whether every line is two numbers and one `separator`."""
+    place, line = 0, 0
+    while place < size:
+        start, number = place, 0
+        digit = np.int64(text[place]) - ZERO
+        while 0 <= digit <= 9:
+            number = 10 * number + digit
+            place += 1
+            digit = np.int64(text[place]) - ZERO
+        if place == start or place - start > DIGITS or text[place] != separator:
+            return 0
+        sources[line] = number
+        place += 1
+        start, number = place, 0
+        digit = np.int64(text[place]) - ZERO
+        while 0 <= digit <= 9:
+            number = 10 * number + digit
+            place += 1
+            digit = np.int64(text[place]) - ZERO
+        if place == start or place - start > DIGITS or text[place] != NEWLINE:
+            return 0
+        targets[line] = number
+        place += 1
+        line += 1
+    return 1
+
+
+SCAN_PAIRS = Kernel("u8* i64 i64 i64* i64*", scan_pairs)
+
+
+def pairs(block: bytes, separator: str, lines: int) -> tuple[Array, Array] | None:
+    """Both columns (int64) of a block of so many lines; None if there is anything else in it, which may be no error."""
+    if not block.endswith(b"\n"):
+        return None
+    columns = np.empty(lines, np.int64), np.empty(lines, np.int64)
+    plain = SCAN_PAIRS(np.frombuffer(block, np.uint8), len(block), ord(separator), *columns)
+    return columns if plain else None

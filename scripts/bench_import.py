@@ -1,0 +1,122 @@
+"""How fast does `garaph import` make a graph directory, and in how much memory? Each case in a fresh process, medians.
+
+    python scripts/bench_import.py --scale 22 --memory 1GiB [--repeats 3] [--dir DIR]
+
+Writes the edges of a Kronecker graph (edge factor 16) as .npy and as text, and imports each. Beside it stands how fast
+the disk itself writes and reads, past the page cache, in the same run. Takes some 100 bytes an edge in `--dir`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import mmap
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from garaph_py.graph import generate
+from garaph_py.graph.formats import format_of
+from garaph_py.pages.import_ import fits
+from garaph_py.sizes import parse_bytes
+from garaph_py.threads import Team
+
+IMPORT = """
+import sys, time, psutil, garaph_py as gp
+from garaph_py.pages.external import Wishes
+from garaph_py.pages.import_ import import_file
+path, small, out, memory, undirected, encoding = sys.argv[1:]
+wishes = Wishes(undirected != "True", encoding=encoding)
+import_file(small, out + "-small", wishes, memory=memory)  # libraries and compiled code are loaded
+base = psutil.Process().memory_info().rss
+open('/proc/self/clear_refs', 'w').write('5')
+started = time.perf_counter()
+manifest = import_file(path, out, wishes, directed=wishes.directed, memory=memory)
+seconds = time.perf_counter() - started
+peak = next(int(line.split()[1]) * 1024 for line in open('/proc/self/status') if line.startswith('VmHWM'))
+print(seconds, peak - base, manifest.edges)
+"""
+CASES = [(".npy", True, "raw"), (".npy", True, "packed"), (".npy", False, "raw"), (".txt", True, "raw")]
+SMALL = "0 5\n5 0\n"
+DISK_BYTES, CHUNK = 1 << 30, 1 << 24
+
+
+def import_once(path: Path, small: Path, folder: Path, memory: str, undirected: bool, encoding: str) -> list[float]:
+    """Seconds, peak memory above the baseline and stored edges of one import in a fresh process."""
+    root = str(Path(__file__).parent.parent)
+    with tempfile.TemporaryDirectory(dir=folder) as out:
+        arguments = [path, small, Path(out, "graph"), memory, undirected, encoding]
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORT, *map(str, arguments)],
+            env=os.environ | {"PYTHONPATH": root}, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+    return [float(number) for number in done.stdout.split()]
+
+
+def disk_speeds(folder: Path) -> tuple[float, float]:
+    """Bytes a second that the disk writes, synced, and reads, one after another past the page cache."""
+    path, chunk = folder / "disk", mmap.mmap(-1, CHUNK)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_DIRECT", 0), 0o600)
+    try:
+        started = time.perf_counter()
+        for offset in range(0, DISK_BYTES, CHUNK):
+            os.pwrite(handle, chunk, offset)
+        os.fsync(handle)
+        written = time.perf_counter()
+        for offset in range(0, DISK_BYTES, CHUNK):
+            os.preadv(handle, [chunk], offset)
+        read = time.perf_counter()
+    finally:
+        os.close(handle)
+        path.unlink()
+    return DISK_BYTES / (written - started), DISK_BYTES / (read - written)
+
+
+def write_files(scale: int, folder: Path) -> dict[str, Path]:
+    """The edges as files, by suffix."""
+    edges = generate.random_rmat(scale)
+    with Team() as team:
+        sources, targets, _ = edges.columns(0, edges.count, team)
+    np.save(folder / "edges.npy", np.stack([sources, targets], axis=1))
+    table = pa.table({"source": sources, "target": targets})
+    csv.write_csv(table, folder / "edges.txt", csv.WriteOptions(include_header=False, delimiter=" "))
+    return {suffix: folder / f"edges{suffix}" for suffix in (".npy", ".txt")}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--scale", type=int, default=20)
+    arguments.add_argument("--memory", default="512MiB")
+    arguments.add_argument("--repeats", type=int, default=3)
+    arguments.add_argument("--dir", type=Path)
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.dir) as name:
+        folder = Path(name)
+        files, small = write_files(given.scale, folder), folder / "small.txt"
+        small.write_text(SMALL)
+        writes, reads = disk_speeds(folder)
+        print(f"disk: writes {writes / 1e6:,.0f} MB/s, reads {reads / 1e6:,.0f} MB/s; --memory {given.memory}\n")
+        print("| input | graph | how | MB | stored edges | s | MB/s | M edges/s | peak MiB over baseline |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for suffix, undirected, encoding in CASES:
+            path = files[suffix]
+            runs = [import_once(path, small, folder, given.memory, undirected, encoding) for _ in range(given.repeats)]
+            seconds, peak = statistics.median(run[0] for run in runs), max(run[1] for run in runs)
+            size, stored = path.stat().st_size, runs[0][2]
+            how = "memory" if fits(path, format_of(path), parse_bytes(given.memory, "memory")) else "out of core"
+            kind = f"{'undirected' if undirected else 'directed'}, {encoding}"
+            print(
+                f"| {suffix} | {kind} | {how} | {size / 1e6:,.0f} | {stored:,.0f} | {seconds:.2f} | "
+                f"{size / 1e6 / seconds:,.0f} | {stored / 1e6 / seconds:,.0f} | {peak / 2**20:,.0f} |"
+            )
+
+
+if __name__ == "__main__":
+    main()
