@@ -1,6 +1,6 @@
 """Runs whose edges stay on disk: what is read, how fast, beside what the disk reads by itself. Prints Markdown tables.
 
-    python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device cpu]
+    python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device cpu] [--gpu-memory SIZE]
 
 A GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. The first table: all edges, read as runs read
 them and thrown away, in turns with ``dd`` reading the same files past the page cache. The second: five iterations of
@@ -99,7 +99,7 @@ def reading(paths: list[str], repeats: int) -> None:
         print(f"| {Path(path).name} | {cells} | {theirs / ours:.2f} |", flush=True)
 
 
-def one(path: str, called: str, memory: int, device: str) -> dict[str, Any]:
+def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None) -> dict[str, Any]:
     """A run, in a process of its own, which has compiled what it needs before."""
     logging.disable(logging.WARNING)
     tiny = gp.rmat(8, 8, directed=False)
@@ -118,7 +118,8 @@ def one(path: str, called: str, memory: int, device: str) -> dict[str, Any]:
     graph = gp.open(path, memory=memory)
     if not graph.on_disk:
         raise SystemExit(f"{path} fits {show_bytes(memory)}: give less")
-    result = gp.run(programs(graph)[called], graph, device=device, iterations=ITERATIONS, sync=True, mode="pull")
+    how = {"device": device, "gpu_memory": gpu_memory, "sync": True, "mode": "pull"}
+    result = gp.run(programs(graph)[called], graph, iterations=ITERATIONS, **how)
     source, steps = made[-1], result.stats.iterations
     width = graph.in_edges.lists.stored_bytes / graph.m  # type: ignore[union-attr]
     streamed = sum(page.edges for page, stays in zip(source.pages, source.stays, strict=True) if not stays)
@@ -151,7 +152,7 @@ def lru(sizes: list[float], room: float) -> float:
     return read
 
 
-def runs(paths: list[str], memory: str | None, budgets: list[str], device: str) -> None:
+def runs(paths: list[str], memory: str | None, budgets: list[str], on: list[str]) -> None:
     columns = ("graph", "program", "memory", "5 iterations, s", "s an iteration", "GE/s", "GB read", "over needed",
                "GB/s", "LRU, GB", "peak over")  # fmt: skip
     print(f"\n| {' | '.join(columns)} |\n{'|---' * len(columns)}|", flush=True)
@@ -161,7 +162,7 @@ def runs(paths: list[str], memory: str | None, budgets: list[str], device: str) 
         given += [int(fixed_bytes(path) + Fraction(share) * edges) for share in budgets]
         for called in ("PageRank",) if info(path).directed else ("PageRank", "ConnectedComponents"):
             for budget in given:
-                told = [sys.executable, __file__, path, "--one", called, "--memory", str(budget), "--device", device]
+                told = [sys.executable, __file__, path, "--one", called, "--memory", str(budget), *on]
                 done = json.loads(subprocess.run(told, check=True, capture_output=True, text=True).stdout)
                 cells = [
                     Path(path).name, called, show_bytes(budget), f"{done['all']:.2f}", f"{done['seconds']:.3f}",
@@ -178,16 +179,20 @@ def main() -> None:
     parser.add_argument("--memory")
     parser.add_argument("--budgets", nargs="*", default=[])
     parser.add_argument("--device", default="cpu", choices=("cpu", "gpu", "hybrid"))
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--gpu-memory")
+    parser.add_argument("--repeats", type=int, default=5, help="of the first table; 0 leaves it out")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(one(options.graphs[0], options.one, int(options.memory), options.device)))
+        done = one(options.graphs[0], options.one, int(options.memory), options.device, options.gpu_memory)
+        print(json.dumps(done))
         return
     logging.disable(logging.WARNING)
-    reading(options.graphs, options.repeats)
+    if options.repeats:
+        reading(options.graphs, options.repeats)
     if options.memory or options.budgets:
-        runs(options.graphs, options.memory, options.budgets, options.device)
+        on = ["--device", options.device] + ["--gpu-memory", options.gpu_memory] * bool(options.gpu_memory)
+        runs(options.graphs, options.memory, options.budgets, on)
 
 
 if __name__ == "__main__":
