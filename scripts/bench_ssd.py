@@ -1,6 +1,7 @@
 """Runs whose edges stay on disk: what is read, how fast, beside what the disk reads by itself. Prints Markdown tables.
 
-    python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device cpu] [--gpu-memory SIZE]
+    python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device gpu]
+        [--gpu-memory 4GiB]
 
 A GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. The first table: all edges, read as runs read
 them and thrown away, in turns with ``dd`` reading the same files past the page cache. The second: five iterations of
@@ -117,7 +118,7 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
     runtime.Sources = Seen  # type: ignore[misc]
     graph = gp.open(path, memory=memory)
     if not graph.on_disk:
-        raise SystemExit(f"{path} fits {show_bytes(memory)}: give less")
+        raise SystemExit(f"{path} fits {show_bytes(memory)}, packed if not as it is: give less")
     how = {"device": device, "gpu_memory": gpu_memory, "sync": True, "mode": "pull"}
     result = gp.run(programs(graph)[called], graph, iterations=ITERATIONS, **how)
     source, steps = made[-1], result.stats.iterations
@@ -163,7 +164,7 @@ def runs(paths: list[str], memory: str | None, budgets: list[str], on: list[str]
         for called in ("PageRank",) if info(path).directed else ("PageRank", "ConnectedComponents"):
             for budget in given:
                 told = [sys.executable, __file__, path, "--one", called, "--memory", str(budget), *on]
-                done = json.loads(subprocess.run(told, check=True, capture_output=True, text=True).stdout)
+                done = json.loads(subprocess.run(told, check=True, stdout=subprocess.PIPE, text=True).stdout)
                 cells = [
                     Path(path).name, called, show_bytes(budget), f"{done['all']:.2f}", f"{done['seconds']:.3f}",
                     f"{done['edges'] / done['seconds'] / 1e9:.2f}", f"{done['read'] / 1e9:.2f}",
