@@ -241,10 +241,9 @@ def run(
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k)
             vertices = vertex_bytes(bound, graph, sync)
-            with Sources(
-                graph, bound.reads_edge_values, vertices, 1 + together, apart=on_gpu, spans=record.spans
-            ) as sources:
-                own = None if on_gpu else sources.into(page_edges)
+            apart = on_gpu and (needed or has_gpu())
+            with Sources(graph, bound.reads_edge_values, vertices, 1 + together, apart, record.spans) as sources:
+                own = None if apart else sources.into(page_edges)
                 cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph", sources.out(own))
                 run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
                 if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):

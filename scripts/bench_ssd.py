@@ -77,7 +77,7 @@ def dd(path: str) -> float:
 
 def scan(path: str, room: int) -> float:
     """Seconds in which a run would have had all edges, if it did nothing with them."""
-    graph = gp.open(path, memory=fixed_bytes(path) + room)
+    graph = gp.open(path, memory=fixed_bytes(path) + room, encoding=info(path).arrays["in_sources"].encoding[0])
     with Sources(graph, False, 0) as sources:
         sources.room = room
         source = sources.into()
@@ -116,9 +116,9 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
     from garaph_py import runtime
 
     runtime.Sources = Seen  # type: ignore[misc]
-    graph = gp.open(path, memory=memory)
+    graph = gp.open(path, memory=memory, encoding=info(path).arrays["in_sources"].encoding[0])
     if not graph.on_disk:
-        raise SystemExit(f"{path} fits {show_bytes(memory)}, packed if not as it is: give less")
+        raise SystemExit(f"{path} fits {show_bytes(memory)}: give less")
     how = {"device": device, "gpu_memory": gpu_memory, "sync": True, "mode": "pull"}
     result = gp.run(programs(graph)[called], graph, iterations=ITERATIONS, **how)
     source, steps = made[-1], result.stats.iterations

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,19 +29,25 @@ from garaph_py.checkpoint.files import Files
 from garaph_py.checkpoint.store import Store
 
 VERTICES, ITERATIONS = 3000, 400
-JOBS = ("synchronous", "asynchronous")
+JOBS = ("synchronous", "asynchronous", "on disk")
+MEMORY = 5_000_000
+"""For a run whose edges stay on disk; most of it is what checking takes."""
 
 
-def job(name: str) -> tuple[gp.VertexProgram, gp.Graph, dict[str, object]]:
-    """A program, a graph, and how to run it: for some hundred iterations, in either kind of run."""
+def job(name: str, directory: Path) -> tuple[gp.VertexProgram, gp.Graph, dict[str, object]]:
+    """A program, a graph, and how to run it: for some hundred iterations, in either kind of run, in memory or not."""
     rng = np.random.default_rng(7)
-    if name == "synchronous":
-        edges = rng.integers(VERTICES, size=(2, 40_000))
-        return (
-            gp.apps.PageRank(damping=0.99, stop="never"),
-            gp.from_edges(*edges),
-            {"iterations": ITERATIONS, "sync": True},
-        )
+    if name != "asynchronous":
+        graph = gp.from_edges(*rng.integers(VERTICES, size=(2, 40_000)))
+        if name == "on disk":
+            stored = directory.with_name("graph")
+            if not stored.exists():
+                gp.save(graph, stored, encoding="raw", block_bytes=1 << 13)
+            graph = gp.open(stored, encoding="raw", memory=graph.nbytes // 2)
+            edges = replace(graph.in_edges, memory=MEMORY)
+            graph = replace(graph, in_edges=edges, out_edges=replace(graph.out_edges, memory=MEMORY))
+        how = {"iterations": ITERATIONS, "sync": True, "page_edges": 4000}
+        return gp.apps.PageRank(damping=0.99, stop="never"), graph, how
     path = rng.permutation(VERTICES)
     graph = gp.from_edges(path[:-1], path[1:], weights=rng.integers(1, 9, VERTICES - 1).astype(np.int32))
     return gp.apps.SSSP(int(path[0])), graph, {"sync": False, "mode": "pull"}
@@ -48,13 +55,14 @@ def job(name: str) -> tuple[gp.VertexProgram, gp.Graph, dict[str, object]]:
 
 def work(name: str, directory: Path) -> None:
     """The process that gets killed: a line for every checkpoint that was made."""
-    program, graph, how = job(name)
+    program, graph, how = job(name, directory)
 
     def tell(event: events.Event) -> None:
         if isinstance(event, events.Checkpoint):
             os.write(1, b"%d\n" % event.iterations)
 
     gp.run(program, graph, device="cpu", checkpoint=directory, checkpoint_every=1, resume=True, on_event=tell, **how)
+    os.write(1, b"0\n")  # its checkpoints have served
 
 
 def kill_one(name: str, directory: Path, chance: random.Random) -> int:
@@ -78,7 +86,7 @@ def kill_one(name: str, directory: Path, chance: random.Random) -> int:
 
 def one_round(name: str, expected: np.ndarray, directory: Path, chance: random.Random, kills: int) -> tuple[str, int]:
     """What went wrong, and how many iterations had been done when the job was resumed for good."""
-    program, graph, how = job(name)
+    program, graph, how = job(name, directory)
     there = 0
     for _ in range(kills):
         last = kill_one(name, directory, chance)
@@ -101,21 +109,21 @@ def one_round(name: str, expected: np.ndarray, directory: Path, chance: random.R
 def rounds(count: int, seed: int, kills: int = 2) -> tuple[Counter[str], list[int]]:
     """What went wrong in so many rounds, and after how many iterations each was resumed for good."""
     chance, problems, resumed = random.Random(seed), Counter[str](), []
-    expected = {name: answer(name) for name in JOBS}
     with tempfile.TemporaryDirectory() as folder:
+        expected = {name: answer(name, Path(folder, "round")) for name in JOBS}
         for k in range(count):
             name = JOBS[k % len(JOBS)]
             problem, there = one_round(name, expected[name], Path(folder, f"round{k}"), chance, kills)
             if problem:
                 problems[f"{name}: {problem}"] += 1
             resumed.append(there)
-        if left := [path for path in os.listdir(folder) if not problems]:
+        if left := [path for path in os.listdir(folder) if path != "graph" and not problems]:
             problems[f"left behind: {left}"] += 1
     return problems, resumed
 
 
-def answer(name: str) -> np.ndarray:
-    program, graph, how = job(name)
+def answer(name: str, directory: Path) -> np.ndarray:
+    program, graph, how = job(name, directory)
     return gp.run(program, graph, device="cpu", **how).values
 
 

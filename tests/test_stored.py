@@ -49,7 +49,7 @@ def saved(request, tmp_path_factory):
 def opened(path, room):
     """The graph in `path`, with `room` for edges beside what its vertices take."""
     offsets = store.info(path).arrays["in_offsets"].raw_bytes
-    graph = gp.open(path, memory=3 * offsets)
+    graph = gp.open(path, memory=3 * offsets, encoding=store.info(path).arrays["in_sources"].encoding[0])
     assert graph.on_disk
     into = replace(graph.in_edges, memory=graph.nbytes + 18 * graph.n + room)
     out = replace(graph.out_edges, memory=into.memory) if graph.directed else into
@@ -242,6 +242,14 @@ def test_too_little_memory_says_how_much_is_needed(saved):
         gp.run(gp.apps.PageRank(), opened(path, -(1 << 16)), device="cpu")
     with pytest.raises(GraphError, match=r"a page takes .* allow .* more \(memory"):
         gp.run(gp.apps.PageRank(), opened(path, 30_000), device="cpu", page_edges=1 << 20)
+
+
+def test_what_does_not_fit_as_it_was_asked_for_is_refused(saved):
+    _, path, encoding = saved
+    other = {"raw": "packed", "packed": "raw"}[encoding]
+    with pytest.raises(GraphError, match=f"{other} its arrays take .* allow more"):
+        gp.open(path, memory=200_000, encoding=other)
+    assert gp.open(path, memory=200_000).on_disk
 
 
 def test_what_needs_all_edges_in_memory_says_so(saved):

@@ -140,8 +140,9 @@ def open(
     ----------
     path : path-like
     encoding : {"auto", "raw", "packed"}
-        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`, and
-        on disk, as they are, if packed ones do. A raw directory's edges are packed as they are read.
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. A raw
+        directory's edges are packed as they are read. What exceeds `memory` even so, or in the encoding that was asked
+        for if it is the directory's own, stays on disk, as it is.
     memory : int or str, optional
         Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available. To
         read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
@@ -157,14 +158,14 @@ def open(
     DamagedGraphError
         If anything in it does not match its checksum, size or range; file, block and byte offset are named.
     GraphError
-        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even offsets and ids.
+        If not even offsets and ids fit into `memory`, or the arrays do not in an encoding that they have not on disk.
     """
     check_encoding(encoding)
     limit = memory_limit(memory)
     try:
         return read_graph(path, encoding, limit, threads, on_event)
     except TooLargeError:
-        if encoding != AUTO:
+        if encoding not in (AUTO, info(path).arrays["in_sources"].encoding[0]):
             raise
     return read_graph(path, encoding, limit, threads, on_event, on_disk=True)
 
