@@ -17,7 +17,7 @@ from .cpu import CpuKernel
 from .cpu.memory import vertex_bytes
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
-from .errors import DeviceError, ParameterError, ProgramError
+from .errors import DeviceError, GraphError, ParameterError, ProgramError
 from .gpu.device import find as find_device
 from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from .gpu.interface import can_replicate
@@ -321,7 +321,7 @@ class Run:
                 state = self._begin(worker, synchronous)
                 if self._spans is not None:
                     kernel.streams.trace(self._spans)
-            except (DeviceError, ProgramError) as error:
+            except (DeviceError, ProgramError, GraphError) as error:  # the last: edges on disk want more memory for two
                 if required:
                     raise
                 self._tell(f"no GPU used: {error}")

@@ -28,8 +28,9 @@ from typing import Any
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.pages.fit import AUTO
 from garaph_py.pages.sources import Sources
-from garaph_py.pages.store import info
+from garaph_py.pages.store import info, read_graph
 from garaph_py.sizes import parse_bytes, show_bytes
 
 ITERATIONS = 5
@@ -50,6 +51,13 @@ def fixed_bytes(path: str) -> int:
 
 def edge_arrays(path: str) -> list[str]:
     return [name for name in ("in_sources", "out_targets", "in_values") if name in info(path).arrays]
+
+
+def opened(path: str, memory: int) -> gp.Graph:
+    """The graph with its edges on disk, or in memory where they fit as they are: not packed to fit."""
+    if 1.05 * sum(array.stored_bytes for array in info(path).arrays.values()) <= memory:
+        return gp.open(path, memory=memory)
+    return read_graph(path, AUTO, memory, None, gp.events.ignore, on_disk=True)
 
 
 def status(field: str) -> int:
@@ -76,7 +84,7 @@ def dd(path: str) -> float:
 
 def scan(path: str, room: int) -> float:
     """Seconds in which a run would have had all edges, if it did nothing with them."""
-    graph = gp.open(path, memory=fixed_bytes(path) + room, encoding=info(path).arrays["in_sources"].encoding[0])
+    graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
     with Sources(graph, False, 0) as sources:
         sources.room = room
         source = sources.into()
@@ -115,7 +123,7 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
     from garaph_py import runtime
 
     runtime.Sources = Seen  # type: ignore[misc]
-    graph = gp.open(path, memory=memory, encoding=info(path).arrays["in_sources"].encoding[0])
+    graph = opened(path, memory)
     how = {"device": device, "gpu_memory": gpu_memory, "sync": True, "mode": "pull"}
     result = gp.run(programs(graph)[called], graph, iterations=ITERATIONS, **how)
     source, steps = made[-1], result.stats.iterations

@@ -10,6 +10,7 @@ from dataclasses import replace
 import command
 import numpy as np
 import pytest
+import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy_gpu import Hops
@@ -21,13 +22,15 @@ from garaph_py.errors import DamagedGraphError, GraphError
 from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
 from garaph_py.pages import disks, sources, store
+from garaph_py.pages.blocks import INDEX_DTYPE
 from garaph_py.pages.packed_blocks import begin_masks
-from garaph_py.pages.stored import spread
+from garaph_py.pages.stored import StoredSource, spread
 
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch):
     monkeypatch.setattr(sources, "AT_HAND", 0)
+    monkeypatch.setattr(sources, "BLOCKS_AT_HAND", 0)
     monkeypatch.setattr(disks, "PAUSE", 0)
 
 
@@ -49,7 +52,7 @@ def saved(request, tmp_path_factory):
 def opened(path, room):
     """The graph in `path`, with `room` for edges beside what its vertices take."""
     offsets = store.info(path).arrays["in_offsets"].raw_bytes
-    graph = gp.open(path, memory=3 * offsets, encoding=store.info(path).arrays["in_sources"].encoding[0])
+    graph = store.read_graph(path, "auto", 3 * offsets, None, gp.events.ignore, on_disk=True)
     assert graph.on_disk
     into = replace(graph.in_edges, memory=graph.nbytes + 18 * graph.n + room)
     out = replace(graph.out_edges, memory=into.memory) if graph.directed else into
@@ -222,6 +225,94 @@ def test_the_command_runs_within_a_memory(saved, monkeypatch, capsys):
     assert "from disk" in capsys.readouterr().out
 
 
+@pytest.fixture
+def source(saved):
+    """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
+    _, path, _ = saved
+    edges = opened(path, 300_000).in_edges
+    reading = [disks.Disk(str(data), None) for data in edges.lists.reader.paths]
+    made = []
+
+    def make(room, **how):
+        made.append(StoredSource([edges.lists], edges.offsets, room, reading, **how))
+        return made[-1]
+
+    yield make
+    for one in (*made, *reading):
+        one.close()
+
+
+def test_what_somebody_else_took_is_kept_for_the_next_time(source):
+    """The GPU's source begins to read pages that the CPU then takes."""
+    buffers = []
+    pages = source(4_000_000, page_edges=5000, made=buffers.append)
+    for _ in range(5):
+        pages.expect(pages.pages)
+        for page in pages.pages[:4]:
+            pages.edges(page)
+            pages.release(page)
+    assert all(pages.stays)
+    assert len(buffers) == len(pages.pages)
+
+
+def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, monkeypatch):
+    pages, calls = source(300_000, page_edges=5000), []
+
+    def refuse(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            raise MemoryError
+
+    monkeypatch.setattr(disks.Disk, "put", lambda self, requests: refuse(requests))
+    with pytest.raises(MemoryError):
+        pages.expect(pages.pages)
+    for _, (request,) in ((None, *call) for call in calls[:2]):
+        request.batch.end(None)
+    pages.close()
+
+
+def test_a_disk_has_as_many_threads_as_it_should_whoever_asks_first(tmp_path):
+    for _ in range(20):
+        disk = disks.Disk(str(tmp_path), None)
+        askers = [threading.Thread(target=disk.put, args=([],)) for _ in range(4)]
+        for asker in askers:
+            asker.start()
+        for asker in askers:
+            asker.join()
+        mine = [thread for thread in threading.enumerate() if thread.name.startswith(f"garaph-disk {tmp_path}-")]
+        assert len(mine) == disks.threads_of_disk()
+        disk.close()
+        assert not any(thread.is_alive() for thread in mine)
+
+
+def test_small_blocks_apart_from_each_other(tmp_path):
+    """Every other list is wanted: read block by block they take more room than all together."""
+    n = 1025
+    there = np.ones((n, n), bool)
+    there[:, n - 1], there[n - 1, 1::2] = False, False
+    graph = gp.from_edges(*np.nonzero(there))
+    store.save(graph, tmp_path / "g", encoding="packed", block_bytes=8192)
+    how = {"device": "cpu", "mode": "notify-pull", "sync": True}
+    expected = gp.run(gp.apps.BFS(n - 1), graph, **how).values
+    stored = opened(tmp_path / "g", 4_000_000)
+    np.testing.assert_array_equal(gp.run(gp.apps.BFS(n - 1), stored, **how).values, expected)
+
+
+def test_packed_blocks_begin_where_their_words_can(tmp_path):
+    store.save(gp.rmat(8), tmp_path / "g", encoding="packed", block_bytes=8192)
+    data, index, manifest = (tmp_path / "g" / f for f in ("in_sources.data", "in_sources.index", "manifest.json"))
+    data.write_bytes(b"\0" + data.read_bytes())
+    entries = np.fromfile(index, INDEX_DTYPE)
+    before = f"{xxhash.xxh3_64_intdigest(entries.tobytes()):016x}".encode()
+    entries["offset"] += 1
+    entries.tofile(index)
+    text = manifest.read_bytes().replace(before, f"{xxhash.xxh3_64_intdigest(entries.tobytes()):016x}".encode())
+    head = text[: text.rindex(b'"checksum": "') + 13]
+    manifest.write_bytes(head + f"{xxhash.xxh3_64_intdigest(head):016x}".encode() + text[len(head) + 16 :])
+    with pytest.raises(DamagedGraphError, match="block 0: does not begin at a multiple of 4 bytes"):
+        gp.open(tmp_path / "g")
+
+
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=200), st.integers(0, 99), st.integers(1, 100), st.data())
 def test_masks_say_where_lists_begin(lengths, first, count, data):
     offsets = np.cumsum([0, *lengths])
@@ -244,11 +335,11 @@ def test_too_little_memory_says_how_much_is_needed(saved):
         gp.run(gp.apps.PageRank(), opened(path, 30_000), device="cpu", page_edges=1 << 20)
 
 
-def test_what_does_not_fit_as_it_was_asked_for_is_refused(saved):
-    _, path, encoding = saved
-    other = {"raw": "packed", "packed": "raw"}[encoding]
-    with pytest.raises(GraphError, match=f"{other} its arrays take .* allow more"):
-        gp.open(path, memory=200_000, encoding=other)
+def test_what_was_asked_for_in_memory_does_not_stay_on_disk(saved):
+    _, path, _ = saved
+    for encoding in ("raw", "packed"):
+        with pytest.raises(GraphError, match=f"{encoding} its arrays take .* allow more"):
+            gp.open(path, memory=200_000, encoding=encoding)
     assert gp.open(path, memory=200_000).on_disk
 
 

@@ -33,6 +33,8 @@ WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
 MOST_CUTS = 1 << 12
 """Pages, or parts of them, whose runs are remembered."""
+MANY_ACTIVE = 1 << 14
+"""Active vertices of a page: so many have out-edges in most of its blocks."""
 RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
@@ -437,8 +439,13 @@ class Partitions:
 
 
 def out_ranges(active: VertexSet, offsets: Array, page: Page) -> Array:
-    """First and last of the out-edges of each active vertex of a page, shape (vertices, 2)."""
-    first = page.words.start * WORD
-    bits = np.unpackbits(active.bits[page.words].view(np.uint8), bitorder="little")
-    vertices = np.flatnonzero(bits[page.first_vertex - first : page.last_vertex - first]) + page.first_vertex
+    """First and last of the out-edges of each active vertex of a page, shape (vertices, 2); of many, of the page."""
+    words = active.bits[page.words]
+    if int(np.bitwise_count(words).sum()) > MANY_ACTIVE:
+        return np.array([[page.first_edge, page.last_edge]])
+    wide = np.flatnonzero(words)
+    bits = np.unpackbits(words[wide].view(np.uint8), bitorder="little").reshape(-1, WORD)
+    word, bit = np.nonzero(bits)
+    vertices = (page.words.start + wide[word]) * WORD + bit
+    vertices = vertices[(vertices >= page.first_vertex) & (vertices < page.last_vertex)]
     return np.stack((offsets[vertices], offsets[vertices + 1]), axis=1)

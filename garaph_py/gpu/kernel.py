@@ -174,6 +174,8 @@ class GpuKernel:
         with self.device, failing(self.device.driver):
             self._memory.close()
             self._pinned.close()
+        if hasattr(self, "source"):
+            self.source.close()
 
     def _lay_out(self, synchronous: bool, budget: int) -> None:
         """Decide on the pages, and which of them stay.

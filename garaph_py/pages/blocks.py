@@ -16,7 +16,7 @@ import numpy.typing as npt
 import xxhash
 
 from .folder import Damage, Directory, Folder, read_at, reason
-from .packed_blocks import PackedBlock, PackedBlocks, UndecodableError
+from .packed_blocks import WORD, PackedBlock, PackedBlocks, UndecodableError
 
 Array = npt.NDArray[Any]
 
@@ -190,6 +190,10 @@ class BlockReader:
         self._refuse(index["disk"] >= disks, "lies on a disk that the manifest does not list")
         self._refuse(~self.encoding.possible(index["length"], raw), "has a stored length its encoding cannot have")
         self._refuse(index["offset"] > 1 << 62, "lies past any file's end")
+        if isinstance(self.encoding, PackedBlocks):
+            self._refuse(
+                index["offset"] % WORD != 0, f"does not begin at a multiple of {WORD} bytes, as packed ones do"
+            )
         order = np.lexsort((index["offset"], index["disk"]))
         before, after = index[order[:-1]], index[order[1:]]
         overlaps = np.zeros(len(index), np.bool_)

@@ -106,10 +106,9 @@ class Disk(Part):
 
     def put(self, requests: Sequence[Request]) -> None:
         """Read these, in their order."""
-        if not self._threads:
-            depth = min(max(DEPTH, available_cores() // 2), MOST_THREADS)
-            self._threads = [start(f"garaph-{self.name}-{k}", self._work) for k in range(depth)]
         with self._changed:
+            for k in range(len(self._threads), threads_of_disk()):
+                self._threads.append(start(f"garaph-{self.name}-{k}", self._work))
             self._queue.extend(requests)
             self._changed.notify(len(requests))
 
@@ -145,6 +144,7 @@ class Disk(Part):
             except Exception as problem:
                 error = problem
             request.batch.end(error)
+            del request  # and the memory that it has, while this thread waits
 
     def _read(self, request: Request) -> None:
         began = time.perf_counter_ns()
@@ -160,11 +160,12 @@ class Disk(Part):
                 time.sleep(PAUSE * attempt)
         if count < request.needed:
             raise DamagedGraphError(request.path, "ends before its last block", offset=request.offset + count)
-        self.bytes_read += count
-        if self._spans is not None:
-            ended = time.perf_counter_ns()
-            self._spans.append(Span(self.name, "read", max(began, self._last), ended, {"bytes": count}))
-            self._last = ended
+        ended = time.perf_counter_ns()
+        with self._changed:
+            self.bytes_read += count
+            if self._spans is not None:
+                self._spans.append(Span(self.name, "read", max(began, self._last), ended, {"bytes": count}))
+                self._last = ended
         request.check()
 
     def _handle(self, path: Path) -> int:
@@ -172,6 +173,11 @@ class Disk(Part):
             if path not in self._files:
                 self._files[path] = open_direct(path)
             return self._files[path]
+
+
+def threads_of_disk() -> int:
+    """How many wait for one disk."""
+    return min(max(DEPTH, available_cores() // 2), MOST_THREADS)
 
 
 def open_direct(path: Path) -> int:

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from ..errors import GraphError
 from ..events import Span
 from ..graph import Graph, StoredAdjacency
-from ..graph.graph import Edges
+from ..graph.graph import PACKED, Edges
 from ..sizes import show_bytes
-from .disks import Disk
+from .disks import Disk, threads_of_disk
 from .layout import Page
 from .memory import MemorySource
 from .source import PageSource
@@ -25,7 +25,9 @@ Array = npt.NDArray[Any]
 OUT_SHARE = 5
 """Out-edges that only serve to notify have this part of the memory for edges."""
 AT_HAND = 1 << 22
-"""Bytes that threads take to check what they read."""
+"""Bytes that are needed for anything else."""
+BLOCKS_AT_HAND = 2
+"""That each thread of a disk takes to check a packed block that it has read for the first time."""
 
 
 class Sources:
@@ -65,16 +67,20 @@ class Sources:
         into = graph.in_edges
         if not isinstance(into, StoredAdjacency):
             return
-        room = into.memory - vertices - AT_HAND
+        arrays = self._arrays(into)
+        taken = vertices + AT_HAND
+        if into.encoding == PACKED:
+            taken += len(arrays[0].reader.paths) * threads_of_disk() * BLOCKS_AT_HAND * arrays[0].array.block_bytes
+        room = into.memory - taken
         if room <= 0:
             raise GraphError(
-                f"the run takes {show_bytes(vertices + AT_HAND)} of memory for the vertices alone, and may take "
+                f"the run takes {show_bytes(taken)} of memory for the vertices alone, and may take "
                 f"{show_bytes(into.memory)}; allow more when the graph is opened (memory, --memory)"
             )
         self._apart = apart or graph.directed
         self._out_room = room // OUT_SHARE
         self.room = (room - self._out_room if self._apart else room) // workers
-        for path in self._arrays(into)[0].reader.paths:
+        for path in arrays[0].reader.paths:
             self.disks.append(Disk(str(path.parent), spans))
             self._stack.callback(self.disks[-1].close)
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..errors import DamagedGraphError, FormatError, ParameterError
-from ..graph.graph import PACKED, Adjacency, Edges, Graph, PackedAdjacency
+from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..graph.packed import Packed
 from ..graph.packing import UnsortedError
@@ -141,8 +141,7 @@ def open(
     path : path-like
     encoding : {"auto", "raw", "packed"}
         Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. A raw
-        directory's edges are packed as they are read. What exceeds `memory` even so, or in the encoding that was asked
-        for if it is the directory's own, stays on disk, as it is.
+        directory's edges are packed as they are read. Those that exceed `memory` even so stay on disk, as they are.
     memory : int or str, optional
         Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available. To
         read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
@@ -158,14 +157,14 @@ def open(
     DamagedGraphError
         If anything in it does not match its checksum, size or range; file, block and byte offset are named.
     GraphError
-        If not even offsets and ids fit into `memory`, or the arrays do not in an encoding that they have not on disk.
+        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even offsets and ids.
     """
     check_encoding(encoding)
     limit = memory_limit(memory)
     try:
         return read_graph(path, encoding, limit, threads, on_event)
     except TooLargeError:
-        if encoding not in (AUTO, info(path).arrays["in_sources"].encoding[0]):
+        if encoding != AUTO:
             raise
     return read_graph(path, encoding, limit, threads, on_event, on_disk=True)
 
@@ -254,6 +253,10 @@ def read_packed(
 
 def adjacency(offsets: Array, neighbours: Any, values: Any, memory: int, k: float) -> Edges:
     if isinstance(neighbours, StoredBlocks):
+        if values is not None and values.encoding != RAW == neighbours.encoding:
+            raise GraphError(
+                "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
+            )
         return StoredAdjacency(offsets, neighbours, values, memory, k)
     if isinstance(neighbours, Packed):
         return PackedAdjacency(offsets, neighbours, values)

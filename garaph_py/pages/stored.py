@@ -65,6 +65,9 @@ class Area:
     def begin(self, span: range, borrows: bool, wanted: Array | None) -> list[Read]:
         """Make room for the blocks of a span; what is to be read."""
         self.plan = self.blocks.plan(span, borrows, wanted)
+        if wanted is not None and self.plan.nbytes > len(self.data):  # small blocks apart take more than all together
+            self.plan, wanted = self.blocks.plan(span), None
+        assert self.plan.nbytes <= len(self.data)
         self.whole, self.borrows = wanted is None, borrows
         if self.blocks.encoding == PACKED:
             self.records = np.zeros(len(span) * self.blocks.elements // RUN, RECORD)  # 0 where nothing is wanted
@@ -258,6 +261,7 @@ class StoredSource:
                     area.borrow(other)
             before, slot.before = slot.before, None
             self._leave(before)
+            self._read_ahead()
         if not slot.loaded:
             for area in slot.areas:
                 area.blocks.check_joints(area.plan.first, area.plan.last)
@@ -333,18 +337,25 @@ class StoredSource:
             reads += [(area, read) for read in area.begin(span, borrows, wanted)]
         if before is not None and any(area.borrows for area in slot.areas):
             slot.before, before.users = before, before.users + 1
-        slot.batch = Batch(len(reads))
-        for area, read in reads:
-            self._disks[read.disk].put([area.request(read, slot.batch, page)])
+        batch = Batch(len(reads))
+        requests = [(self._disks[read.disk], area.request(read, batch, page)) for area, read in reads]
+        slot.batch = batch
+        while requests:
+            disk, request = requests[0]
+            try:
+                disk.put([request])
+            except BaseException:  # nobody will end these
+                for _ in requests:
+                    batch.end(None)
+                raise
+            del requests[0]
 
     def _forget(self) -> None:
         """What was read ahead, and nobody asked for, is not needed."""
         for disk in self._disks:
             disk.forget({slot.batch for slot in self._coming.values()})
-        for number, slot in self._coming.items():
+        for slot in self._coming.values():
             slot.batch.ended.wait()
-            if slot.stays and not slot.loaded:  # it may be there in part
-                del self._staying[number]
         self._coming.clear()
         self._given.clear()
         self._latest, self._free = None, deque(self._buffers)
