@@ -162,10 +162,7 @@ def unpack_sums(begin, count, follows, edges):
     come after those that were unpacked last."""
     records, widths, words, first_word, _, sums, held = edges[:7]
     run, first = begin // RUN, begin % RUN // GROUP
-    if first == 0:  # words follow each other within a run; where the next one's are, it says itself
-        position = records[run * RECORD_WORDS] - first_word
-    else:
-        position = held[1] if follows else place(records, widths, run, first) - first_word
+    position = words_of(records, widths, first_word, run, first, follows, held[1])
     total = np.uint32(0)
     sums[0] = total
     for group in range(count // GROUP):
@@ -182,10 +179,7 @@ def unpack_values(begin, count, follows, edges):
     records, widths, words, first_word, values = edges[7:]
     held = edges[6]
     run, first = begin // RUN, begin % RUN // GROUP
-    if first == 0:
-        position = records[run * RECORD_WORDS] - first_word
-    else:
-        position = held[2] if follows else place(records, widths, run, first) - first_word
+    position = words_of(records, widths, first_word, run, first, follows, held[2])
     base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
@@ -193,6 +187,13 @@ def unpack_values(begin, count, follows, edges):
             values[group * GROUP + k] = base + np.int64(packed_number(words, position, width, k))
         position += width
     held[2] = position
+
+
+def words_of(records, widths, first_word, run, group, follows, held):
+    """Where a group's words are. Within a run they follow those unpacked last; where a run's are, it says itself."""
+    if group == 0:
+        return records[run * RECORD_WORDS] - first_word
+    return held if follows else place(records, widths, run, group) - first_word
 
 
 def place(records, widths, run, group):

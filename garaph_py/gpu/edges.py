@@ -135,11 +135,9 @@ class StoredArrays:
     edges: StoredAdjacency
     value_bytes: int = 0
 
-    @property
+    @cached_property
     def _arrays(self) -> list[Stored]:
-        return [array for array in (self.edges.lists, self.edges.numbers) if array is not None][
-            : 1 + bool(self.value_bytes)
-        ]
+        return self.edges.arrays(self.value_bytes > 0)
 
     @property
     def width(self) -> float:
@@ -190,9 +188,9 @@ def page_bytes(page: Page, arrays: EdgeArrays) -> int:
 
 def pinned_arrays(edges: Edges) -> list[Array]:
     """What is copied from, page by page."""
-    parts: list[Packed | Array | None] = []
-    if isinstance(edges, StoredAdjacency):
+    if isinstance(edges, StoredAdjacency):  # a source pins its buffers as it makes them
         return []
+    parts: list[Packed | Array | None] = []
     if isinstance(edges, PackedAdjacency):
         parts += [edges.packed, edges.packed_values]
     else:

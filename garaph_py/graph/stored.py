@@ -73,6 +73,10 @@ class StoredAdjacency:
     def has_packed_values(self) -> bool:
         return self.numbers is not None and self.numbers.encoding != "raw"
 
+    def arrays(self, values: bool) -> list[Stored]:
+        """What is on disk: the lists, and the edge values if they are of interest and there are some."""
+        return [self.lists] if self.numbers is None or not values else [self.lists, self.numbers]
+
     @property
     def nbytes(self) -> int:
         """Of memory."""

@@ -84,9 +84,8 @@ class Sources:
             self.disks.append(Disk(str(path.parent), spans))
             self._stack.callback(self.disks[-1].close)
 
-    def _arrays(self, edges: Edges, values: bool = False) -> list[StoredBlocks]:
-        assert isinstance(edges, StoredAdjacency)
-        return [array for array in (edges.lists, edges.numbers) if isinstance(array, StoredBlocks)][: 1 + values]
+    def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
+        return [array for array in edges.arrays(values) if isinstance(array, StoredBlocks)]
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,

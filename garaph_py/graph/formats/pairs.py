@@ -16,30 +16,30 @@ DIGITS = 18
 """So many always fit 63 bits."""
 
 
+def number_at(text, place, end):
+    """The number that begins at `place`, and what is behind the `end` that follows it; 0 if that is not so."""
+    start, number = place, 0
+    digit = np.int64(text[place]) - ZERO
+    while 0 <= digit <= 9:
+        number = 10 * number + digit
+        place += 1
+        digit = np.int64(text[place]) - ZERO
+    if place == start or place - start > DIGITS or text[place] != end:
+        return 0, 0
+    return number, place + 1
+
+
 def scan_pairs(text, size, separator, sources, targets):
     """Parse ``text[:size]``, which ends with a newline; whether every line is two numbers and one `separator`."""
     place, line = 0, 0
     while place < size:
-        start, number = place, 0
-        digit = np.int64(text[place]) - ZERO
-        while 0 <= digit <= 9:
-            number = 10 * number + digit
-            place += 1
-            digit = np.int64(text[place]) - ZERO
-        if place == start or place - start > DIGITS or text[place] != separator:
+        source, place = number_at(text, place, separator)
+        if place == 0:
             return 0
-        sources[line] = number
-        place += 1
-        start, number = place, 0
-        digit = np.int64(text[place]) - ZERO
-        while 0 <= digit <= 9:
-            number = 10 * number + digit
-            place += 1
-            digit = np.int64(text[place]) - ZERO
-        if place == start or place - start > DIGITS or text[place] != NEWLINE:
+        target, place = number_at(text, place, NEWLINE)
+        if place == 0:
             return 0
-        targets[line] = number
-        place += 1
+        sources[line], targets[line] = source, target
         line += 1
     return 1
 
