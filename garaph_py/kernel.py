@@ -127,6 +127,9 @@ class Accelerator(PageKernel, Protocol):
     def load(self) -> tuple[int, int, float]:
         """Edges of the graph, those that every iteration copies, and bytes an edge."""
 
+    def has(self, page: Page) -> bool:
+        """Whether a page's edges are in its memory, or on their way there."""
+
     def ready(self, state: State) -> None:
         """Before an iteration: as `begin`, without finding whom to notify."""
 
@@ -152,8 +155,14 @@ class Accelerator(PageKernel, Protocol):
 class Companion(PageKernel, Protocol):
     """A processor in whose memory the state is, and that works in turns with another."""
 
+    def start(self) -> None:
+        """Have threads ready: the other initializes."""
+
     def forget(self) -> None:
         """The other has done a superstep: what is known from the last one no longer holds."""
+
+    def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
+        """About how many in-edges the notified vertices of each page have; None if all vertices of a page change."""
 
 
 class TakesTurns(PageKernel, Protocol):

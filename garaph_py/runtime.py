@@ -317,10 +317,9 @@ class Run:
                         self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources
                     )
                 )
+                kernel.spans = self._spans
                 worker = self._together(kernel) if together else kernel
                 state = self._begin(worker, synchronous)
-                if self._spans is not None:
-                    kernel.streams.trace(self._spans)
             except (DeviceError, ProgramError, GraphError) as error:  # the last: edges on disk want more memory for two
                 if required:
                     raise

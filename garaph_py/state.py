@@ -56,10 +56,16 @@ class VertexSet:
 
     def fill(self, n: int) -> None:
         """Put all `n` vertices in."""
-        self.bits[:] = ~np.uint64(0)
-        if n % WORD:
-            self.bits[-1] = (np.uint64(1) << np.uint64(n % WORD)) - np.uint64(1)
-        self.blocks[:] = 1
+        self.clear()
+        self.put(0, n)
+
+    def put(self, first: int, last: int) -> None:
+        """Put the vertices [first, last) in; `first` is a multiple of `WORD`."""
+        whole = last // WORD
+        self.bits[first // WORD : whole] = ~np.uint64(0)
+        if last % WORD:
+            self.bits[whole] |= (np.uint64(1) << np.uint64(last % WORD)) - np.uint64(1)
+        self.blocks[first // BLOCK : -(-last // BLOCK)] = 1
 
     def add(self, other: VertexSet) -> None:
         """Put the vertices of `other` in."""

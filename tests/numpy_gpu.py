@@ -105,6 +105,17 @@ class FakeDriver:
         return self.bytes[start : start + count * np.dtype(kind).itemsize].view(kind)
 
 
+def when_iterations_begin(monkeypatch, then):
+    """Call ``then()`` when a run has copied what stays to the GPU: whenever an iteration begins there."""
+    ready = kernel.GpuKernel.ready
+
+    def begun(self, state):
+        then()
+        ready(self, state)
+
+    monkeypatch.setattr(kernel.GpuKernel, "ready", begun)
+
+
 class FakeFunction:
     num_regs, shared_size_bytes = 32, 16
 

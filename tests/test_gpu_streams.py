@@ -34,11 +34,15 @@ class FakeDriver(types.SimpleNamespace):
     Context = types.SimpleNamespace(synchronize=lambda: None)
 
     class Stream:
+        def __init__(self, flags=0):
+            pass
+
         def synchronize(self):
             pass
 
         def wait_for_event(self, event):
             assert event.recorded
+            event.waited = True
 
     class Event:
         def __init__(self, flags=0):
@@ -90,7 +94,7 @@ class FakeMemory:
 def setting(graph_of):
     """A function that makes device, streams, and source of a graph with weights, a share of whose pages stay."""
 
-    def make(share, fails_at=None):
+    def make(share, fails_at=None, spans=None):
         graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
         offsets, width = graph.in_edges.offsets, RawArrays(4)
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
@@ -98,7 +102,7 @@ def setting(graph_of):
         device = FakeDevice(fails_at)
         return (
             device,
-            Streams(device, residency, width, FakeMemory()),
+            Streams(device, residency, width, FakeMemory(), spans),
             MemorySource(graph.in_edges, pages=residency.pages),
         )
 
@@ -151,6 +155,33 @@ def test_every_page_finds_its_edges(setting, share):
         assert work.copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
     assert streams.thread.wall > streams.thread.waited >= 0
     assert streams.thread.used > 0
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
+    """They count when they are first processed, which waits for them."""
+    device, streams, source = setting(share)
+    resident = [page for page in source.pages if page.number < len(streams._resident)]
+    assert not any(map(streams.has, source.pages))
+    streams.prefetch(source)
+    streams.prefetch(source)
+    assert device.driver.copies == 2 * len(resident)
+    assert [page for page in source.pages if streams.has(page)] == resident
+    for turn in range(2):
+
+        def see(page, buffer, turn=turn):
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            if page in resident:
+                assert getattr(buffer.copied, "waited", False) == (turn == 0)
+                buffer.copied.waited = False
+
+        work = Work(see)
+        waiting = streams.order(source.pages, True)
+        assert {page for page, _ in waiting.here} == set(resident)
+        streams.process(waiting, source, work)
+        assert {page: work.copied[page] for page in resident} == {
+            page: 8 * page.edges * (not turn) for page in resident
+        }
 
 
 def test_what_others_steal_is_left_to_them(setting):
@@ -237,9 +268,8 @@ def test_an_error_of_the_driver_is_ours(setting, at):
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
 def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
-    _, streams, source = setting(share)
     spans = []
-    streams.trace(spans)
+    _, streams, source = setting(share, spans=spans)
     before, copies = time.perf_counter_ns(), 0
     for turn in range(1, 4):
         work = Work(lambda *_: time.sleep(1e-4))

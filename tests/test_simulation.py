@@ -173,8 +173,8 @@ def test_decisions_are_those_of_the_scheduler(work, policy, share):
             asked = max(min(2.0 * seen.f, 1.0) if not work.traits.everybody else 1.0, 1e-300)
             if policy.engine == "garaph":
                 seen = replace(seen, ratio=row.alpha / asked)
-            assert (row.device == BOTH) == (row.alpha >= 1)
-        if row.device != BOTH:
+            assert (row.device != CPU) == (row.alpha >= 1)
+        if row.alpha is None or row.alpha < 1:
             assert row.mode == decide(replace(seen, ratio=None)).mode
         assert row.mode in (PULL, PUSH, NOTIFY_PULL)
 

@@ -33,6 +33,13 @@ def test_results_come_in_order_and_the_caller_takes_part(size: int) -> None:
     assert names[0][1] == threading.current_thread().name
 
 
+def test_threads_are_made_ahead() -> None:
+    with Team(5) as team:
+        team.start()
+        assert sum(thread.name.startswith("garaph-cpu") for thread in threading.enumerate()) == 4
+        assert team.run(pow, [(2, k) for k in range(9)]) == [2**k for k in range(9)]
+
+
 def test_a_failure_is_raised_after_everybody_has_finished() -> None:
     finished = []
 

@@ -23,6 +23,7 @@ from garaph_py.dispatch import together
 from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
 from garaph_py.gpu.kernel import GpuKernel
+from garaph_py.pages.layout import Page
 from garaph_py.state import VertexSet
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
@@ -64,6 +65,47 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, p
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
     assert driver.held == 0
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
+
+
+@pytest.fixture
+def divided(monkeypatch):
+    """In iterations for which the CPU has notified, the GPU pulls pages that chance picks; never all, nor none."""
+    rng = np.random.default_rng(5)
+
+    def divide(self, pages, notified, stays, value_bytes):
+        assert len(pages) == len(notified) == len([stays(page) for page in pages])
+        picked = rng.permutation(len(pages))[: rng.integers(1, max(len(pages), 2))]
+        return [pages[k] for k in sorted(picked)]
+
+    monkeypatch.setattr(Rates, "worth_dividing", lambda self, active_edges: True)
+    monkeypatch.setattr(Rates, "divide", divide)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e-9))
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: int(rng.integers(waiting + 1)))
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
+def test_notified_pages_are_divided(device_for, graph_of, divided, program, sync):
+    graph = graph_of(GRAPH)
+    driver = device_for(program, graph)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    memory = memory_for(program, graph, 0.3)
+    result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert {(row.device, row.mode) for row in result.stats.iterations} == {("both", "notify-pull")}
+    assert driver.held == 0
+
+
+@pytest.mark.parametrize("at", [0, 2, 9, 30])
+@pytest.mark.parametrize("sync", [True, False])
+def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, monkeypatch, sync, at):
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.3)
+    fail_after(at, driver, monkeypatch)
+    result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    assert "launch failure" in result.stats.note
 
 
 @pytest.mark.parametrize("sync", [True, False])
@@ -171,21 +213,25 @@ def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch,
         run(program, graph, device="auto", **how)
 
 
-@pytest.mark.parametrize("at", [0, 3, 8, 20])
-@pytest.mark.parametrize("sync", [True, False])
-def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, always, sync, at):
-    graph, program = graph_of(GRAPH), Hops(HUB)
-    driver = device_for(program, graph)
-    memory = memory_for(program, graph, 0.3)
-    copy, copies = driver.memcpy_htod_async, []
+def fail_after(copies, driver, monkeypatch):
+    """The GPU does so many copies to it once iterations have begun."""
+    copy, left = driver.memcpy_htod_async, itertools.count(copies, -1)
 
     def fails(place, array, stream=None):
-        copies.append(place)
-        if len(copies) > at:
+        if next(left) <= 0:
             raise driver.Error("cuMemcpyHtoDAsync failed: unspecified launch failure")
         copy(place, array, stream)
 
-    driver.memcpy_htod_async = fails
+    numpy_gpu.when_iterations_begin(monkeypatch, lambda: setattr(driver, "memcpy_htod_async", fails))
+
+
+@pytest.mark.parametrize("at", [0, 3, 8, 20])
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, always, monkeypatch, sync, at):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver = device_for(program, graph)
+    memory = memory_for(program, graph, 0.3)
+    fail_after(at, driver, monkeypatch)
     expected = gp.run(program, graph, device="cpu", sync=True)
     result = run(program, graph, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
@@ -198,7 +244,7 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
 
-    def interrupted(self, shared, state):
+    def interrupted(self, shared, own, state, mode):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(together.Together, "_take", interrupted)
@@ -217,7 +263,9 @@ def observation(**what):
 @pytest.mark.parametrize(("what", "alpha"), [
     ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
     ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
-    ({"ratio": 3.0, "everybody": True}, 3.0),
+    ({"ratio": 3.0, "everybody": True}, 3.0), ({"ratio": 4.0, "forced_mode": "pull"}, 4.0),
+    ({"ratio": 4.0, "engine": "auto"}, 4.0), ({"ratio": 4.0, "engine": "auto", "active_edges": 10}, 0.08),
+    ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "relaxes": True}, 0.48),
 ])  # fmt: skip
 def test_alpha_is_equation_3(what, alpha):
     seen = observation(**what)
@@ -251,24 +299,63 @@ def test_rates_follow_what_was_measured():
 
 
 def test_the_cpu_takes_pages_only_where_that_helps():
-    rates = Rates(100, 50, 1.0, 10.0, 10.0)  # five seconds of copies
-    seen = []
-    for speed in (1.0, 8.0, 5.0, 9.0, 9.0):
-        seen.append(rates.cpu_helps)
-        rates = rates.tried(seen[-1], 100, 100 / speed)
-    assert seen == [True, True, False, False, False]
-    assert not rates.cpu_helps
-    slower = rates
-    for _ in range(9):
-        slower = slower.tried(False, 100, 100 / 5.0)
-    assert slower.cpu_helps
-    assert replace(rates, cpu=2.0).cpu_helps  # plainly
-    assert not replace(slower, streamed=0).cpu_helps
-    assert not replace(slower, cpu=1e5, copied=1e6).cpu_helps  # fifty microseconds
-    first = Rates(100, 0, 1.0, 10.0, 1.0)  # pages that stay come once
-    assert first.cpu_helps
-    assert not replace(first, copied=4.0).cpu_helps
-    assert not first.tried(True, 100, 1.0).cpu_helps
+    rates = Rates(100, 50, 2.0, 10.0, 10.0)  # five seconds of copies
+    assert rates.cpu_helps
+    assert not replace(rates, cpu=1.0).cpu_helps  # a tenth is less than it takes from the copies
+    assert not replace(rates, streamed=0).cpu_helps
+    assert not replace(rates, cpu=2e5, copied=1e6).cpu_helps  # fifty microseconds
+
+
+def test_the_first_measurement_counts_as_it_is():
+    """A guess of the CPU that is too high would hand it more than it can do while the GPU does the rest."""
+    rates = Rates.expected(16, 10**9, 10**9, 4.0, False)
+    assert not rates.cpu_known
+    assert rates.share(10**9) == pytest.approx(2e-3 * rates.cpu, abs=1)
+    known = rates.measured(cpu_edges=10**6, cpu_seconds=1e-3)
+    assert known.cpu == 10**9
+    assert known.share(10**9) == pytest.approx(2e-3 * known.cpu, abs=1)
+    assert known.measured(gpu_edges=1, gpu_seconds=1.0, copied_edges=10**9 + 1) == known  # what stays came, too
+    copied = known.measured(gpu_edges=10**8, gpu_seconds=1e-2, copied_edges=10**8)
+    assert copied.share(10**9) > 5 * 10**7
+    assert known.measured(cpu_edges=3 * 10**6, cpu_seconds=1e-3).cpu == 2 * 10**9
+    assert not rates.measured(gpu_edges=10**6, gpu_seconds=1.0).cpu_known
+
+
+def pages_of(*edges):
+    ends = np.cumsum(edges).tolist()
+    return [Page(k, k, k + 1, end - own, end) for k, (own, end) in enumerate(zip(edges, ends, strict=True))]
+
+
+def test_pages_are_divided_by_what_they_cost():
+    million = 10**6
+    rates = Rates(400 * million, 300 * million, 1e9, 2e10, 1e10)
+    pages = pages_of(100 * million, 100 * million, 100 * million, 100 * million)
+    stays = lambda page: page.number == 0  # noqa: E731
+
+    def given(*notified, rates=rates, values=0):
+        return [page.number for page in rates.divide(pages, [n * million for n in notified], stays, values)]
+
+    assert given(1, 1, 1, 1) == []  # the GPU would have to begin
+    assert given(20, 1, 1, 1) == [0]  # it stays
+    assert given(20, 1, 60, 1) == [0, 2]  # dense
+    assert given(90, 90, 90, 90) == [0, 1, 2, 3]
+    assert given(20, 1, 1, 1, values=10**9) == []
+    assert given(20, 1, 60, 1, rates=rates.gathered(9 * million, 1e-3)) == [0]  # a fast CPU
+    assert rates.divide([], [], stays, 0) == []
+    assert rates.worth_dividing(million)
+    assert not rates.worth_dividing(1000)
+    assert not replace(rates, reactive=True).worth_dividing(million)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**8)), max_size=30), st.integers(0, 30))
+def test_no_division_ends_later_than_the_cpu_alone(loads, resident):
+    rates = Rates(10**9, 10**8, 1e9, 5e9, 5e9)
+    pages = pages_of(*(max(pair) for pair in loads)) if loads else []
+    notified = [min(pair) for pair in loads]
+    theirs = set(rates.divide(pages, notified, lambda page: page.number < resident, 0))
+    alone = sum(n for page, n in zip(pages, notified, strict=True) if page not in theirs) / rates.cpu
+    assert alone <= sum(notified) / rates.cpu
+    assert all(notified[page.number] for page in theirs)
 
 
 @given(st.integers(0, 10**12), st.floats(1e6, 1e11), st.floats(1e6, 1e11))
@@ -288,5 +375,6 @@ def test_values_of_several_fields_have_no_turns():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
     given = SimpleNamespace(active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind))
     gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
-    state = together.Together(None, gpu, None, 2, reactive=False).initialize(False)
+    cpu = SimpleNamespace(start=lambda: None)
+    state = together.Together(cpu, gpu, None, 2, reactive=False).initialize(False)
     assert state.pending is state.values

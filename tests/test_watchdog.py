@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from numpy_gpu import Hops
+from numpy_gpu import Hops, when_iterations_begin
 from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
@@ -85,13 +85,13 @@ def test_a_copy_that_takes_its_time(device_for, graph_of, monkeypatch, device):
     graph, program, handler, told = graph_of(GRAPH), Hops(HUB), Reports(), []
     driver = device_for(program, graph)
     memory, copy = memory_for(program, graph, 0.3), driver.memcpy_htod_async
+    when_iterations_begin(monkeypatch, lambda: setattr(driver, "memcpy_htod_async", slow))
 
     def slow(place, array, stream=None):
         while not told or "copying page" not in told[-1]:
             told.append(handler.lines.get(timeout=60))
         copy(place, array, stream)
 
-    driver.memcpy_htod_async = slow
     logging.getLogger("garaph_py").addHandler(handler)
     try:
         result = gp.run(

@@ -124,6 +124,10 @@ class CpuKernel:
         state.active.blocks[:] = 1
         state.activated = VertexSet.empty(self.graph.n)
 
+    def start(self) -> None:
+        self._prepare(PUBLISH, WORK)
+        self.team.start()
+
     def forget(self) -> None:
         """Another processor has done a superstep: what is known of the active vertices no longer holds."""
         self._starts = None
@@ -160,6 +164,14 @@ class CpuKernel:
         if self.bound.reads_dst:
             state.notified.add(state.active)  # such a vertex is in effect its own in-neighbour
         return self._notify(state)
+
+    def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
+        if "prepare" in self.bound.arguments:  # it has rewritten values of every page
+            return None
+        _, starts = self._selected(state.notified, self.graph.in_edges, 0, self.graph.n)
+        bounds = np.array([(page.first_vertex, page.last_vertex) for page in pages], np.int64).reshape(-1, 2)
+        before = np.interp(bounds, np.arange(len(starts)) * BLOCK, starts)
+        return before[:, 1] - before[:, 0]
 
     def _pulls_from_active(self, state: State) -> bool:
         """To look whether a source is active pays where few are, or where one that is ends the gather."""

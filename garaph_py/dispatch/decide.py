@@ -80,7 +80,9 @@ class Observation:
         """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 the CPU is faster alone."""
         if self.ratio is None:
             return None
-        return min((1.0 if self.everybody else self.start + self.sparse * self.f * self.k), 1.0) * self.ratio
+        if alone(self).mode in (PULL, PULL_TILED):
+            return self.ratio
+        return min(self.start + self.sparse * self.f * self.k, 1.0) * self.ratio
 
     @property
     def f(self) -> float:

@@ -123,8 +123,8 @@ def one_iteration(
     if isinstance(kernel, Together):
         kernel.device = decision.device
     visited = kernel.begin(state, mode)
-    device = kernel.device if isinstance(kernel, Together) else decision.device
     results = kernel.process(source.pages, source, state, mode)
+    device = kernel.device if isinstance(kernel, Together) else decision.device
     kernel.commit(state, mode)
     state.active, state.activated = state.activated, state.active
     state.active_count = sum(result.active for result in results)

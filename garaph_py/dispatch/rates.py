@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,11 +25,13 @@ LEAST_SECONDS = 5e-4
 """Of work that is worth handing to the CPU."""
 HANDING_SECONDS = 2e-3
 """What it costs an iteration that the CPU takes pages: two threads share one Python."""
-FIRST_SHARE = 0.3
-"""Of the edges, from which on the CPU also takes pages that will stay, when they come: they have to come later then."""
-PLAIN_SHARE = 0.15
-"""Of the edges, from which on it is plain that the CPU helps, though both live on the host's memory: copies are some
-5 % slower meanwhile (docs/results/gpu.md)."""
+FIRST_SECONDS = 1e-3
+"""Of the work that the CPU is handed at a time, while nobody knows how fast it is or copies are."""
+LEAST_NOTIFYING = 1 << 14
+"""Out-edges of active vertices from which on it is worth a look at the pages in which they notify."""
+LEAST_SHARE = 0.15
+"""Of the edges, from which on the CPU helps: both live on the host's memory, and copies are some 5 % slower meanwhile
+(docs/results/gpu.md)."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ class Rates:
         The least that an iteration of the CPU alone took.
     alone_before : bool
         There was one.
-    taking, leaving : float
-        Of iterations in which the CPU took pages, and in which it left all to the GPU; 0 before there was one.
-    took : bool or None
-        Whether it did in the last of them.
+    cpu_known, copied_known : bool
+        These were measured.
+    notified : float
+        Edges a second that the CPU gathers for notified vertices; 0 before it did.
     reactive : bool
         Whoever is free takes the next page, and costs are as the paper has them (Garaph section 5.1), not as measured.
     """
@@ -65,9 +68,9 @@ class Rates:
     sparse: float = 2.0
     alone_seconds: float = CPU_START
     alone_before: bool = False
-    taking: float = 0.0
-    leaving: float = 0.0
-    took: bool | None = None
+    cpu_known: bool = False
+    copied_known: bool = False
+    notified: float = 0.0
     reactive: bool = False
 
     @classmethod
@@ -97,38 +100,23 @@ class Rates:
     ) -> Rates:  # fmt: skip
         """After pages that both have really processed, the GPU so many edges and of them those copied.
 
-        An iteration that copies what stays says nothing about the others.
+        An iteration that copies what stays, or waits for it, says nothing about the others.
         """
         usual = copied_edges <= self.streamed
         return replace(
             self,
-            cpu=blend(self.cpu, cpu_edges, cpu_seconds),
+            cpu=blend(self.cpu, cpu_edges, cpu_seconds, WEIGHT if self.cpu_known else 1.0),
+            cpu_known=self.cpu_known or bool(cpu_edges and cpu_seconds),
             gpu=blend(self.gpu, gpu_edges, gpu_seconds) if usual else self.gpu,
-            copied=blend(self.copied, copied_edges, gpu_seconds),
+            copied=blend(self.copied, copied_edges, gpu_seconds) if usual else self.copied,
+            copied_known=self.copied_known or bool(usual and copied_edges),
         )
 
     @property
     def cpu_helps(self) -> bool:
-        """Whether the CPU should take pages, of those that are copied; if that is not plain, tried both ways."""
+        """Whether the CPU should take pages, of those that every iteration copies."""
         share = self.cpu / (self.cpu + self.copied)
-        coming = self.edges if self.took is None and share >= FIRST_SHARE else self.streamed
-        if share * coming / self.copied < HANDING_SECONDS:
-            return False
-        if share >= PLAIN_SHARE or not self.taking:
-            return True
-        return bool(self.leaving) and self.taking >= self.leaving
-
-    def tried(self, took: bool, edges: int, seconds: float) -> Rates:
-        """After an iteration in which both might work, and the CPU `took` pages or not.
-
-        The first of either kind does not count: it finds other pages on the device than the next will.
-        """
-        known = replace(self, took=took)
-        if took != self.took:
-            return known
-        if took:
-            return replace(known, taking=blend(self.taking or edges / seconds, edges, seconds))
-        return replace(known, leaving=blend(self.leaving or edges / seconds, edges, seconds))
+        return share >= LEAST_SHARE and share * self.streamed / self.copied >= HANDING_SECONDS
 
     def alone(self, active_edges: int, seconds: float) -> Rates:
         """After an iteration of the CPU alone, in which the active vertices had so many out-edges.
@@ -148,6 +136,8 @@ class Rates:
         None if so few that handing them over would cost more.
         """
         share = int(waiting * self.cpu / (self.cpu + self.copied))
+        if not (self.cpu_known and self.copied_known):
+            share = min(share, int(2 * FIRST_SECONDS * self.cpu))  # of which it takes half
         return share if share >= LEAST_SECONDS * self.cpu else 0
 
     def steal(self, waiting: Pages) -> Page | None:
@@ -155,7 +145,48 @@ class Rates:
         most = None if self.reactive else self.share(waiting.edges)
         return None if most == 0 else waiting.steal(most)
 
+    def gathered(self, edges: int, seconds: float) -> Rates:
+        """After the CPU gathered so many edges for notified vertices."""
+        return replace(self, notified=blend(self.notified, edges, seconds, WEIGHT if self.notified else 1.0))
 
-def blend(before: float, amount: float, time: float) -> float:
+    def worth_dividing(self, active_edges: int) -> bool:
+        """Whether it may be worth while to see who takes which page, once the CPU has notified along so many edges."""
+        return not self.reactive and active_edges >= LEAST_NOTIFYING
+
+    def divide(
+        self, pages: Iterable[Page], notified: Iterable[int], stays: Callable[[Page], bool], value_bytes: int
+    ) -> list[Page]:
+        """The pages that the GPU pulls while the CPU gathers for the notified vertices of the others.
+
+        Those that many are notified in, or that need not be copied, are the GPU's first, as long as both end sooner.
+
+        Parameters
+        ----------
+        pages : iterable of Page
+        notified : iterable of int
+            In-edges of the notified vertices of each.
+        stays : callable
+            Whether a page is in the GPU's memory.
+        value_bytes : int
+            Of the values that have to be there.
+        """
+        here = GPU_RATE if self.streamed else self.gpu
+        left, taken, best = 0.0, GPU_START + HANDING_SECONDS + value_bytes / LINK_RATE, 0
+        costs = list[tuple[float, float, Page]]()
+        for page, edges in zip(pages, notified, strict=True):
+            costs.append(
+                (edges / (self.notified or self.cpu), page.edges / (here if stays(page) else self.copied), page)
+            )
+            left += costs[-1][0]
+        costs.sort(key=lambda cost: (-cost[0] / cost[1] if cost[1] else 0.0, cost[2].number))
+        least = left
+        for k, (own, theirs, _) in enumerate(costs, 1):
+            left, taken = left - own, taken + theirs
+            if max(left, taken) < least:
+                least, best = max(left, taken), k
+        return sorted((page for *_, page in costs[:best]), key=lambda page: page.number)
+
+
+def blend(before: float, amount: float, time: float, weight: float = WEIGHT) -> float:
     """A rate after another measurement, if it is one."""
-    return (1 - WEIGHT) * before + WEIGHT * amount / time if amount and time else before
+    return (1 - weight) * before + weight * amount / time if amount and time else before

@@ -3,7 +3,8 @@
 The GPU takes pages from the front, where those stand that need not be copied; the CPU those from the back, in ever
 smaller parts, so that both end together (`Rates.share`). New values of the GPU's pages reach the host as each page
 ends, those of the CPU's the GPU likewise; both are committed at the iteration's end, where the run is synchronous.
-Where the CPU would not help, the GPU works as it does alone.
+Where the CPU would not help, the GPU works as it does alone. Where the CPU has notified, the GPU pulls those pages that
+it has done sooner (`Rates.divide`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy.typing as npt
 
 from .. import interrupts
 from ..errors import DeviceError
-from ..kernel import BOTH, CPU, GPU, PULL, Accelerator, Companion, PageResult, merged
+from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, Accelerator, Companion, PageResult, merged
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..program.monoids import largest
@@ -95,6 +96,7 @@ class Together:
         return {"ratio": None if self._lost else self.rates.ratio, **self.rates.seen}
 
     def initialize(self, synchronous: bool) -> State:
+        self._cpu.start()
         state = self._gpu.initialize(synchronous)
         state.active.mark()
         self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
@@ -117,8 +119,7 @@ class Together:
                 state.active.mark()
                 self._unmarked = False
             return self._cpu.begin(state, mode)
-        self._gpu.refresh(state, self._stale)
-        self._stale = False
+        self._send_values(state)
         self._cpu.forget()
         followed = self._cpu.begin(state, mode) if self.device == BOTH else 0
         try:
@@ -126,32 +127,41 @@ class Together:
         except DeviceError as error:
             if self.device == GPU:
                 raise
-            self._lose(error)  # the CPU has begun: it goes on with this very iteration
-            state.activated.mark()
-            self.device = CPU
+            self._stay_with_cpu(error, state)
         return followed
 
+    def _send_values(self, state: State) -> None:
+        """The values of iterations that the CPU did alone, to the GPU."""
+        self._gpu.refresh(state, self._stale)
+        self._stale = False
+
+    def _stay_with_cpu(self, error: DeviceError, state: State) -> None:
+        """The CPU has begun: it goes on with this very iteration, without the GPU."""
+        self._lose(error)
+        state.activated.mark()
+        self.device = CPU
+
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        started = time.perf_counter()
+        theirs = every = list(pages)
+        if self.device == CPU and mode == NOTIFY_PULL:
+            theirs = self._divide(every, state)
         if self.device == CPU:
-            done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
-            seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
-            if mode == PULL:
-                self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=seconds)
-            else:
-                self.rates = self.rates.alone(state.active_edges, seconds)
-            return done
-        gpu = _Shared(self._gpu, source, state, self._landing, self.part, alone=self.device == GPU)
+            return self._process_alone(state, mode)
+        gpu = _Shared(self._gpu, source, theirs, state, self._landing, self.part, alone=self.device == GPU)
         own: dict[Page, PageResult] = {}
         try:
             if self.device == BOTH:
-                own = self._take(gpu, state)
+                given = set(theirs)
+                own = self._take(gpu, [page for page in every if page not in given], state, mode)
             gpu.wait()
         finally:
             gpu.end()
+        if mode == NOTIFY_PULL:  # the GPU's pages are new as a whole
+            for page in gpu.results:
+                state.notified.put(page.first_vertex, page.last_vertex)
         if gpu.error is not None:
             self._lose(gpu.error)
-            return self._redo(gpu, state, own)
+            return self._redo(gpu, state, own, mode)
         if self.device == GPU and self._landing is not None:
             state.values, self._landing = self._landing, state.values
             state.pending = state.values
@@ -162,33 +172,70 @@ class Together:
         self.rates = self.rates.measured(
             gpu_edges=edges, gpu_seconds=gpu.seconds,
             copied_edges=sum(result.edges for result in results if result.to_device),
-        ).tried(bool(own), sum(page.edges for page in gpu.pages), time.perf_counter() - started)  # fmt: skip
+        )  # fmt: skip
         return [*results, *own.values()]
 
-    def _take(self, shared: _Shared, state: State) -> dict[Page, PageResult]:
-        """Process pages, or the ends of pages, while some are worth it; what each did."""
+    def _process_alone(self, state: State, mode: str) -> list[PageResult]:
+        """An iteration of the CPU's."""
+        started = time.perf_counter()
+        done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
+        seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
+        if mode == PULL:
+            self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=seconds)
+            return done
+        if mode == NOTIFY_PULL:
+            self.rates = self.rates.gathered(edges, seconds)
+        self.rates = self.rates.alone(state.active_edges, seconds)
+        return done
+
+    def _divide(self, pages: list[Page], state: State) -> list[Page]:
+        """The pages for the GPU, which is made ready, in an iteration for which the CPU has notified; often none."""
+        if self._lost or not self.rates.worth_dividing(state.active_edges):
+            return []
+        notified = self._cpu.notified_edges(pages, state)
+        if notified is None:
+            return []
+        theirs = self.rates.divide(pages, notified, self._gpu.has, self._stale * state.values.nbytes)
+        if theirs:
+            self.device = BOTH
+            try:
+                self._send_values(state)
+                self._gpu.ready(state)
+            except DeviceError as error:
+                self._stay_with_cpu(error, state)
+        return theirs
+
+    def _take(self, shared: _Shared, own: list[Page], state: State, mode: str) -> dict[Page, PageResult]:
+        """Process the CPU's `own` pages, then those of the GPU, or the ends of them, while some are worth it; what each
+        did.
+        """
         results: dict[Page, PageResult] = {}
-        edges, started = 0, time.perf_counter()
+        if own:
+            started, parts = time.perf_counter(), [part for page in own for part in self._cpu_source.parts(page)]
+            results |= zip(parts, self._cpu.process(parts, self._cpu_source, state, mode), strict=True)
+            edges = sum(result.edges for result in results.values())
+            self.rates = self.rates.gathered(edges, time.perf_counter() - started)
         while (page := shared.steal(self.rates)) is not None:
-            results[page] = self._alone(page, state)
-            edges += page.edges
-            if not state.synchronous:
-                shared.send([page])
-        self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=time.perf_counter() - started)
-        if state.synchronous:  # nobody reads them before
+            started = time.perf_counter()
+            results[page] = self._alone(page, state, mode)
+            if mode == PULL:
+                self.rates = self.rates.measured(cpu_edges=page.edges, cpu_seconds=time.perf_counter() - started)
+                if not state.synchronous:
+                    shared.send([page])
+        if mode == PULL and state.synchronous:  # nobody reads them before
             shared.send(results)
         return results
 
-    def _alone(self, page: Page, state: State) -> PageResult:
+    def _alone(self, page: Page, state: State, mode: str) -> PageResult:
         """What the CPU does with a page, or a part of one."""
-        return merged(self._cpu.process(self._cpu_source.parts(page), self._cpu_source, state, PULL))
+        return merged(self._cpu.process(self._cpu_source.parts(page), self._cpu_source, state, mode))
 
     def _lose(self, error: DeviceError) -> None:
         """Go on without the GPU."""
         self._lost, self.note = True, f"the GPU failed, the CPU goes on alone: {error}"
         log.warning("%s", self.note)
 
-    def _redo(self, gpu: _Shared, state: State, own: dict[Page, PageResult]) -> list[PageResult]:
+    def _redo(self, gpu: _Shared, state: State, own: dict[Page, PageResult], mode: str) -> list[PageResult]:
         """Process on the CPU what neither it nor the GPU has done to the end; what all did."""
         done = gpu.results | own
         if self.device == GPU:
@@ -202,12 +249,12 @@ class Together:
                 run = slice(rest.first_vertex, rest.last_vertex)
                 state.pending[run] = state.values[run]
             state.activated.bits[rest.words] = 0
-            done[rest] = self._alone(rest, state)
+            done[rest] = self._alone(rest, state, mode)
         state.activated.mark()
         return list(done.values())
 
     def commit(self, state: State, mode: str) -> None:
-        if self.device != CPU and not self._lost:
+        if self.device != CPU and mode == PULL and not self._lost:
             try:
                 self._gpu.settle(state, True)
             except DeviceError as error:
@@ -222,7 +269,8 @@ class Together:
 
 
 class _Shared:
-    """One iteration's pages; the GPU's thread, or if it works `alone` the calling one, works on them till `end`.
+    """The pages of an iteration that the GPU is offered; its thread, or if it works `alone` the calling one, works on
+    them till `end`.
 
     Parameters
     ----------
@@ -231,9 +279,10 @@ class _Shared:
     """
 
     def __init__(
-        self, gpu: Accelerator, source: PageSource, state: State, landing: Array | None, part: Part, alone: bool
-    ) -> None:
-        self.pages = list(source.pages)
+        self, gpu: Accelerator, source: PageSource, pages: list[Page], state: State, landing: Array | None, part: Part,
+        alone: bool,
+    ) -> None:  # fmt: skip
+        self.pages = pages
         self.results: dict[Page, PageResult] = {}
         self.error: DeviceError | None = None
         self.seconds = 0.0

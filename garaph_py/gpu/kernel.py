@@ -109,6 +109,8 @@ class GpuKernel:
     source : PageSource
         After `initialize`: the pages' edges, as they are copied.
     streams : Streams
+    spans : list of Span or None
+        Where to tell when the GPU copies and computes, if it is set before `initialize`.
     """
 
     name: ClassVar[str] = "gpu"
@@ -117,6 +119,7 @@ class GpuKernel:
     edges: Choice
     source: PageSource
     streams: Streams
+    spans: list[events.Span] | None = None
 
     def __init__(
         self,
@@ -225,7 +228,7 @@ class GpuKernel:
             for name, nbytes in self._arrays.items():
                 self._context[name] = self._memory.allocate(name, nbytes)
             self._fill()
-            self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory)
+            self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory, self.spans)
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
@@ -241,6 +244,8 @@ class GpuKernel:
             )
             if self.edges.packs:
                 self.pack()
+            elif not self.graph.on_disk:
+                self.streams.prefetch(self.source)
             values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
             if not synchronous:
                 self._context["pending"] = self._context["values"]
@@ -316,6 +321,9 @@ class GpuKernel:
                 driver.memcpy_dtoh(array.view(np.uint8), place)
         state.active.blocks[:] = 1
         return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
+
+    def has(self, page: Page) -> bool:
+        return self.streams.has(page)
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
@@ -478,6 +486,8 @@ class GpuKernel:
             with contextlib.suppress(Exception):
                 self._pinned.close()
                 self.source.close()
+            with contextlib.suppress(AttributeError):  # it may not have come so far
+                self.launcher.close()
             for name in ("streams", "gather", "launcher", "_memory"):
                 self.__dict__.pop(name, None)
 

@@ -72,6 +72,11 @@ class Launcher:
             self.share = (most - gather.shared_size_bytes) // 16 * 16
             gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
 
+    def close(self) -> None:
+        """Unload the kernels, also where the traceback of an error holds on to this object."""
+        self._functions.clear()
+        self._module = None
+
     def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
         """Launch a kernel with a block for every `BLOCK_VERTICES` vertices."""
         if vertices:

@@ -37,6 +37,7 @@ AHEAD = 4
 COMPUTE_STREAMS = 3
 """For pages that stay: where one's kernel ends, the next one's fills the multiprocessors. With a stream a page, the
 gathers of all would run before the first one's values could leave."""
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 FEW_CORES = 4
 """With no more, who waits for the GPU sleeps: that takes some 50 microseconds longer, but no core from who works."""
 
@@ -229,6 +230,8 @@ class Streams:
     ----------
     arrays : EdgeArrays
         What a page's edges are there.
+    spans : list of Span, optional
+        Where to tell when each stream computes and each engine copies.
 
     Attributes
     ----------
@@ -239,17 +242,20 @@ class Streams:
     thread : ThreadTime
         Of whoever calls `process`.
     timeline : Timeline or None
-        Hears when the GPU copies and computes, after `trace`.
+        Hears when the GPU copies and computes, if somebody wants to know.
     """
 
-    timeline: Timeline | None = None
-
-    def __init__(self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory) -> None:
+    def __init__(
+        self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory,
+        spans: list[Span] | None = None,
+    ) -> None:  # fmt: skip
         self._device, self._arrays = device, arrays
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # of a page's arrays in its buffer
         driver = device.driver
         self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
         self.forth = driver.Stream()
+        self._ahead = driver.Stream(NON_BLOCKING)
+        self._ahead_bytes = dict[int, int]()  # of pages that stay, copied and not yet processed
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [
             self._buffer(memory, f"page {page.number}", page_bytes(page, arrays), self.compute[0])
@@ -260,6 +266,7 @@ class Streams:
             self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream) for k, stream in enumerate(streams)
         )
         self.thread = ThreadTime("GPU's thread")
+        self.timeline = None if spans is None else Timeline(driver, self._streams, spans)
 
     def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
         driver = self._device.driver
@@ -267,10 +274,6 @@ class Streams:
         if available_cores() <= FEW_CORES:
             flags |= driver.event_flags.BLOCKING_SYNC
         return Buffer(memory.allocate(name, nbytes), stream, *(driver.Event(flags) for _ in range(3)))
-
-    def trace(self, spans: list[Span]) -> None:
-        """Add to `spans` from now on when each stream computes and each engine copies."""
-        self.timeline = Timeline(self._device.driver, self._streams, spans)
 
     def tell(self) -> None:
         """Tell what the trace has not been told yet."""
@@ -280,6 +283,20 @@ class Streams:
     def resident(self, page: Page) -> Buffer:
         """The buffer of a page that stays."""
         return self._resident[page.number]
+
+    def has(self, page: Page) -> bool:
+        """Whether a page stays, and is there or on its way."""
+        return page.number < len(self._resident) and self._resident[page.number].page is not None
+
+    def prefetch(self, source: PageSource) -> None:
+        """Start to copy the pages that stay. They need not have come when this returns, or when `process` begins.
+
+        What is put on the default stream meanwhile, as values are, does not wait for them.
+        """
+        for page, buffer in zip(self._pages, self._resident, strict=False):
+            if buffer.page is None:
+                buffer.stream = self._ahead
+                self._ahead_bytes[page.number] = self._copy(page, buffer, source)
 
     def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> Waiting:
         """The pages of one `process`, as they are best taken; others may steal some, if `shared`, and parts by `split`.
@@ -327,7 +344,9 @@ class Streams:
                         copied = self._copy(*taken, source)
                         copies.append(taken)
                     elif len(launched) - len(copies) < AHEAD and (taken := waiting.next_here()):
-                        pass
+                        copied = self._ahead_bytes.pop(taken[0].number, 0)
+                        if copied:
+                            taken[1].stream.wait_for_event(taken[1].copied)
                     elif len(copies) == most and waiting.coming:
                         with thread.waiting("the copy of page", copies[0][0].number):
                             copies[0][1].copied.synchronize()

@@ -61,6 +61,8 @@ class Costs:
         Share of the link that is left while the CPU computes.
     on_disk : callable
         Whether ``page`` has to be read from there.
+    arrives : callable
+        When ``page``, which stays on the GPU, is there.
     """
 
     cpu: Callable[[Page], float]
@@ -70,6 +72,7 @@ class Costs:
     back_bytes: float
     beside_cpu: float
     on_disk: Callable[[Page], bool]
+    arrives: Callable[[Page], float] = lambda page: 0.0
 
 
 @dataclass
@@ -88,6 +91,8 @@ class Play:
     costs : Costs
     steal : callable
         ``steal(waiting)``: the next page for the CPU, or None, after which it takes no more.
+    took : callable
+        ``took(edges, seconds)`` hears what each of them took.
     done : dict of Page to str
         Who processed each page, or part of one.
     copied : int
@@ -104,6 +109,7 @@ class Play:
     disks: Channel
     costs: Costs
     steal: Callable[[Waiting], Page | None] | None
+    took: Callable[[int, float], None] = lambda edges, seconds: None
     done: dict[Page, str] = field(default_factory=dict)
     copied: int = 0
     edges: dict[str, int] = field(default_factory=lambda: {CPU: 0, GPU: 0})
@@ -174,7 +180,11 @@ class Play:
             self._launched.append(taken)
         if self._computing or not (self._arrived or self._launched):
             return
-        page, buffer = (self._arrived or self._launched).popleft()
+        if self._arrived or self.costs.arrives(self._launched[0][0]) <= now:
+            page, buffer = (self._arrived or self._launched).popleft()
+        else:
+            self._at(self.costs.arrives(self._launched[0][0]), self._compute)
+            return
         self._computing = True
         self.edges[GPU] += page.edges
         self.done[page] = GPU
@@ -196,15 +206,16 @@ class Play:
         page = self.steal(self.waiting)
         if page is None:
             return
-        ready = max(self._read(page, now), self._cpu_until, now)
-        self._cpu_until = ready + self.costs.cpu(page)
+        ready, seconds = max(self._read(page, now), self._cpu_until, now), self.costs.cpu(page)
+        self._cpu_until = ready + seconds
         self.edges[CPU] += page.edges
         self.done[page] = CPU
         self.cpu_seconds = self._cpu_until
-        self._at(self._cpu_until, partial(self._send, page))
+        self._at(self._cpu_until, partial(self._send, page, seconds))
         self._at(ready if self.costs.on_disk(page) else self._cpu_until, self._take)
 
-    def _send(self, page: Page, now: float) -> None:
+    def _send(self, page: Page, seconds: float, now: float) -> None:
         """The CPU's values of a page, to the GPU."""
+        self.took(page.edges, seconds)
         nbytes = (page.last_vertex - page.first_vertex) * self.costs.value_bytes
         self._copy(nbytes, now, lambda now: None, now)

@@ -88,16 +88,17 @@ class Scheduler:
         """The next pages for the CPU, or part of one, if there is any and it is worth it."""
         return self.rates.steal(waiting)
 
-    def shared(
-        self, cpu_edges: int, cpu_seconds: float, gpu_edges: int, gpu_seconds: float, copied_edges: int, seconds: float
-    ) -> None:
-        """After an iteration in which both worked, or might have."""
-        measured = self.rates.measured(cpu_edges, cpu_seconds, gpu_edges, gpu_seconds, copied_edges)
-        self.rates = measured.tried(cpu_edges > 0, cpu_edges + gpu_edges, seconds)
+    def took(self, edges: int, seconds: float) -> None:
+        """After pages, or parts of one, that the CPU has stolen."""
+        self.rates = self.rates.measured(edges, seconds)
+
+    def shared(self, edges: int, seconds: float, copied_edges: int) -> None:
+        """After an iteration in which the GPU worked."""
+        self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied_edges)
 
     def alone(self, mode: str, active_edges: int, edges: int, seconds: float) -> None:
         """After an iteration of a hybrid run that the CPU did alone."""
         if mode == PULL:
-            self.rates = self.rates.measured(edges, seconds)
+            self.took(edges, seconds)
         else:
             self.rates = self.rates.alone(active_edges, seconds)
