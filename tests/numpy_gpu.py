@@ -65,7 +65,10 @@ class FakeDriver:
         self.layouts, self.bytes = layouts, np.zeros(MEMORY, np.uint8)
         self.next, self.held, self.refuses, self.launched = 256, 0, MEMORY, []
         self.Stream = self.Event = lambda *_: types.SimpleNamespace(
-            synchronize=lambda: None, record=lambda stream: None, wait_for_event=lambda event: None, query=lambda: True
+            synchronize=lambda: None,
+            record=lambda stream=None: None,
+            wait_for_event=lambda event: None,
+            query=lambda: True,
         )
 
     def mem_get_info(self):

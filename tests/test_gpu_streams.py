@@ -35,7 +35,7 @@ class FakeDriver(types.SimpleNamespace):
 
     class Stream:
         def __init__(self, flags=0):
-            pass
+            self.blocks, self.awaited = not flags & 1, []
 
         def synchronize(self):
             pass
@@ -43,13 +43,14 @@ class FakeDriver(types.SimpleNamespace):
         def wait_for_event(self, event):
             assert event.recorded
             event.waited = True
+            self.awaited.append(event)
 
     class Event:
         def __init__(self, flags=0):
             self.recorded, self.is_timed = False, not flags & 2
 
-        def record(self, stream):
-            self.recorded, self.at = True, time.perf_counter()
+        def record(self, stream=None):
+            self.recorded, self.stream, self.at = True, stream, time.perf_counter()
 
         def time_till(self, other):
             assert self.is_timed
@@ -65,6 +66,8 @@ class FakeDriver(types.SimpleNamespace):
             return time.perf_counter() - self.at > 2e-4
 
     def memcpy_htod_async(self, place, array, stream):
+        # memory is filled with zeros on the default stream, which may be later than this
+        assert stream.blocks or stream.awaited[0].stream is None
         self.copies += 1
         if self.copies == self.fails_at:
             raise DriverError("cuMemcpyHtoDAsync failed: unspecified launch failure")
@@ -295,7 +298,7 @@ def test_a_copy_that_waits_for_the_engine_begins_when_it_is_free():
     driver, clock = FakeDriver(), iter([1.0, 1.5, 2.0])  # seconds: two copies end on two streams, then now
 
     class Event(FakeDriver.Event):
-        def record(self, stream):
+        def record(self, stream=None):
             self.at = next(clock)
 
     driver.Event, spans = Event, []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 
@@ -75,7 +76,7 @@ class Observation:
     start: float = 0.0
     cpu_helps: bool = True
 
-    @property
+    @cached_property
     def alpha(self) -> float | None:
         """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 the CPU is faster alone."""
         if self.ratio is None:
@@ -84,7 +85,7 @@ class Observation:
             return self.ratio
         return min(self.start + self.sparse * self.f * self.k, 1.0) * self.ratio
 
-    @property
+    @cached_property
     def f(self) -> float:
         """Estimated share of the vertices to update (Garaph section 4.2)."""
         return self.active_edges / self.edges if self.edges else float(self.active > 0)

@@ -395,6 +395,8 @@ class GpuKernel:
         """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
         changed = [(state.values, "values")] * values
         changed += [(state.active.bits, "active")] * ("prepare" in self.bound.arguments)
+        if not changed:
+            return
         with self.device, failing(self.device.driver):
             for array, name in changed:
                 self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))

@@ -293,6 +293,9 @@ class Streams:
 
         What is put on the default stream meanwhile, as values are, does not wait for them.
         """
+        filled = self._device.driver.Event()
+        filled.record()  # buffers are made by filling them with zeros, on the default stream
+        self._ahead.wait_for_event(filled)
         for page, buffer in zip(self._pages, self._resident, strict=False):
             if buffer.page is None:
                 buffer.stream = self._ahead
