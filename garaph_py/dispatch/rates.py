@@ -29,7 +29,7 @@ FIRST_SECONDS = 1e-3
 """Of the work that the CPU is handed at a time, while nobody knows how fast it is or copies are."""
 LEAST_NOTIFYING = 1 << 14
 """Out-edges of active vertices from which on it is worth a look at the pages in which they notify."""
-LEAST_SHARE = 0.15
+LEAST_SHARE = 0.12
 """Of the edges, from which on the CPU helps: both live on the host's memory, and copies are some 5 % slower meanwhile
 (docs/results/gpu.md)."""
 
