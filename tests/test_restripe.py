@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from crashes import Crash, calls_of
+from crashes import CALLS, MAIN, Crash, calls_of
 from graphs import equal, small_graph
 
 from garaph_py.errors import DamagedGraphError, GaraphError, ParameterError
@@ -85,37 +85,41 @@ def test_disks_come_and_go(tmp_path, encoding):
 def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch, old, new, then):
     """On its old disks or its new ones; the next run removes what is not the graph's from all disks."""
     stored_on(tmp_path / "whole", old)
-    count, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", new))
+    points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", new))
     assert files(tmp_path / "whole") == expected(tmp_path / "whole")
     found = set()
-    for k in range(count):
-        folder = tmp_path / str(k)
+    for point in points:
+        folder = tmp_path / str(point)
         graph = stored_on(folder, old)
-        _, raised = calls_of(monkeypatch, lambda folder=folder: moved(folder, new), die_at=k)
+        _, raised = calls_of(monkeypatch, lambda folder=folder: moved(folder, new), die_at=point)
         assert isinstance(raised, Crash)
-        assert equal(TINY, store.open(graph)), k
+        assert equal(TINY, store.open(graph)), point
         assert store.verify(graph) == []
         found.add(store.info(graph).generation)
         restripe(graph, places(folder, then))
         assert equal(TINY, store.open(graph))
-        assert files(folder) == expected(folder), k
+        assert files(folder) == expected(folder), point
     assert found == {0, 1}
 
 
-def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch):
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR, None])
+def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, number):
     """It is an error that says so, or a note where only old files could not be removed."""
     stored_on(tmp_path / "whole", "a")
-    count, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", "b"))
-    for k in range(count):
-        folder = tmp_path / str(k)
+    points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", "b"), names=CALLS)
+    for point in points:
+        folder, handles = tmp_path / str(point), os.listdir("/proc/self/fd")
         graph = stored_on(folder, "a")
-        _, raised = calls_of(monkeypatch, lambda folder=folder: moved(folder, "b"), fail_at=k, number=errno.EIO)
-        assert raised is None or isinstance(raised, GaraphError), k
-        assert equal(TINY, store.open(graph)), k
+        _, raised = calls_of(
+            monkeypatch, lambda folder=folder: moved(folder, "b"), fail_at=point, number=number, names=CALLS
+        )
+        assert raised is None or isinstance(raised, GaraphError), (point, points[point])
+        assert equal(TINY, store.open(graph)), point
         if raised is None:
             assert store.info(graph).generation == 1
         restripe(graph, places(folder, "c"))
-        assert files(folder) == expected(folder), k
+        assert files(folder) == expected(folder), point
+        assert os.listdir("/proc/self/fd") == handles
 
 
 def test_a_process_that_dies_again_and_again(tmp_path, monkeypatch):
@@ -125,7 +129,7 @@ def test_a_process_that_dies_again_and_again(tmp_path, monkeypatch):
     died = 0
     for _ in range(40):
         to = places(tmp_path, rng.permutation(list("abc."))[: rng.integers(1, 4)])
-        _, raised = calls_of(monkeypatch, lambda to=to: restripe(graph, to), die_at=int(rng.integers(100)))
+        _, raised = calls_of(monkeypatch, lambda to=to: restripe(graph, to), die_at=(MAIN, rng.integers(100)))
         assert raised is None or isinstance(raised, Crash)
         died += raised is not None
         assert equal(TINY, store.open(graph))
@@ -206,7 +210,7 @@ def test_old_files_that_cannot_be_removed_are_the_next_runs(tmp_path, monkeypatc
 def test_files_of_a_generation_that_came_to_be_elsewhere(tmp_path, monkeypatch):
     """What was left on one disk has the names that the graph then has on another."""
     graph = stored_on(tmp_path, "a")
-    assert isinstance(calls_of(monkeypatch, lambda: moved(tmp_path, "b"), die_at=25)[1], Crash)
+    assert isinstance(calls_of(monkeypatch, lambda: moved(tmp_path, "b"), die_at=(MAIN, 25))[1], Crash)
     (directory,) = (tmp_path / "b").iterdir()
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", read_only(directory))

@@ -183,13 +183,13 @@ def test_a_killed_save_leaves_what_can_be_recognized(tmp_path, monkeypatch):
             disk.mkdir(parents=True, exist_ok=True)
         return lambda: store.save(graph, folder / "graph", disks=disks)
 
-    count, _ = calls_of(monkeypatch, saving(tmp_path / "whole"))
-    for last in range(count):
+    points, _ = calls_of(monkeypatch, saving(tmp_path / "whole"))
+    for last, point in enumerate(points):
         folder = tmp_path / str(last)
-        assert isinstance(calls_of(monkeypatch, saving(folder), die_at=last)[1], Crash)
+        assert isinstance(calls_of(monkeypatch, saving(folder), die_at=point)[1], Crash)
         left = [path for path in (*folder.iterdir(), *folder.glob("[ab]/*")) if path.name not in ("a", "b")]
         if folder / "graph" in left:
-            assert last >= count - 2  # all but to open and sync its parent has been done
+            assert last >= len(points) - 2  # all but to open and sync its parent has been done
             assert equal(graph, store.open(folder / "graph"))
             continue
         others = [path for path in left if ".partial-" not in path.name]

@@ -45,7 +45,11 @@ class Spill:
     def __init__(self, folder: Path, direct: bool = False) -> None:
         path = folder / f"spill-{secrets.token_hex(8)}"
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        os.unlink(path)
+        try:
+            os.unlink(path)
+        except OSError:
+            os.close(self._handle)
+            raise
         self._direct = False
         if direct:
             with suppress(OSError):  # a filesystem that cannot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ..errors import DamagedGraphError, FormatError, ParameterError
@@ -45,7 +45,7 @@ class Directory:
 
     def __init__(self, path: Path, handle: int, closing: ExitStack) -> None:
         self.path, self._handle, self._closing = path, handle, closing
-        closing.callback(os.close, handle)
+        closing.callback(close, handle)
         status = os.fstat(handle)
         self.identity = status.st_dev, status.st_ino
 
@@ -66,7 +66,7 @@ class Directory:
             raise Damage(self.path / name, what) from None
         except OSError as error:
             raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
-        self._closing.callback(os.close, handle)
+        self._closing.callback(close, handle)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise Damage(self.path / name, "not a regular file; import the graph again")
@@ -142,6 +142,12 @@ class Folder(Directory):
             disk.refuse_links()
             self._disks[listed] = disk
         return self._disks[listed]
+
+
+def close(handle: int) -> None:
+    """Close what was only read, or locked: that this fails means nothing."""
+    with suppress(OSError):
+        os.close(handle)
 
 
 def lock(path: Path, handle: int, alone: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,11 +16,13 @@ import numpy.typing as npt
 import xxhash
 
 from ..errors import GaraphError, ParameterError
+from ..files import alone
 from ..machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, StoredArray, checksum, identity
 from .folder import reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
+from .partial import new_suffix, partial_of, sweep
 from .progress import Progress
 from .stripe import disk_of
 
@@ -71,25 +72,32 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
     for directory in (target, *final):
         if os.path.lexists(directory):
             raise already_exists(directory)
-    suffix = f".partial-{secrets.token_hex(8)}"
-    temporary, *partial = [place.with_name(f".{place.name}{suffix}") for place in (target, *final)]
+    sweep(target, roots)
+    suffix = new_suffix()
+    temporary, *partial = [partial_of(place, suffix) for place in (target, *final)]
     others = iter(partial)
     at = tuple(temporary if name == "." else next(others) for name in listed)
+    with ExitStack() as locks:
+        try:
+            for directory in (temporary, *partial):
+                make_directory(directory)
+                with writing(directory):
+                    locks.enter_context(alone(directory))
+            yield Place(temporary, at, listed, graph_id)
+            sync_all((*partial, temporary))
+            for now, name in zip(partial, final, strict=True):
+                rename(now, name)
+            sync_all(name.parent for name in final)
+            rename(temporary, target)  # the last: what the manifest lists is there
+        except BaseException:
+            if os.path.lexists(temporary):  # else it has become the graph
+                for directory in (*partial, *final, temporary):
+                    shutil.rmtree(directory, ignore_errors=True)
+            raise
     try:
-        for directory in (temporary, *partial):
-            make_directory(directory)
-        yield Place(temporary, at, listed, graph_id)
-        sync_all((*partial, temporary))
-        for now, name in zip(partial, final, strict=True):
-            rename(now, name)
-        sync_all(name.parent for name in final)
-        rename(temporary, target)  # the last: what the manifest lists is there
-    except BaseException:
-        if os.path.lexists(temporary):  # else it has become the graph
-            for directory in (*partial, *final, temporary):
-                shutil.rmtree(directory, ignore_errors=True)
-        raise
-    sync_directory(target.parent)
+        sync_directory(target.parent)
+    except ParameterError as error:
+        raise ParameterError(f"{target} has been written, but a loss of power may undo it: {error}") from error
 
 
 def disk_roots(disks: Sequence[PathLike]) -> tuple[str, ...]:
