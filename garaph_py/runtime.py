@@ -14,10 +14,10 @@ import numpy as np
 from . import events, interrupts
 from .checkpoint.saver import Saver
 from .cpu import CpuKernel
-from .cpu.memory import vertex_bytes
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
 from .errors import DeviceError, GraphError, ParameterError, ProgramError
+from .footprint import vertex_bytes
 from .gpu.device import find as find_device
 from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from .gpu.interface import can_replicate
@@ -240,14 +240,11 @@ def run(
                 team.trace()
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k)
-            vertices = vertex_bytes(bound, graph, sync)
-            apart = on_gpu and (needed or has_gpu())
-            with Sources(graph, bound.reads_edge_values, vertices, 1 + together, apart, record.spans) as sources:
-                own = None if apart else sources.into(page_edges)
-                cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph", sources.out(own))
+            with Sources(graph, bound.reads_edge_values, record.spans) as sources:
+                cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph")
                 run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
                 if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
-                    run.on_cpu(sync, own or sources.into(page_edges))
+                    run.on_cpu(sync, page_edges)
             stats = Stats(
                 run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding, run.before
             )
@@ -312,6 +309,9 @@ class Run:
         with contextlib.ExitStack() as stack:
             try:
                 found = find_device()
+                vertices = vertex_bytes(self._bound, self._graph, synchronous, gpu=True)
+                self._sources.divide(vertices, 1 + together, apart=True)
+                self._cpu.out_source = self._sources.out(None)
                 kernel = stack.enter_context(
                     GpuKernel(
                         self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources
@@ -346,12 +346,15 @@ class Run:
     def _together(self, gpu: GpuKernel) -> Together:
         """Both processors as one kernel."""
         threads, reactive = self._cpu.team.size, self._limits.engine == "garaph"
-        return Together(self._cpu, gpu, self._sources.into(), threads, reactive)
+        return Together(self._cpu, gpu, lambda: self._sources.beside(gpu.source), threads, reactive)
 
-    def on_cpu(self, synchronous: bool, source: PageSource) -> None:
-        """Run on the CPU, from where the GPU left off if it did."""
+    def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
+        """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
+        self._sources.divide(vertex_bytes(self._bound, self._graph, synchronous))
+        source = self._sources.into(page_edges)
+        self._cpu.out_source = self._sources.out(source)
         state = self._left
         if state is None:
             state = self._begin(self._cpu, synchronous)

@@ -85,7 +85,8 @@ def dd(path: str) -> float:
 def scan(path: str, room: int) -> float:
     """Seconds in which a run would have had all edges, if it did nothing with them."""
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
-    with Sources(graph, False, 0) as sources:
+    with Sources(graph, False) as sources:
+        sources.divide(0)
         sources.room = room
         source = sources.into()
         began = time.perf_counter()

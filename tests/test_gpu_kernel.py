@@ -1,5 +1,7 @@
 """The GPU's page kernel on a device that is NumPy: what is allocated, copied, skipped, committed and given back."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import twins
@@ -8,6 +10,7 @@ from numpy_gpu import Hops, Quiet
 import garaph_py as gp
 from garaph_py import runtime
 from garaph_py.errors import DeviceMemoryError
+from garaph_py.footprint import vertex_bytes
 from garaph_py.gpu import kernel
 from garaph_py.program import bind
 
@@ -45,6 +48,27 @@ def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
     assert copied[0] == 4 * graph.m
     assert all((copied[k] > 0) == (share is not None) for k in (1, 2))
     assert driver.held == 0
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of, sync):
+    n = 100000
+    graph, program = graph_of(twins.Edges(n, np.arange(n - 1), np.arange(1, n))), Hops(0)
+    device_for(program, graph)
+    bound = bind(program, graph)
+    counted = vertex_bytes(bound, graph, sync, gpu=True) - graph.nbytes - graph.ids.nbytes
+    tracemalloc.start()
+    try:
+        settings = kernel.Settings(gather="segmented")
+        with kernel.GpuKernel(bound, graph, runtime.find_device(), settings, lambda state: 0) as made:
+            state = made.initialize(sync)
+            taken = tracemalloc.get_traced_memory()[0]
+            assert 0.98 * counted <= taken <= counted + n
+            before = tracemalloc.get_traced_memory()[0]
+            assert made.report(state) is state.values  # no third array
+            assert tracemalloc.get_traced_memory()[0] < before + n
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])

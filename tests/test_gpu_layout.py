@@ -13,7 +13,7 @@ from garaph_py.errors import DeviceMemoryError
 from garaph_py.gpu import residency
 from garaph_py.gpu import shards as cutting
 from garaph_py.gpu.edges import RawArrays, page_bytes
-from garaph_py.gpu.ranks import RUN, WARP, Ranks
+from garaph_py.gpu.ranks import MANY_RUNS, RUN, WARP, Ranks
 from garaph_py.gpu.replication import DEGREE_BOUNDS, FACTORS, CostModel, custom, fixed
 from garaph_py.gpu.residency import VERTICES, plan
 from garaph_py.gpu.shards import shards, work_items
@@ -48,6 +48,14 @@ def test_ranks_of_more_edges_than_32_bits_count():
     offsets = np.arange(65, dtype=np.int64) << 27
     ranks = Ranks.of(offsets)
     assert ranks.by_run[[0, 1, (1 << 17) - 1, 1 << 17, (1 << 23) - 1]].tolist() == [0, 1, 1, 1, 64]
+
+
+def test_hubs_are_those_that_go_on_through_many_runs():
+    rng = np.random.default_rng(1)
+    degrees = rng.choice([0, 3, 5000, 32768, 32769, 33793, 40000, 100000], 300)
+    offsets = np.append(0, np.cumsum(degrees))
+    runs = (offsets[1:] - 1) // RUN - offsets[:-1] // RUN
+    np.testing.assert_array_equal(Ranks.of(offsets).hubs, np.flatnonzero((degrees > 0) & (runs > MANY_RUNS)))
 
 
 @pytest.fixture(scope="module", autouse=True)

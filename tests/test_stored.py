@@ -13,18 +13,15 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy_gpu import Hops
-from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
-from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DamagedGraphError, GraphError
 from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
 from garaph_py.pages import disks, sources, store
 from garaph_py.pages.blocks import INDEX_DTYPE
 from garaph_py.pages.packed_blocks import begin_masks
-from garaph_py.pages.stored import StoredSource, spread
+from garaph_py.pages.stored import BUFFERS, StoredSource, spread
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +51,13 @@ def opened(path, room):
     offsets = store.info(path).arrays["in_offsets"].raw_bytes
     graph = store.read_graph(path, "auto", 3 * offsets, None, gp.events.ignore, on_disk=True)
     assert graph.on_disk
-    into = replace(graph.in_edges, memory=graph.nbytes + 18 * graph.n + room)
-    out = replace(graph.out_edges, memory=into.memory) if graph.directed else into
+    return with_memory(graph, graph.nbytes + 18 * graph.n + room)
+
+
+def with_memory(graph, memory):
+    """The graph, whose runs may take so much."""
+    into = replace(graph.in_edges, memory=memory)
+    out = replace(graph.out_edges, memory=memory) if graph.directed else into
     return Graph(into, out, graph.directed, graph.ids)
 
 
@@ -103,30 +105,6 @@ def test_what_is_read_is_what_is_needed(saved):
     steps = gp.run(gp.apps.BFS(leaf), stored, device="cpu", page_edges=1000, mode="notify-pull", sync=True).stats
     assert 0 < steps.iterations[0].from_disk <= 6 * 8192 + 1000 * 4
     assert steps.iterations[0].pages_skipped > 0
-
-
-@pytest.mark.parametrize("device", ["gpu", "hybrid"])
-@pytest.mark.parametrize("sync", [True, False])
-@pytest.mark.parametrize("share", [0.1, 0.5, 2.0])
-def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_path, device, sync, share):
-    """Alone and with the CPU, who takes parts of pages; some pages stay on the device, some in the host's memory."""
-    graph = graph_of(GRAPH, weighted=False)
-    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
-    program, rng = Hops(HUB), np.random.default_rng(1)
-    driver = device_for(program, graph)
-    monkeypatch.setattr(Rates, "share", lambda self, waiting: rng.integers(waiting + 1))
-    monkeypatch.setattr(Rates, "cpu_helps", True)
-    expected = gp.run(program, graph, device="cpu", sync=True)
-    for room in (900_000, 3_000_000):
-        stored = opened(tmp_path / "g", room)
-        how = {"gather": "segmented", "streams": 3, "gpu_memory": memory_for(program, graph, share), "sync": sync}
-        for mode in ("pull", "auto"):
-            for ratio in (1e9, 1e-9):
-                monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
-                result = gp.run(program, stored, device=device, page_edges=3000, mode=mode, **how)
-                np.testing.assert_array_equal(result.values, expected.values)
-                assert driver.held == 0
-    assert sum(step.from_disk for step in result.stats.iterations) > 0
 
 
 @pytest.mark.parametrize("at", [0.0, 0.5, 0.99])
@@ -240,6 +218,57 @@ def source(saved):
     yield make
     for one in (*made, *reading):
         one.close()
+
+
+def shape_of(edges):
+    """What tells a page's edges from others', packed or not."""
+    return edges.sources if edges.encoding == "raw" else edges.sources.records[["base", "widths"]]
+
+
+def test_two_threads_share_the_pages_that_stay(source):
+    """Each has an order and buffers of its own, forgets what it did not ask for, and gets what it asked for."""
+    whole, buffers = [], []
+    alone = source(4_000_000, page_edges=3000, made=lambda buffer: whole.append(buffer.nbytes))
+    alone.expect(alone.pages)
+    expected = [shape_of(alone.edges(page)).copy() for page in alone.pages]
+    room = 2 * BUFFERS * max(whole) + sum(whole) // 2
+    one = source(room, page_edges=3000, readers=2, made=buffers.append)
+    other, wrong = one.beside(), []
+    assert 0.3 * len(one.pages) < sum(one.stays) < 0.6 * len(one.pages)
+
+    def work(mine, seed):
+        try:
+            rng = np.random.default_rng(seed)
+            for _ in range(40):
+                pages = [page for page in mine.pages if rng.random() < 0.7]
+                mine.expect(pages)
+                for page in pages[: rng.integers(len(pages))]:
+                    np.testing.assert_array_equal(shape_of(mine.edges(page)), expected[page.number])
+                    mine.release(page)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=given) for given in ((one, 1), (other, 2))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(buffers) == len(one._buffers) + len(other._buffers) + sum(one.stays)
+    assert sum(buffer.nbytes for buffer in buffers) <= room
+
+
+def test_records_are_in_the_memory_that_is_counted(source):
+    buffers = []
+    pages = source(300_000, page_edges=5000, made=buffers.append)
+    pages.expect(pages.pages)
+    for page in pages.pages:
+        edges = pages.edges(page)
+        if edges.encoding == "packed":
+            assert edges.sources.records.flags.aligned
+            assert any(np.shares_memory(edges.sources.records, buffer) for buffer in buffers)
+        pages.release(page)
+    assert sum(buffer.nbytes for buffer in buffers) <= 300_000
 
 
 def test_what_somebody_else_took_is_kept_for_the_next_time(source):

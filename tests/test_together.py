@@ -376,5 +376,5 @@ def test_values_of_several_fields_have_no_turns():
     given = SimpleNamespace(active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind))
     gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
     cpu = SimpleNamespace(start=lambda: None)
-    state = together.Together(cpu, gpu, None, 2, reactive=False).initialize(False)
+    state = together.Together(cpu, gpu, lambda: None, 2, reactive=False).initialize(False)
     assert state.pending is state.values

@@ -53,17 +53,21 @@ class CpuKernel:
         One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it.
         Otherwise a page is cut into the same runs whatever the number of threads, who take them as they are free; and
         where the program relaxes, only active vertices contribute.
-    out_source : PageSource, optional
-        Where the out-edges are; by default in the graph's memory.
+
+    Attributes
+    ----------
+    out_source : PageSource
+        The out-edges. Where they stay on disk, whoever divides the memory says by which.
     """
+
+    out_source: PageSource
 
     name: ClassVar[str] = "cpu"
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False,
-        out_source: PageSource | None = None,
-    ) -> None:  # fmt: skip
+        self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
+    ) -> None:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._to_the_letter = to_the_letter
         self._relaxes = bound.relaxes and not to_the_letter
@@ -72,7 +76,7 @@ class CpuKernel:
         self._reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
         self._out_reader = reader_of(graph.out_edges, None)
         self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
-        self._out_source = out_source or MemorySource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
+        self.out_source = MemorySource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
         self._windows: dict[tuple[Reader, int], Windows] = {}
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
@@ -178,7 +182,7 @@ class CpuKernel:
         return self._relaxes and ("done" in self.bound.arguments or state.active_edges * 2 < self.graph.m)
 
     def _notify(self, state: State) -> int:
-        out, active, notified, source = self.graph.out_edges, state.active, state.notified, self._out_source
+        out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source
         found: dict[Page, Array] = {}
         for page in source.pages:
             count, starts = self._selected(active, out, page.first_vertex, page.last_vertex)

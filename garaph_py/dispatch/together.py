@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -45,8 +45,8 @@ class Together:
     ----------
     cpu : Companion
     gpu : Accelerator
-    cpu_source : PageSource
-        Edges as the CPU reads them, and its own pages.
+    open_source : callable
+        Gives the `PageSource` that the CPU reads, once the GPU is ready.
     threads : int
         Of the CPU.
     reactive : bool
@@ -65,6 +65,7 @@ class Together:
     """
 
     rates: Rates
+    _cpu_source: PageSource
 
     name: ClassVar[str] = "hybrid"
 
@@ -72,11 +73,11 @@ class Together:
         self,
         cpu: Companion,
         gpu: Accelerator,
-        cpu_source: PageSource,
+        open_source: Callable[[], PageSource],
         threads: int,
         reactive: bool,
     ) -> None:
-        self._cpu, self._gpu, self._cpu_source = cpu, gpu, cpu_source
+        self._cpu, self._gpu, self._open_source = cpu, gpu, open_source
         self._threads, self._reactive = threads, reactive
         self.device = CPU
         self.note: str | None = None
@@ -98,6 +99,7 @@ class Together:
     def initialize(self, synchronous: bool) -> State:
         self._cpu.start()
         state = self._gpu.initialize(synchronous)
+        self._cpu_source = self._open_source()
         state.active.mark()
         self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
         if synchronous:

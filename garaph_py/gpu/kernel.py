@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..errors import DeviceMemoryError
+from ..errors import DeviceError, DeviceMemoryError
 from ..graph import Graph
 from ..graph.graph import PACKED
 from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
@@ -43,7 +43,8 @@ Array = npt.NDArray[Any]
 log = logging.getLogger("garaph_py")
 
 HOST_BUFFERS = 8
-"""Pages of edges that stay on disk: so many have room in the host's memory, half of them on their way."""
+"""Pages of edges that stay on disk: for each reader so many have room in the host's memory, half of them on their
+way."""
 DEFAULT_SHARE = 0.9
 """Of the memory that is free: the rest is left to others."""
 DETERMINISTIC_SHARE = 0.8
@@ -132,7 +133,7 @@ class GpuKernel:
         sources: Sources | None = None,
     ) -> None:
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
-        self._sources = sources or Sources(graph, bound.reads_edge_values, 0)
+        self._sources = sources or Sources(graph, bound.reads_edge_values)
         self._notify = notify
         self._ranks = Ranks.of(graph.in_edges.offsets)
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
@@ -204,7 +205,8 @@ class GpuKernel:
     def _plan(self, edges: Choice, fixed: int, budget: int) -> Residency:
         page_edges = self.settings.page_edges
         if self.graph.on_disk and page_edges is None:  # several go through the host's memory at once
-            page_edges = max(int(self._sources.room / HOST_BUFFERS / edges.arrays.width), 1)
+            pages = HOST_BUFFERS * self._sources.readers
+            page_edges = max(int(self._sources.room / pages / edges.arrays.width), 1)
             page_edges = min(page_edges, PAGE_EDGES)
         return plan(
             self.graph.in_edges.offsets, edges.arrays, fixed + STAGING_BYTES * edges.packs, budget,
@@ -240,7 +242,7 @@ class GpuKernel:
             for array in pinned_arrays(self.edges.edges):
                 self._pinned.pin(array)
             self.source = self._sources.into(
-                pages=pages, elsewhere=self.residency.resident, made=self._pinned.pin, edges=self.edges.edges
+                pages=pages, elsewhere=self.residency.resident, made=self._pin, edges=self.edges.edges
             )
             if self.edges.packs:
                 self.pack()
@@ -261,6 +263,11 @@ class GpuKernel:
             partials = [result.partials for result in results if result.partials is not None]
             state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
         return state
+
+    def _pin(self, array: Array) -> None:
+        """Pin a page's memory, in whichever thread reads it first: also in the CPU's, which goes on without the GPU."""
+        with contextlib.suppress(DeviceError), self.device:
+            self._pinned.pin(array)
 
     def adopt(self, state: State) -> None:
         self.refresh(state, True)
@@ -460,8 +467,9 @@ class GpuKernel:
 
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
-            return state.values.copy()
-        n, out = self.graph.n, np.empty(self.graph.n, self.bound.reports)
+            return state.values
+        n, spare, reports = self.graph.n, state.pending, self.bound.reports
+        out = spare.view(reports) if spare.dtype.itemsize == reports.itemsize else np.empty(n, reports)
         with self.device, failing(self.device.driver):
             place = self._memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
             for first in range(0, n, REPORT_VERTICES):
@@ -487,6 +495,7 @@ class GpuKernel:
                 self._memory.close()
             with contextlib.suppress(Exception):
                 self._pinned.close()
+            with contextlib.suppress(Exception):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # it may not have come so far
                 self.launcher.close()

@@ -38,7 +38,7 @@ def starts_bytes(edges: int) -> int:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The destinations of a graph.
+    """The destinations of a graph; tables that only the device keeps are made when asked for.
 
     Attributes
     ----------
@@ -57,14 +57,14 @@ class Ranks:
         np.cumsum(offsets[1:] != offsets[:-1], dtype=np.uint32, out=before[1:])
         return cls(offsets, before)
 
-    @cached_property
+    @property
     def by_run(self) -> Array:
         """Destinations that begin before each run of `RUN` edges: uint32, shape (runs,)."""
         starts = np.arange(0, max(int(self.offsets[-1]), 1), RUN)
         first: Array = self.before[np.searchsorted(self.offsets[:-1], starts)]
         return first
 
-    @cached_property
+    @property
     def by_word(self) -> Array:
         """Destinations among the vertices before 32 w: uint32, shape (ceil(n / 32),)."""
         return np.ascontiguousarray(self.before[:-1:WARP])
@@ -72,12 +72,13 @@ class Ranks:
     @cached_property
     def hubs(self) -> Array:
         """The vertices whose edges go on through many runs, ascending: int64, shape (hubs,)."""
-        degrees = np.diff(self.offsets)
-        large = np.flatnonzero(degrees > MANY_RUNS * RUN)  # no other vertex can reach as far
+        some = np.arange(0, int(self.offsets[-1]), MANY_RUNS * RUN)  # of the edges of each, one is among these
+        large = np.unique(np.searchsorted(self.offsets, some, side="right") - 1)
         found: Array = large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
         return found
 
-    @cached_property
+    @property
     def destinations(self) -> Array:
         """The vertices with in-edges, ascending: uint32, shape (destinations,)."""
-        return np.flatnonzero(self.offsets[1:] != self.offsets[:-1]).astype(np.uint32)
+        found: Array = np.arange(len(self.offsets) - 1, dtype=np.uint32)[self.offsets[1:] != self.offsets[:-1]]
+        return found

@@ -31,19 +31,13 @@ BLOCKS_AT_HAND = 2
 
 
 class Sources:
-    """A graph's pages, for whoever works on them in a run; in ``with``.
+    """A graph's pages, for whoever works on them in a run; in ``with``. Where edges stay on disk, `divide` comes first.
 
     Parameters
     ----------
     graph : Graph
     reads_values : bool
         Edge values are of interest.
-    vertices : int
-        Bytes of memory that the run takes beside edges.
-    workers : int
-        Processors that each need pages of their own: 1, or 2 where CPU and GPU share a run.
-    apart : bool
-        Out-edges have pages of their own, also where they are the in-edges.
     spans : list of Span, optional
         Where to tell when a disk read.
 
@@ -51,20 +45,45 @@ class Sources:
     ----------
     disks : list of Disk
         None where the edges are in memory.
-
-    Raises
-    ------
-    GraphError
-        If what the graph's memory leaves for edges is too little.
+    readers : int
+        Who shares the pages of in-edges.
+    room : int
+        Bytes of memory for these, where edges stay on disk.
     """
 
-    def __init__(
-        self, graph: Graph, reads_values: bool, vertices: int, workers: int = 1, apart: bool = False,
-        spans: list[Span] | None = None,
-    ) -> None:  # fmt: skip
+    room = 0
+
+    def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None) -> None:
         self._graph, self._reads_values, self._stack = graph, reads_values, ExitStack()
+        self._open: list[StoredSource] = []
         self.disks: list[Disk] = []
+        self.readers = 1
         into = graph.in_edges
+        if isinstance(into, StoredAdjacency):
+            for path in self._arrays(into)[0].reader.paths:
+                self.disks.append(Disk(str(path.parent), spans))
+                self._stack.callback(self.disks[-1].close)
+        self._stack.callback(self._close)
+
+    def divide(self, vertices: int, readers: int = 1, apart: bool = False) -> None:
+        """Divide the graph's memory anew among those who read from now on; sources that there were are closed.
+
+        Parameters
+        ----------
+        vertices : int
+            Bytes of memory that the run takes beside edges.
+        readers : int
+            Processors that need pages: 1, or 2 where CPU and GPU share a run.
+        apart : bool
+            Out-edges have pages of their own, also where they are the in-edges.
+
+        Raises
+        ------
+        GraphError
+            If nothing is left for edges.
+        """
+        self._close()
+        self.readers, into = readers, self._graph.in_edges
         if not isinstance(into, StoredAdjacency):
             return
         arrays = self._arrays(into)
@@ -77,12 +96,9 @@ class Sources:
                 f"the run takes {show_bytes(taken)} of memory for the vertices alone, and may take "
                 f"{show_bytes(into.memory)}; allow more when the graph is opened (memory, --memory)"
             )
-        self._apart = apart or graph.directed
+        self._apart = apart or self._graph.directed
         self._out_room = room // OUT_SHARE
-        self.room = (room - self._out_room if self._apart else room) // workers
-        for path in arrays[0].reader.paths:
-            self.disks.append(Disk(str(path.parent), spans))
-            self._stack.callback(self.disks[-1].close)
+        self.room = room - self._out_room if self._apart else room
 
     def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
         return [array for array in edges.arrays(values) if isinstance(array, StoredBlocks)]
@@ -96,9 +112,18 @@ class Sources:
         if not isinstance(into, StoredAdjacency):
             return MemorySource(into if edges is None else edges, page_edges, pages)
         arrays = self._arrays(into, self._reads_values)
-        source = StoredSource(arrays, into.offsets, self.room, self.disks, page_edges, pages, elsewhere, made)
-        self._stack.callback(source.close)
+        source = StoredSource(
+            arrays, into.offsets, self.room, self.disks, page_edges, pages, elsewhere, made, self.readers
+        )
+        self._open.append(source)
         return source
+
+    def beside(self, own: PageSource) -> PageSource:
+        """The in-edges for another thread than that of `own`; from disk, by the same pages."""
+        if not isinstance(own, StoredSource):
+            return self.into()
+        self._open.append(own.beside())
+        return self._open[-1]
 
     def out(self, own: PageSource | None) -> PageSource:
         """The out-edges, by pages; those of `own`, which reads in-edges in the same thread, if they are the same."""
@@ -108,8 +133,13 @@ class Sources:
         if own is not None and not self._apart:
             return own
         source = StoredSource(self._arrays(out), out.offsets, self._out_room, self.disks)
-        self._stack.callback(source.close)
+        self._open.append(source)
         return source
+
+    def _close(self) -> None:
+        for source in self._open:
+            source.close()
+        self._open.clear()
 
     def __enter__(self) -> Sources:
         return self

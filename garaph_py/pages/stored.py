@@ -7,10 +7,12 @@ comes again. Two pages share the block in which one ends and the other begins: t
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -45,6 +47,7 @@ class Area:
     Attributes
     ----------
     data : ndarray of uint8
+        Blocks from its beginning on, and at its end the records.
     records : ndarray of RECORD
         Of packed blocks, one after the other.
     plan : Plan
@@ -64,13 +67,14 @@ class Area:
 
     def begin(self, span: range, borrows: bool, wanted: Array | None) -> list[Read]:
         """Make room for the blocks of a span; what is to be read."""
+        room = len(self.data) - records_bytes(self.blocks, span)
         self.plan = self.blocks.plan(span, borrows, wanted)
-        if wanted is not None and self.plan.nbytes > len(self.data):  # small blocks apart take more than all together
+        if wanted is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
             self.plan, wanted = self.blocks.plan(span), None
-        assert self.plan.nbytes <= len(self.data)
+        assert self.plan.nbytes <= room
         self.whole, self.borrows = wanted is None, borrows
-        if self.blocks.encoding == PACKED:
-            self.records = np.zeros(len(span) * self.blocks.elements // RUN, RECORD)  # 0 where nothing is wanted
+        self.records = self.data[room:].view(RECORD)
+        self.records[:] = 0  # where nothing is wanted
         return self.plan.reads
 
     def request(self, read: Read, batch: Batch, page: Page) -> Request:
@@ -134,8 +138,8 @@ class Slot:
         Who has the blocks that this page begins in, and what of it is not read therefore.
     users : int
         Who needs what is in it: whoever works on the page, and the slot of the next one.
-    stays, loaded : bool
-        Whether it is kept, and holds all of its page already.
+    stays, begun, loaded : bool
+        Whether it is kept, is being read or has been, and holds all of its page already.
     """
 
     areas: list[Area]
@@ -143,11 +147,12 @@ class Slot:
     batch: Batch = field(default_factory=Batch)
     before: Slot | None = None
     users: int = 0
+    begun: bool = False
     loaded: bool = False
 
 
 class StoredSource:
-    """`PageSource` over the disks that hold a graph directory; in ``with``. Of one thread.
+    """`PageSource` over the disks that hold a graph directory. Of one thread; `beside` is for another one.
 
     Parameters
     ----------
@@ -164,7 +169,9 @@ class StoredSource:
     elsewhere : int
         So many of the first pages do not stay: whoever asks for them keeps them.
     made : callable
-        Receives each buffer when there is one.
+        Receives each buffer when there is one, in the thread that needs it.
+    readers : int
+        So many sources share the room: this one, and those that `beside` makes.
 
     Attributes
     ----------
@@ -181,8 +188,9 @@ class StoredSource:
     def __init__(
         self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], page_edges: int | None = None,
         pages: Sequence[Page] | None = None, elsewhere: int = 0, made: Callable[[Array], None] = lambda array: None,
+        readers: int = 1,
     ) -> None:  # fmt: skip
-        self._arrays, self._disks, self._made = arrays, disks, made
+        self._arrays, self._disks, self._made, self._shared = arrays, disks, made, readers > 1
         if page_edges is None:
             width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
             wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
@@ -192,22 +200,34 @@ class StoredSource:
         sizes = [self._sizes(page) for page in self.pages]
         totals = [sum(size) for size in sizes]
         largest = [max(column) for column in zip(*sizes, strict=True)] or [0] * len(arrays)
-        buffers = 0 if sum(totals) <= room and not elsewhere else min(max(room // max(sum(largest), 1), 1), BUFFERS)
-        left = room - buffers * sum(largest)
+        buffer = readers * sum(largest)  # one for each
+        buffers = 0 if sum(totals) <= room and not elsewhere else min(max(room // max(buffer, 1), 1), BUFFERS)
+        left = room - buffers * buffer
         if left < 0:
+            pages_take = "a page takes" if readers == 1 else f"{readers} pages take"
             raise GraphError(
-                f"a page takes {show_bytes(sum(largest))}, and {show_bytes(max(room, 0))} of memory are left for "
+                f"{pages_take} {show_bytes(buffer)}, and {show_bytes(max(room, 0))} of memory are left for "
                 f"edges; allow {show_bytes(-left)} more (memory, --memory), or smaller pages (page_edges)"
             )
         self.stays = [False] * elsewhere + spread(totals[elsewhere:], left)
         self._room_of = sizes
-        self._staying = dict[int, Slot]()
-        self._buffers = [self._slot(largest, stays=False) for _ in range(buffers)]
+        self._staying, self._lock = dict[int, Slot](), Lock()
+        self._begin_to_read([largest] * buffers)
+
+    def _begin_to_read(self, buffers: list[list[int]]) -> None:
+        """Make `buffers` of such sizes, and all else that belongs to one thread."""
+        self._buffers = [self._slot(sizes, stays=False) for sizes in buffers]
         self._free = deque(self._buffers)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
         self._coming, self._given = dict[int, Slot](), dict[int, Slot]()
         self._latest: Slot | None = None  # of the page that was last begun to be read
+
+    def beside(self) -> StoredSource:
+        """The same pages for another thread: with buffers of its own, and those that stay are there for both."""
+        other = copy.copy(self)
+        other._begin_to_read([[len(area.data) for area in slot.areas] for slot in self._buffers])
+        return other
 
     @property
     def lends(self) -> int:
@@ -224,8 +244,7 @@ class StoredSource:
         sizes = []
         for array in self._arrays:
             first = page.first_edge // RUN * RUN
-            blocks = len(array.span(first, page.last_edge)) if array.encoding == PACKED else 0
-            records = blocks * array.elements // RUN * RECORD.itemsize
+            records = records_bytes(array, array.span(first, page.last_edge))
             sizes.append(array.room(first, page.last_edge) + records)
         return sizes
 
@@ -292,7 +311,8 @@ class StoredSource:
         return found
 
     def close(self) -> None:
-        """Stop reading, and give memory back."""
+        """Stop reading, and give memory back: also that of pages which others share."""
+        self._drop([*self._buffers, *self._staying.values()])
         self._forget()
         self._staying.clear()
         self._buffers.clear()
@@ -311,17 +331,21 @@ class StoredSource:
             slot = self._slot_for(page)
             self._latest = self._coming[page.number] = slot
             slot.users += 1
-            if not slot.loaded:
-                self._begin(page, slot, None if before is slot else before)
+            with self._lock:
+                if not slot.begun:
+                    self._begin(page, slot, None if before is slot or (slot.stays and self._shared) else before)
             if before is not None and before is not slot and not before.users and not before.stays:
                 self._free.append(before)
 
     def _slot_for(self, page: Page) -> Slot:
         if not self.stays[page.number]:
-            return self._free.popleft()
-        if page.number not in self._staying:
-            self._staying[page.number] = self._slot(self._room_of[page.number], stays=True)
-        return self._staying[page.number]
+            slot = self._free.popleft()
+            slot.begun = False
+            return slot
+        with self._lock:
+            if page.number not in self._staying:
+                self._staying[page.number] = self._slot(self._room_of[page.number], stays=True)
+            return self._staying[page.number]
 
     def _begin(self, page: Page, slot: Slot, before: Slot | None) -> None:
         """Put what is to be read of a page in the disks' queues; all of one that stays."""
@@ -339,7 +363,7 @@ class StoredSource:
             slot.before, before.users = before, before.users + 1
         batch = Batch(len(reads))
         requests = [(self._disks[read.disk], area.request(read, batch, page)) for area, read in reads]
-        slot.batch = batch
+        slot.batch, slot.begun = batch, True
         while requests:
             disk, request = requests[0]
             try:
@@ -351,16 +375,27 @@ class StoredSource:
             del requests[0]
 
     def _forget(self) -> None:
-        """What was read ahead, and nobody asked for, is not needed."""
-        for disk in self._disks:
-            disk.forget({slot.batch for slot in self._coming.values()})
-        for slot in self._coming.values():
-            slot.batch.ended.wait()
+        """What was read ahead, and nobody asked for, is not needed, unless another thread may wait for it."""
+        self._drop([slot for slot in self._coming.values() if not (slot.stays and self._shared)])
         self._coming.clear()
         self._given.clear()
         self._latest, self._free = None, deque(self._buffers)
-        for slot in (*self._buffers, *self._staying.values()):
-            slot.before, slot.users = None, 0
+        with self._lock:
+            for slot in (*self._buffers, *self._staying.values()):
+                slot.before, slot.users = None, 0
+
+    def _drop(self, slots: list[Slot]) -> None:
+        """Do not read what still waits of these."""
+        for disk in self._disks:
+            disk.forget({slot.batch for slot in slots})
+        for slot in slots:
+            slot.batch.ended.wait()
+            slot.begun = slot.loaded
+
+
+def records_bytes(array: StoredBlocks, span: range) -> int:
+    """Bytes of the records of packed blocks."""
+    return len(span) * array.elements // RUN * RECORD.itemsize if array.encoding == PACKED else 0
 
 
 def spread(sizes: Sequence[int], room: int) -> list[bool]:

@@ -1,0 +1,26 @@
+"""How much of the host's memory a run takes beside the edges."""
+
+from __future__ import annotations
+
+from .graph import Graph
+from .program import BoundProgram
+from .state import BLOCK, WORD
+
+SETS = 4
+"""Of vertices: `State`."""
+RANK_BYTES = 4
+"""Of a destination's number: the GPU's `Ranks`."""
+
+
+def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool = False) -> int:
+    """Bytes of ids, offsets, the program's data, values, sets of vertices and what the program reports.
+
+    The CPU alone takes a second array of values where the run is synchronous. With a `gpu`, alone or beside the CPU,
+    there always are two, for new values land in one of them, and the host keeps the ranks of destinations. (Whatever
+    else it makes of that size goes to the device, and is gone before edges come.)
+    """
+    a_vertex = bound.value.itemsize * (1 + (synchronous or gpu)) + SETS * (8 / WORD + 1 / BLOCK) + RANK_BYTES * gpu
+    if "result" in bound.arguments and bound.reports.itemsize != bound.value.itemsize:
+        a_vertex += bound.reports.itemsize
+    data = 0 if bound.vertex_data is None else bound.vertex_data.nbytes
+    return int(graph.n * a_vertex) + graph.nbytes + graph.ids.nbytes + data
