@@ -18,7 +18,7 @@ from test_gpu_kernel import GRAPH, HUB, memory_for
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
-from garaph_py.errors import DamagedGraphError, GraphError
+from garaph_py.errors import DamagedGraphError, GraphError, ParameterError
 from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
 from garaph_py.pages import disks, sources, store
@@ -86,6 +86,46 @@ def test_answers_are_those_of_memory(saved, room):
         else:
             np.testing.assert_array_equal(there.values, here.values)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("room", [150_000, 500_000])
+def test_push_follows_out_edges_from_disk(saved, room, sync):
+    graph, path, _ = saved
+    stored, how = opened(path, room), {"device": "cpu", "mode": "push", "sync": sync}
+    programs = [gp.apps.BFS(hub(graph))]
+    if not graph.directed:
+        programs += [gp.apps.SSSP(hub(graph)), gp.apps.ConnectedComponents()]
+    for program in programs:
+        for threads in (1, 2):
+            here = gp.run(program, graph, threads=threads, **how)
+            there = gp.run(program, stored, threads=threads, page_edges=5000, **how)
+            np.testing.assert_array_equal(there.values, here.values)
+            if sync:
+                assert [(i.mode, i.active, i.f, i.edges) for i in there.stats.iterations] == [
+                    (i.mode, i.active, i.f, i.edges) for i in here.stats.iterations
+                ]
+
+
+def test_auto_pushes_from_disk_and_takes_no_turns(saved):
+    graph, path, _ = saved
+    stored = opened(path, 300_000)
+    pushes = {type(p).__name__: gp.run(p, stored, device="cpu").stats.iterations for p in (
+        gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)))}  # fmt: skip
+    assert "push" in {step.mode for step in pushes["BFS"]}
+    assert ("push" in {step.mode for step in pushes["SSSP"]}) == (not graph.directed)
+    in_turns = gp.run(gp.apps.SSSP(hub(graph)), graph, device="cpu").stats.iterations
+    assert len(pushes["SSSP"]) < len(in_turns)
+
+
+def test_modes_that_edges_on_disk_do_not_have_are_named_before_the_run(saved):
+    graph, path, _ = saved
+    stored = opened(path, 300_000)
+    with pytest.raises(ParameterError, match=r"pull-tiled.*second copy.*stay on disk; open the graph with more memory"):
+        gp.run(gp.apps.PageRank(), stored, mode="pull-tiled")
+    if graph.directed:
+        with pytest.raises(ParameterError, match=r"mode='push'.*out-edges have none.*more memory \(memory, --memory"):
+            gp.run(gp.apps.SSSP(hub(graph)), stored, mode="push")
 
 
 def test_what_is_read_is_what_is_needed(saved):

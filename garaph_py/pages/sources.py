@@ -23,7 +23,7 @@ from .stored_blocks import StoredBlocks
 Array = npt.NDArray[Any]
 
 OUT_SHARE = 5
-"""Out-edges that only serve to notify have this part of the memory for edges."""
+"""Out-edges that only serve to notify and to push have this part of the memory for edges."""
 AT_HAND = 1 << 22
 """Bytes that are needed for anything else."""
 BLOCKS_AT_HAND = 2
@@ -46,6 +46,8 @@ class Sources:
         Out-edges have pages of their own, also where they are the in-edges.
     spans : list of Span, optional
         Where to tell when a disk read.
+    pushes : bool
+        Edge values are of interest with out-edges too.
 
     Attributes
     ----------
@@ -60,9 +62,10 @@ class Sources:
 
     def __init__(
         self, graph: Graph, reads_values: bool, vertices: int, workers: int = 1, apart: bool = False,
-        spans: list[Span] | None = None,
+        spans: list[Span] | None = None, pushes: bool = False,
     ) -> None:  # fmt: skip
         self._graph, self._reads_values, self._stack = graph, reads_values, ExitStack()
+        self._pushes = pushes
         self.disks: list[Disk] = []
         into = graph.in_edges
         if not isinstance(into, StoredAdjacency):
@@ -107,7 +110,9 @@ class Sources:
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
-        source = StoredSource(self._arrays(out), out.offsets, self._out_room, self.disks)
+        source = StoredSource(
+            self._arrays(out, self._reads_values and self._pushes), out.offsets, self._out_room, self.disks
+        )
         self._stack.callback(source.close)
         return source
 
