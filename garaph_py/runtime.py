@@ -28,6 +28,7 @@ from .graph.graph import ENCODINGS, PACKED
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
+from .pages.passes import pass_bytes
 from .pages.source import PageSource
 from .pages.sources import Sources
 from .program import BoundProgram, VertexId, VertexProgram, bind
@@ -252,7 +253,7 @@ def run(
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
             turns = not graph.on_disk or mode == PUSH  # each iteration reads what it needs anew
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
-            vertices = vertex_bytes(bound, graph, sync)
+            vertices = max(vertex_bytes(bound, graph, sync), pass_bytes(graph) if verify else 0)
             apart = on_gpu and (needed or has_gpu())
             pushes = bound.relaxes and engine == "auto"
             with Sources(
