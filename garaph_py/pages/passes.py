@@ -19,6 +19,8 @@ Array = npt.NDArray[Any]
 
 PASS_EDGES = 1 << 17
 """Edges of a page from disk: what is made of them beside fits what a run has at hand."""
+EDGE_BYTES = 64
+"""Of the room for edges, a page takes so many for each: a small part of it."""
 VERTEX_BYTES = 64
 """Of memory for each vertex, for what looks at the edges."""
 
@@ -60,7 +62,8 @@ def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
     """
     offsets, degrees = graph.in_edges.offsets, graph.in_degrees
     with Team(1) as team, Sources(graph, values, pass_bytes(graph)) as sources:
-        source = sources.into(PASS_EDGES if graph.on_disk else None)
+        most = min(PASS_EDGES, max(sources.room // EDGE_BYTES, 1)) if graph.on_disk else None
+        source = sources.into(most)
         source.expect(source.pages)
         for page in source.pages:
             given, vertices = source.edges(page), slice(page.first_vertex, page.last_vertex)
