@@ -18,6 +18,8 @@ from .pull import signature
 
 AHEAD = 4
 """Words of the active set ahead of which to fetch the first targets."""
+ALL = np.uint64((1 << 64) - 1)
+"""A word of vertices."""
 TO_THE_END = 1 << 62
 """A bound beyond every edge."""
 
@@ -89,12 +91,14 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
                 ahead &= ahead - np.uint64(1)
                 fetch(edges, out_offsets[v])
             word = active[w]
+            if w == first >> 6:
+                word &= ALL << np.uint64(first & 63)
+            if w == words - 1:
+                word &= ALL >> np.uint64(63 - ((last - 1) & 63))
             while word != np.uint64(0):
                 v = (w << 6) + trailing_zeros(word)
                 own = word & (~word + np.uint64(1))
                 word ^= own
-                if v < first or v >= last:
-                    continue
                 begin = out_offsets[v]
                 end = out_offsets[v + 1]
                 here = position
