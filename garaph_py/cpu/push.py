@@ -80,7 +80,7 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
         sets = activated, activated_blocks, later, later_blocks
         followed, count, count_edges, changeable = 0, 0, 0, 0
         words = ((last - 1) >> 6) + 1
-        w = block << 6
+        w = max(block << 6, first >> 6)
         while w < words and position < stop:
             if w & 63 == 0 and blocks[w >> 6] == 0:
                 w += 64
