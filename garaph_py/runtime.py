@@ -24,10 +24,11 @@ from .gpu.interface import can_replicate
 from .gpu.kernel import STREAMS, GpuKernel, Settings
 from .gpu.replication import FACTORS
 from .graph import Graph
-from .graph.graph import ENCODINGS, PACKED, RAW
+from .graph.graph import ENCODINGS, PACKED
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
+from .pages.passes import pass_bytes
 from .pages.source import PageSource
 from .pages.sources import Sources
 from .program import BoundProgram, VertexId, VertexProgram, bind
@@ -94,7 +95,8 @@ def run(
     engine : {"auto", "garaph"}
         Whose rules to follow: the paper's to the letter (Garaph sections 3.2 and 4.2), or whatever is best.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
-        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`),
+        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`), and over a
+        directed graph whose edges are packed or on disk for those that do not ask for edge values,
         ``"pull-tiled"`` for synchronous runs of programs without `done`, `prepare` and ``dst``: several times faster
         where many iterations update everybody, for 4 bytes an edge more (and the edge values once more, if the
         program reads them). The graph keeps the tiles; later runs use them of their own accord. Both run on the CPU.
@@ -108,8 +110,7 @@ def run(
         Bound on the in-edges of a page.
     encoding : {"auto", "raw", "packed"}
         How edges are stored while it runs: as `graph` has them, or as `Graph.unpacked` or `Graph.packed` makes them for
-        this run. Packed edges are half the bytes for more work; the answer is the same. The CPU does not push or
-        use tiles over them.
+        this run. Packed edges are half the bytes for more work; the answer is the same. There are no tiles of them.
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
         free, else the CPU alone. ``"auto"`` does that where there is a GPU and the graph is worth its start
@@ -189,11 +190,6 @@ def run(
         raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
     if deterministic and device == HYBRID:
         raise ParameterError("deterministic=True: who takes which page is a matter of time; leave device='hybrid' out")
-    if mode in CPU_ONLY and PACKED in (encoding, graph.encoding) and encoding != RAW:
-        raise ParameterError(
-            f"mode={mode!r} reads raw edges, and these are packed; run on graph.unpacked() or with encoding='raw' "
-            "(--encoding raw), or choose another mode"
-        )
     bound = bind(program, graph)
     stored = graph.encoding if encoding == AS_IT_IS else encoding
     settings = gpu_settings(bound, stored, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
@@ -205,6 +201,22 @@ def run(
             f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
+        )
+    if mode == PUSH and bound.reads_edge_values and not graph.has_out_values(stored):
+        raise ParameterError(
+            f"mode='push': {bound.name} reads edge values, and this directed graph's out-edges have none: they get "
+            "them where edges are in memory and raw; open it with more memory (memory, --memory) and run with "
+            "encoding='raw' (--encoding raw), or choose another mode"
+        )
+    if mode == PULL_TILED and (graph.on_disk or stored == PACKED):
+        raise ParameterError(
+            "mode='pull-tiled' makes a second copy of the edges in memory from raw ones, and these "
+            + (
+                "stay on disk; open the graph with more memory (memory, --memory)"
+                if graph.on_disk
+                else "are packed; run on graph.unpacked() or with encoding='raw' (--encoding raw)"
+            )
+            + ", or choose another mode"
         )
     if device in ("gpu", HYBRID) and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")
@@ -239,10 +251,13 @@ def run(
             if record.spans is not None:
                 team.trace()
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
-            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k)
-            with Sources(graph, bound.reads_edge_values, record.spans) as sources:
+            turns = not graph.on_disk or mode == PUSH  # each iteration reads what it needs anew
+            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
+            pushes = bound.relaxes and engine == "auto"
+            with Sources(graph, bound.reads_edge_values, record.spans, pushes) as sources:
                 cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph")
-                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
+                checks = pass_bytes(graph) if verify else 0
+                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver, checks)
                 if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
                     run.on_cpu(sync, page_edges)
             stats = Stats(
@@ -285,10 +300,11 @@ class Run:
     def __init__(
         self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, sources: Sources, limits: Limits,
         on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
-        saver: Saver | None = None,
+        saver: Saver | None = None, checks: int = 0,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
         self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
+        self._checks = checks
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -309,8 +325,7 @@ class Run:
         with contextlib.ExitStack() as stack:
             try:
                 found = find_device()
-                vertices = vertex_bytes(self._bound, self._graph, synchronous, gpu=True)
-                self._sources.divide(vertices, 1 + together, apart=True)
+                self._sources.divide(self._beside_edges(synchronous, gpu=True), 1 + together, apart=True)
                 self._cpu.out_source = self._sources.out(None)
                 kernel = stack.enter_context(
                     GpuKernel(
@@ -343,6 +358,10 @@ class Run:
                 return False
         return True
 
+    def _beside_edges(self, synchronous: bool, gpu: bool) -> int:
+        """Bytes of memory that are not edges, in the run or when its answer is checked."""
+        return max(vertex_bytes(self._bound, self._graph, synchronous, gpu), self._checks)
+
     def _together(self, gpu: GpuKernel) -> Together:
         """Both processors as one kernel."""
         threads, reactive = self._cpu.team.size, self._limits.engine == "garaph"
@@ -352,7 +371,7 @@ class Run:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
-        self._sources.divide(vertex_bytes(self._bound, self._graph, synchronous))
+        self._sources.divide(self._beside_edges(synchronous, gpu=False))
         source = self._sources.into(page_edges)
         self._cpu.out_source = self._sources.out(source)
         state = self._left
@@ -443,7 +462,8 @@ def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:
         "edge_value_bytes": bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0,
         "everybody": bound.total is not None,
         "relaxes": bound.relaxes,
-        "priority": "priority" in bound.arguments,
+        "priority": "priority" in bound.arguments and not graph.on_disk,
+        "pushes": graph.has_out_values(graph.encoding) or not bound.reads_edge_values,
     }
 
 

@@ -97,7 +97,7 @@ def gpu_trace() -> dict:
     facts = {
         "program": "PageRank", "vertices": 100, "edges": 2000, "directed": True, "engine": "auto", "mode": "auto",
         "device": "gpu", "synchronous": True, "gpu_memory": None, "threads": 4, "encoding": "raw", "value_bytes": 4,
-        "edge_value_bytes": 0, "everybody": True, "relaxes": False, "priority": False,
+        "edge_value_bytes": 0, "everybody": True, "relaxes": False, "priority": False, "pushes": True,
     }  # fmt: skip
     return {"traceEvents": events, "otherData": facts}
 

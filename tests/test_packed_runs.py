@@ -9,7 +9,7 @@ import garaph_py as gp
 from garaph_py.cpu import edges as readers
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.graph.packed import RUN
-from garaph_py.kernel import NOTIFY_PULL, PULL
+from garaph_py.kernel import NOTIFY_PULL, PULL, PUSH
 from garaph_py.native import Kernel, sums_of_packed
 from garaph_py.pages.memory import MemorySource
 
@@ -63,7 +63,7 @@ def test_exact_answers(both, case, mode, sync):
         run = gp.run(case.program(edges), packed, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
         assert_exact(run, expected)
         assert run.stats.encoding == "packed"
-        assert {i.mode for i in run.stats.iterations} <= set(MODES)
+        assert {i.mode for i in run.stats.iterations} <= {*MODES, PUSH}
 
 
 @modes
@@ -146,12 +146,38 @@ def test_an_encoding_for_one_run(graph_of):
 
 @pytest.mark.parametrize("mode", ["push", "pull-tiled"])
 def test_modes_that_need_raw_edges(graph_of, mode):
-    program = {"push": gp.apps.ConnectedComponents(), "pull-tiled": gp.apps.PageRank()}[mode]
-    graph = graph_of(twins.skewed(3, 500, 5000), directed=False)
+    program = {"push": gp.apps.SSSP(0), "pull-tiled": gp.apps.PageRank()}[mode]
+    graph = graph_of(twins.skewed(3, 500, 5000, "int32"))
     for given, encoding in ((graph.packed(1), "auto"), (graph, "packed")):
-        with pytest.raises(ParameterError, match=r"graph.unpacked\(\) or with encoding='raw' \(--encoding raw\)"):
+        with pytest.raises(ParameterError, match=r"encoding='raw' \(--encoding raw\)"):
             gp.run(program, given, mode=mode, encoding=encoding)
     assert gp.run(program, graph.packed(1), mode=mode, encoding="raw", iterations=2).stats.encoding == "raw"
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+def test_push(both, case, sync):
+    """Of a directed graph the values of out-edges are not packed: a program that reads them does not push."""
+    edges, raw, packed = both(case)
+    options = {"mode": PUSH, "sync": sync}
+    for threads, _ in WAYS:
+        if case.weights is not None and packed.directed:
+            with pytest.raises(ParameterError, match="directed graph's out-edges have none"):
+                gp.run(case.program(edges), packed, threads=threads, **options)
+            continue
+        found, other = (gp.run(case.program(edges), g, threads=threads, **options) for g in (packed, raw))
+        assert_exact(found, case.twin(edges))
+        if sync:
+            assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
+
+
+@pytest.mark.parametrize("weights", ["int32", "float32"])
+def test_push_along_undirected_edges_with_values(graph_of, weights):
+    graph = graph_of(heavy(weights), directed=False)
+    program = gp.apps.SSSP(int(graph.out_degrees.argmax()))
+    for threads, _ in WAYS:
+        options = {"mode": PUSH, "threads": threads, "sync": True}
+        assert_same_bits(*(gp.run(program, g, **options) for g in (graph.packed(1), graph)))
 
 
 def test_a_run_unpacks_no_array(graph_of, monkeypatch):

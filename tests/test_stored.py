@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.errors import DamagedGraphError, GraphError
+from garaph_py.errors import DamagedGraphError, GraphError, ParameterError, VerificationError
 from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
-from garaph_py.pages import disks, sources, store
+from garaph_py.pages import disks, passes, sources, store
 from garaph_py.pages.blocks import INDEX_DTYPE
 from garaph_py.pages.packed_blocks import begin_masks
 from garaph_py.pages.stored import BUFFERS, StoredSource, spread
@@ -88,6 +88,46 @@ def test_answers_are_those_of_memory(saved, room):
         else:
             np.testing.assert_array_equal(there.values, here.values)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("room", [150_000, 500_000])
+def test_push_follows_out_edges_from_disk(saved, room, sync):
+    graph, path, _ = saved
+    stored, how = opened(path, room), {"device": "cpu", "mode": "push", "sync": sync}
+    programs = [gp.apps.BFS(hub(graph))]
+    if not graph.directed:
+        programs += [gp.apps.SSSP(hub(graph)), gp.apps.ConnectedComponents()]
+    for program in programs:
+        for threads in (1, 2):
+            here = gp.run(program, graph, threads=threads, **how)
+            there = gp.run(program, stored, threads=threads, page_edges=5000, **how)
+            np.testing.assert_array_equal(there.values, here.values)
+            if sync:
+                assert [(i.mode, i.active, i.f, i.edges) for i in there.stats.iterations] == [
+                    (i.mode, i.active, i.f, i.edges) for i in here.stats.iterations
+                ]
+
+
+def test_auto_pushes_from_disk_and_takes_no_turns(saved):
+    graph, path, _ = saved
+    stored = opened(path, 300_000)
+    pushes = {type(p).__name__: gp.run(p, stored, device="cpu").stats.iterations for p in (
+        gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)))}  # fmt: skip
+    assert "push" in {step.mode for step in pushes["BFS"]}
+    assert ("push" in {step.mode for step in pushes["SSSP"]}) == (not graph.directed)
+    in_turns = gp.run(gp.apps.SSSP(hub(graph)), graph, device="cpu").stats.iterations
+    assert len(pushes["SSSP"]) < len(in_turns)
+
+
+def test_modes_that_edges_on_disk_do_not_have_are_named_before_the_run(saved):
+    graph, path, _ = saved
+    stored = opened(path, 300_000)
+    with pytest.raises(ParameterError, match=r"pull-tiled.*second copy.*stay on disk; open the graph with more memory"):
+        gp.run(gp.apps.PageRank(), stored, mode="pull-tiled")
+    if graph.directed:
+        with pytest.raises(ParameterError, match=r"mode='push'.*out-edges have none.*more memory \(memory, --memory"):
+            gp.run(gp.apps.SSSP(hub(graph)), stored, mode="push")
 
 
 def test_what_is_read_is_what_is_needed(saved):
@@ -379,8 +419,56 @@ def test_what_needs_all_edges_in_memory_says_so(saved):
         if stored.encoding == "raw" or use != stored.packed:
             with pytest.raises(GraphError, match=r"stay on disk.*open it with more memory"):
                 use()
-    with pytest.raises(GraphError, match="stay on disk"):
-        gp.run(gp.apps.PageRank(), stored, device="cpu", verify=True)
+
+
+def test_verifiers_pass_over_edges_on_disk(saved):
+    graph, path, _ = saved
+    stored = opened(path, 64 * graph.n + 300_000)
+    programs = [gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)), gp.apps.SSWP(hub(graph)), gp.apps.PageRank()]
+    for program in [*programs, gp.apps.DeltaPageRank()] + [gp.apps.ConnectedComponents()] * (not graph.directed):
+        result = gp.run(program, stored, device="cpu", verify=True)
+        values = result.values["parent"] if result.values.dtype.names else result.values
+        values[hub(graph)] = 1 if values[hub(graph)] != 1 else 2
+        for edges in (graph, stored):
+            with pytest.raises(VerificationError):
+                program.verify(edges, result)
+    gc.collect()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch, encoding):
+    """No edge has a length: the source reaches who bears a distance page by page, against their order."""
+    n = 3000
+    u = np.append(np.arange(n - 2, 1, -1), [0, 1])
+    v = np.append(np.arange(n - 3, 0, -1), [1, 0])
+    graph = gp.from_edges([*u, n - 2], [*v, n - 1], weights=np.zeros(len(u) + 1, np.int32))
+    store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=8192)
+    monkeypatch.setattr(passes, "PASS_EDGES", 700)
+    stored, program = opened(tmp_path / "g", 64 * n + 100_000), gp.apps.SSSP(n - 2)
+    result = gp.run(program, stored, device="cpu", verify=True)
+    assert (result.values == 0).all()
+    split = gp.from_edges([*u[:-3], 0, 1, n - 2], [*v[:-3], 1, 0, n - 1], weights=np.zeros(len(u), np.int32))
+    for name, edges in (("memory", split), ("disk", None)):
+        if edges is None:
+            store.save(split, tmp_path / name, encoding=encoding, block_bytes=8192)
+            edges = opened(tmp_path / name, 64 * n + 100_000)
+        assert edges.n == n
+        with pytest.raises(VerificationError, match="no path from the source"):
+            program.verify(edges, result)
+
+
+def test_what_a_verifier_takes_of_memory_is_known_before_the_run(saved):
+    _, path, _ = saved
+    with pytest.raises(GraphError, match="of memory for the vertices alone"):
+        gp.run(gp.apps.PageRank(), opened(path, 150_000), device="cpu", verify=True)
+
+
+def test_a_negative_length_on_disk_is_named(tmp_path):
+    graph = gp.from_edges([0, 1, 2, 3], [1, 2, 3, 0], weights=np.array([1, 2, -3, 4], np.int32))
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    with pytest.raises(GraphError, match="the edge 2 -> 3 has -3"):
+        gp.run(gp.apps.SSSP(0), opened(tmp_path / "g", 100_000), device="cpu")
 
 
 @given(st.lists(st.integers(0, 100), max_size=50), st.integers(0, 2000))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import VerificationError
+from ..pages.passes import listed
 from ..program import VertexId, VertexProgram
 from ..program.monoids import min as minimum
-from .checks import targets
 
 
 class BFS(VertexProgram):
@@ -65,9 +65,12 @@ def verify_bfs(graph, source, level, parent):
     reached = level >= 0
     if level[source] != 0 or parent[source] != source or (level == 0).sum() != 1:
         raise VerificationError("BFS: the source, and it alone, must have level 0 and be its own parent")
-    u, v = graph.in_edges.neighbours, targets(graph)
-    if (reached[u] & (~reached[v] | (level[v] > level[u] + 1))).any():
-        raise VerificationError("BFS: an edge leaves a reached vertex and skips a level")
+    has_tree_edge = np.zeros(graph.n, bool)
+    for edges in listed(graph, values=False):
+        u, v = edges.sources, edges.targets
+        if (reached[u] & (~reached[v] | (level[v] > level[u] + 1))).any():
+            raise VerificationError("BFS: an edge leaves a reached vertex and skips a level")
+        has_tree_edge[v[u == parent[v]]] = True
     others = np.flatnonzero(reached & (np.arange(graph.n) != source))
     if (
         ((parent < 0) == reached).any()
@@ -75,7 +78,5 @@ def verify_bfs(graph, source, level, parent):
         or (level[parent[others]] + 1 != level[others]).any()
     ):
         raise VerificationError("BFS: a parent is missing or not one level below its child")
-    has_tree_edge = np.zeros(graph.n, bool)
-    has_tree_edge[v[u == parent[v]]] = True
     if not has_tree_edge[others].all():
         raise VerificationError("BFS: a parent is no in-neighbour of its child")

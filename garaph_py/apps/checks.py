@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
+from ..pages.passes import Listed, listed
 
 Array = npt.NDArray[Any]
 
@@ -30,38 +32,66 @@ def require_no_negative_edges(program: Any, graph: Graph) -> None:
         return
     lowest = graph.least_value
     if not lowest >= 0:
-        at = int(np.argmin(edge_numbers(graph)))
-        target = int(np.searchsorted(graph.in_edges.offsets, at, side="right")) - 1
-        ends = graph.ids.take(np.array([graph.in_edges.neighbours[at], target]))
+        for edges in listed(graph):
+            if (at := np.flatnonzero(~(edge_numbers(edges) >= 0))).size:
+                break
+        ends = graph.ids.take(np.array([edges.sources[at[0]], edges.targets[at[0]]]))
         raise GraphError(
             f"{type(program).__name__} needs edge values of 0 or more, but the edge {ends[0]} -> {ends[1]} has "
-            f"{lowest}; remove or shift such edges"
+            f"{edge_numbers(edges)[at[0]]}; remove or shift such edges"
         )
 
 
-def targets(graph: Graph) -> Array:
-    """The target of every stored edge, in the order of `Graph.in_edges`."""
-    return np.repeat(np.arange(graph.n, dtype=np.uint32), graph.in_degrees)
+def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[Listed], Array]) -> Array:
+    """Which vertices the `roots` reach over the edges that the mask ``chosen(edges)`` selects; bool, shape (n,).
 
-
-def reached_over(graph: Graph, source: int, chosen: Array) -> Array:
-    """Whether `source` reaches each vertex over the edges that the mask `chosen`, shape (m,), selects; shape (n,)."""
+    One pass over the edges, and others while they reach more and not all that are `wanted`; masks of shape (n,).
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 
-    ends = graph.in_edges.neighbours[chosen], targets(graph)[chosen]
-    matrix = csr_array((np.ones(len(ends[0]), bool), ends), shape=(graph.n, graph.n))
-    reached = np.zeros(graph.n, bool)
-    reached[breadth_first_order(matrix, source, return_predecessors=False)] = True
+    reached, n, before = roots.copy(), graph.n, -1
+    while (wanted & ~reached).any() and before < (count := int(np.count_nonzero(reached))):
+        before = count
+        for edges in listed(graph):
+            new = chosen(edges) & ~reached[edges.targets]
+            u, v = edges.sources[new].astype(np.int64), edges.targets[new].astype(np.int64)
+            known = np.unique(u[reached[u]])
+            if not len(known):
+                continue
+            ends = np.append(u, np.full(len(known), n)), np.append(v, known)  # from one more vertex
+            matrix = csr_array((np.ones(len(ends[0]), bool), ends), shape=(n + 1, n + 1))
+            reached[breadth_first_order(matrix, n, return_predecessors=False)[1:]] = True
     return reached
 
 
+def components(graph: Graph) -> int:
+    """How many components there are, by edges in either direction."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, component = graph.n, np.arange(graph.n, dtype=np.int32 if graph.n < 1 << 31 else np.int64)
+    for edges in listed(graph, values=False):
+        u, v = component[edges.sources], component[edges.targets]
+        joins = u != v
+        if joins.any():
+            ends = u[joins], v[joins]
+            matrix = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(count, count))
+            count, joined = connected_components(matrix, directed=False)
+            component = joined[component]
+    return int(count)
+
+
 def in_sums(graph: Graph, contributions: Array) -> Array:
-    """Sums over the in-edges of each vertex of one float64 number an edge, shape (n,)."""
-    return np.bincount(targets(graph), weights=contributions, minlength=graph.n)
+    """Sums over the in-edges of each vertex of what its sources contribute, float64; both of shape (n,)."""
+    sums = np.zeros(graph.n)
+    for edges in listed(graph, values=False):
+        first, count = edges.first_vertex, edges.last_vertex - edges.first_vertex
+        own = np.bincount(edges.targets - np.uint32(first), contributions[edges.sources], minlength=count)
+        sums[first : first + count] = own
+    return sums
 
 
-def edge_numbers(graph: Graph) -> Array:
+def edge_numbers(edges: Listed) -> Array:
     """Edge values as the programs see them: 1 where the graph has none."""
-    values = graph.in_edges.values
-    return np.ones(graph.m, np.int64) if values is None else values
+    return np.ones(len(edges.sources), np.int64) if edges.values is None else edges.values

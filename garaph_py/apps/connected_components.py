@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import VerificationError
+from ..pages.passes import listed
 from ..program import VertexId, VertexProgram
 from ..program.monoids import min as minimum
-from .checks import targets
+from .checks import components
 
 
 class ConnectedComponents(VertexProgram):
@@ -46,17 +47,11 @@ def verify_components(graph, label):
     No edge joins two labels, every label is the least of the vertices that bear it, and there are as many labels as
     components: so no label covers two.
     """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
-    u, v = graph.in_edges.neighbours, targets(graph)
-    if (label[u] != label[v]).any():
-        raise VerificationError("ConnectedComponents: an edge joins two components")
+    for edges in listed(graph, values=False):
+        if (label[edges.sources] != label[edges.targets]).any():
+            raise VerificationError("ConnectedComponents: an edge joins two components")
     if (label < 0).any() or (label > np.arange(graph.n)).any() or (label[label] != label).any():
         raise VerificationError("ConnectedComponents: a label is not the least vertex of its component")
-    matrix = csr_array(
-        (np.ones(graph.m, np.int8), graph.in_edges.neighbours, graph.in_edges.offsets), shape=(graph.n,) * 2
-    )
-    count, _ = connected_components(matrix, directed=False)
+    count = components(graph)
     if count != len(np.unique(label)):
         raise VerificationError(f"ConnectedComponents: {len(np.unique(label))} labels for {count} components")

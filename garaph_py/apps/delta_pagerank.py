@@ -70,7 +70,7 @@ class DeltaPageRank(FloatProgram):
     def verify(self, graph, result):
         """Of a run that converged: the residual is at most what may be withheld."""
         rank = result.values.astype(np.float64)
-        gathered = in_sums(graph, (rank / np.maximum(graph.out_degrees, 1))[graph.in_edges.neighbours])
+        gathered = in_sums(graph, rank / np.maximum(graph.out_degrees, 1))
         residual = np.abs((1 - self.damping) / max(graph.n, 1) + self.damping * gathered - rank).sum()
         bound = self.tolerance * self.damping + 64 * np.finfo(self.dtype).eps
         if result.stats.converged and not residual <= bound:

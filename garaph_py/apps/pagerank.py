@@ -88,7 +88,7 @@ class PageRank(FloatProgram):
         if graph.n and not (np.isfinite(rank).all() and (rank >= 0).all()):
             raise VerificationError("PageRank: a rank is negative or not finite")
         lost = rank[graph.out_degrees == 0].sum() * self.redistributed
-        gathered = in_sums(graph, (rank / np.maximum(graph.out_degrees, 1))[graph.in_edges.neighbours])
+        gathered = in_sums(graph, rank / np.maximum(graph.out_degrees, 1))
         residual = np.abs(
             (1 - self.damping) / max(graph.n, 1) + self.damping * (gathered + lost / max(graph.n, 1)) - rank
         )

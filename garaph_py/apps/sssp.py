@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import VerificationError
+from ..pages.passes import listed
 from ..program import VertexId, VertexProgram
 from ..program.monoids import min as minimum
-from .checks import edge_numbers, reached_over, require_no_negative_edges, targets
+from .checks import edge_numbers, reached_over, require_no_negative_edges
 
 
 def verify_sssp(program, graph, result):
@@ -17,12 +18,24 @@ def verify_sssp(program, graph, result):
     reached = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
     if distance[source] != 0:
         raise VerificationError("SSSP: the distance of the source is not 0")
-    u, v, length = graph.in_edges.neighbours, targets(graph), edge_numbers(graph)
-    through = distance[u] + length.astype(distance.dtype)
-    passable = reached[u] & (through >= 0)  # a way too long for int64 wraps around
-    if (passable & (distance[v] > through)).any():
-        raise VerificationError("SSSP: an edge leads to a vertex by a shorter way than its distance")
-    if (reached & ~reached_over(graph, source, passable & (distance[v] == through))).any():
+
+    def ways(edges):
+        """Where edges can be passed, and how long the way over them is."""
+        through = distance[edges.sources] + edge_numbers(edges).astype(distance.dtype)
+        return reached[edges.sources] & (through >= 0), through  # a way too long for int64 wraps around
+
+    def tight(edges):
+        passable, through = ways(edges)
+        return passable & (distance[edges.targets] == through)
+
+    supported = np.arange(graph.n) == source  # so are who are farther than who a tight edge leads from
+    for edges in listed(graph):
+        passable, through = ways(edges)
+        if (passable & (distance[edges.targets] > through)).any():
+            raise VerificationError("SSSP: an edge leads to a vertex by a shorter way than its distance")
+        farther = distance[edges.sources] < distance[edges.targets]
+        supported[edges.targets[passable & farther & (distance[edges.targets] == through)]] = True
+    if (reached & ~reached_over(graph, supported, reached, tight)).any():
         raise VerificationError("SSSP: no path from the source is as long as a distance says")
 
 

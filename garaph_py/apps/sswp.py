@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import VerificationError
+from ..pages.passes import listed
 from ..program import VertexId, VertexProgram
 from ..program.monoids import max as maximum
-from .checks import edge_numbers, reached_over, require_no_negative_edges, targets
+from .checks import edge_numbers, reached_over, require_no_negative_edges
 
 
 class SSWP(VertexProgram):
@@ -56,9 +57,16 @@ class SSWP(VertexProgram):
         width, source = result.values, graph.ids.index(self.source)
         if width[source] != (np.inf if width.dtype.kind == "f" else np.iinfo(width.dtype).max):
             raise VerificationError("SSWP: the width of the source is not the largest there is")
-        u, v = graph.in_edges.neighbours, targets(graph)
-        offered = np.minimum(width[u], edge_numbers(graph).astype(width.dtype))
-        if (offered > width[v]).any():
-            raise VerificationError("SSWP: an edge offers a wider path than was found")
-        if ((width != 0) & ~reached_over(graph, source, offered == width[v])).any():
+
+        def offered(edges):
+            return np.minimum(width[edges.sources], edge_numbers(edges).astype(width.dtype))
+
+        supported = np.arange(graph.n) == source  # so are who an edge leads to from a wider one
+        for edges in listed(graph):
+            ours, theirs = width[edges.targets], offered(edges)
+            if (theirs > ours).any():
+                raise VerificationError("SSWP: an edge offers a wider path than was found")
+            supported[edges.targets[(theirs == ours) & (width[edges.sources] > ours)]] = True
+        reached = reached_over(graph, supported, width != 0, lambda edges: offered(edges) == width[edges.targets])
+        if ((width != 0) & ~reached).any():
             raise VerificationError("SSWP: no path from the source is as wide as a width says")

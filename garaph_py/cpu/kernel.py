@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..graph import Graph
+from ..graph import Adjacency, Graph
 from ..graph.graph import PACKED, Edges
 from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
@@ -29,6 +30,8 @@ from .push import TO_THE_END
 
 Array = npt.NDArray[Any]
 
+WHOLE: tuple[Any, ...] = (0, 0, 0, TO_THE_END)
+"""All of a page in one run."""
 WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
 MOST_CUTS = 1 << 12
@@ -71,8 +74,10 @@ class CpuKernel:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._to_the_letter = to_the_letter
         self._relaxes = bound.relaxes and not to_the_letter
-        if graph.encoding == PACKED or graph.on_disk:
+        if not graph.has_out_values(graph.encoding) and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
+        elif graph.encoding == PACKED or graph.on_disk:
+            self.modes = (PULL, NOTIFY_PULL, PUSH)
         self._reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
         self._out_reader = reader_of(graph.out_edges, None)
         self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
@@ -81,14 +86,23 @@ class CpuKernel:
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
         self._sums: Array | None = None
-        self._starts: Array | None = None  # of the edges of the active vertices, if the last superstep left them
+        self._found: dict[Page, Array] | None = None  # `_speakers`, if the last superstep left them
         self._prepared: set[Kernel] = set()
         self._rows: dict[tuple[str, int], Rows] = {}
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 
+    @property
+    def _push_source(self) -> PageSource:
+        """The out-edges, and their values if the program reads them: those of a directed graph in memory are made."""
+        return self._valued_edges or self.out_source
+
     @cached_property
-    def _out_values(self) -> Array | None:
-        return self.graph.out_values(self.team) if self.bound.reads_edge_values else None
+    def _valued_edges(self) -> PageSource | None:
+        out = self.graph.out_edges
+        if not isinstance(out, Adjacency) or not self.bound.reads_edge_values:
+            return None
+        values = self.graph.out_values(self.team)
+        return MemorySource(replace(out, values=values), pages=self.out_source.pages)
 
     def initialize(self, synchronous: bool) -> State:
         init = self._kernels.init
@@ -134,12 +148,12 @@ class CpuKernel:
 
     def forget(self) -> None:
         """Another processor has done a superstep: what is known of the active vertices no longer holds."""
-        self._starts = None
+        self._found = None
 
     def begin(self, state: State, mode: str) -> int:
         if mode in (PUSH, PULL_TILED):
             return 0
-        self._starts = None
+        self._found = None
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
         state.activated.clear()
         if "prepare" in self.bound.arguments:
@@ -183,12 +197,8 @@ class CpuKernel:
 
     def _notify(self, state: State) -> int:
         out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source
-        found: dict[Page, Array] = {}
-        for page in source.pages:
-            count, starts = self._selected(active, out, page.first_vertex, page.last_vertex)
-            if count and starts[-1]:
-                found[page] = starts
-        source.expect(found, partial(out_ranges, active, out.offsets))
+        found = self._speakers(active, source)
+        source.expect(found, partial(out_ranges, active, out.offsets), values=False)
         for page, starts in found.items():
             block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
             edges = self._edges(self._out_reader, source.edges(page), len(start))
@@ -199,38 +209,50 @@ class CpuKernel:
             source.release(page)
         return sum(int(starts[-1]) for starts in found.values())
 
+    def _speakers(self, active: VertexSet, source: PageSource) -> dict[Page, Array]:
+        """The pages with out-edges of active vertices, and prefix sums of these by block."""
+        found: dict[Page, Array] = {}
+        for page in source.pages:
+            count, starts = self._selected(active, self.graph.out_edges, page.first_vertex, page.last_vertex)
+            if count and starts[-1]:
+                found[page] = starts
+        return found
+
     def _push(self, state: State) -> PageResult:
-        out, active, activated = self.graph.out_edges, state.active, state.activated
+        out, active, activated, source = self.graph.out_edges, state.active, state.activated, self._push_source
         self._prepare(self._kernels.push, SELECT)
         self._keep_apart(state, state.changeable > 0)
         activated.clear()
-        block: Any = 0
-        position: Any = 0
-        start: Any = 0
-        stop: Any = TO_THE_END
-        parts = 1
-        starts, self._starts = self._starts, None
+        found, self._found = self._found, None
         large = state.active_edges + state.active_count > WORTH_A_THREAD
-        if large and self.team.size > 1:
-            if starts is None:
-                _, starts = self._selected(active, out, 0, self.graph.n)
-            block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
-            parts = len(start)
-        counts = self._parts(parts).counts
-        self._launch(
-            self._kernels.push, parts, self.graph.n, out.offsets, out.neighbours, self._out_values, state.values,
-            state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
-            state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), int(not large),
-            Each(counts), block, position, start, stop,
-        )  # fmt: skip
-        followed, active_count, active_edges, changeable = map(int, counts[:parts].sum(axis=0))
+        in_runs = large and self.team.size > 1
+        if found is None and (in_runs or len(source.pages) > 1):
+            found = self._speakers(active, source)
+        pages = source.pages if found is None else list(found)
+        source.expect(pages, partial(out_ranges, active, out.offsets))
+        done = np.zeros(4, np.int64)
+        for page in pages:
+            parts, (block, position, start, stop) = 1, WHOLE
+            if found is not None and in_runs:
+                block, position, start, stop = self._runs_of(found[page], int(found[page][-1]), "right")
+                parts = len(start)
+            edges, counts = self._edges(self._reader, source.edges(page), parts), self._parts(parts).counts
+            self._launch(
+                self._kernels.push, parts, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
+                state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
+                state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), int(not large),
+                Each(counts), page.first_vertex // BLOCK + block, position, start, stop,
+            )  # fmt: skip
+            source.release(page)
+            done += counts[:parts].sum(axis=0)
+        followed, active_count, active_edges, changeable = map(int, done)
         if large:  # their edges are counted in a walk in order, which the next push needs anyway
-            _, self._starts = self._selected(activated, out, 0, self.graph.n)
-            active_edges = int(self._starts[-1])
+            self._found = self._speakers(activated, source)
+            active_edges = sum(int(starts[-1]) for starts in self._found.values())
         return PageResult(followed, active_count, active_edges, changeable, None)
 
     def advance(self, state: State) -> Any:
-        self._starts = None
+        self._found = None
         out, n = self.graph.out_edges, self.graph.n
         self._prepare(self._kernels.advance)
         first, last = self._vertex_runs(whole=not state.later.is_wide)
@@ -248,7 +270,7 @@ class CpuKernel:
     def _pull_tiled(self, state: State) -> PageResult:
         self._prepare(self._kernels.pull_tiled)
         self._keep_apart(state, True)
-        self._starts = None
+        self._found = None
         state.activated.clear()
         bound, activated = self.bound, state.activated
         tiles = self.graph.tiles(bound.reads_edge_values, self.team)

@@ -20,7 +20,7 @@ _known: dict[tuple[str, Reader], Kernels] = {}
 
 
 def kernels(bound: BoundProgram, reader: Reader) -> Kernels:
-    """The kernels of `bound`, for in-edges that `reader` reads.
+    """The kernels of `bound`, for edges that `reader` reads.
 
     Raises
     ------
@@ -72,7 +72,7 @@ class Kernels:
 
     @cached_property
     def push(self) -> Kernel:
-        return make_push(self._functions, self._edges, self._has_priority)
+        return make_push(self._functions, self._reader, self._has_priority)
 
     @cached_property
     def advance(self) -> Kernel:

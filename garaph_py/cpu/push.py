@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..native import Kernel, atomic_and, atomic_load, compare_and_swap, prefetch, trailing_zeros
+from ..native import Kernel, atomic_and, atomic_load, compare_and_swap, trailing_zeros
+from .edges import Reader, source_of
 from .functions import Functions
 from .notify import mark
 from .pull import signature
 
 AHEAD = 4
 """Words of the active set ahead of which to fetch the first targets."""
+ALL = np.uint64((1 << 64) - 1)
+"""A word of vertices."""
 TO_THE_END = 1 << 62
 """A bound beyond every edge."""
 
@@ -37,25 +40,47 @@ def make_relax(f: Functions):
     return relax
 
 
-def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
+def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
     """`priorities`: whether vertices beyond the limit wait."""
     relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
-    done, identity = f.done, f.identity
+    done, identity, fetch = f.done, f.identity, reader.fetch
     load_parameters, view_parameters = f.parameters.load, f.parameters.view
 
+    def segment(acc, begin, end, targets, base, before, edge_values, values_base, context):
+        """`acc`: vertices that become active, their out-edges if that `weighs`, and how many may change again."""
+        self, v, value, pending, out_offsets, sets, limits, in_place, weighs = context
+        activated, activated_blocks, later, later_blocks = sets
+        count, count_edges, changeable = acc
+        for e in range(begin, end):
+            target = source_of(targets, e - base, before)
+            contribution = gather(self, value, edge(edge_values, e - values_base), value, v)
+            changed, new = relax(self, pending, target, contribution)
+            if changed:
+                if priorities and in_place and priority(self, new) > limits[1]:
+                    mark(later, later_blocks, target)
+                elif mark(activated, activated_blocks, target):
+                    count += 1
+                    if weighs:
+                        count_edges += out_offsets[target + 1] - out_offsets[target]
+                    changeable += not done(self, identity(self), new)
+        return (count, count_edges, changeable), end - begin
+
+    walk = reader.walk(segment, False)
+
     def push(
-        n, out_offsets, targets, edge_values, values, pending, parameters_, active, blocks, activated,
-        activated_blocks, later, later_blocks, limits, in_place, weighs, counts, block, position, start, stop,
+        edges, first, last, out_offsets, values, pending, parameters_, active, blocks, activated, activated_blocks,
+        later, later_blocks, limits, in_place, weighs, counts, block, position, start, stop,
     ):  # fmt: skip
-        """Edges [start, stop) of the concatenated out-edges of the active vertices.
+        """Edges [start, stop) of the concatenated out-edges of the active ones of vertices [first, last).
 
         Counts the out-edges of who becomes active if it `weighs`: a cache miss each.
         The first active vertex of `block` has its edges at `position` there.
         """
         self = load_parameters(view_parameters(parameters_), 0)
+        sets = activated, activated_blocks, later, later_blocks
         followed, count, count_edges, changeable = 0, 0, 0, 0
-        words = ((n - 1) >> 6) + 1
-        w = block << 6
+        words = ((last - 1) >> 6) + 1
+        w = max(block << 6, first >> 6)
         while w < words and position < stop:
             if w & 63 == 0 and blocks[w >> 6] == 0:
                 w += 64
@@ -64,8 +89,12 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
             while ahead != np.uint64(0):
                 v = (min(w + AHEAD, words - 1) << 6) + trailing_zeros(ahead)
                 ahead &= ahead - np.uint64(1)
-                prefetch(targets, out_offsets[v])
+                fetch(edges, out_offsets[v])
             word = active[w]
+            if w == first >> 6:
+                word &= ALL << np.uint64(first & 63)
+            if w == words - 1:
+                word &= ALL >> np.uint64(63 - ((last - 1) & 63))
             while word != np.uint64(0):
                 v = (w << 6) + trailing_zeros(word)
                 own = word & (~word + np.uint64(1))
@@ -81,28 +110,18 @@ def make_push(f: Functions, edges: str, priorities: bool) -> Kernel:
                     atomic_and(activated, w, ~own)  # before its value is read: a later change makes it due again
                     count -= 1
                     count_edges -= end - begin
-                value = values[v]
-                first = begin + max(start - here, 0)
-                last = min(end, begin + (stop - here))
-                followed += max(last - first, 0)
-                for e in range(first, last):
-                    target = np.int64(targets[e])
-                    changed, new = relax(self, pending, target, gather(self, value, edge(edge_values, e), value, v))
-                    if changed:
-                        if priorities and in_place and priority(self, new) > limits[1]:
-                            mark(later, later_blocks, target)
-                        elif mark(activated, activated_blocks, target):
-                            count += 1
-                            if weighs:
-                                count_edges += out_offsets[target + 1] - out_offsets[target]
-                            changeable += not done(self, identity(self), new)
+                from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
+                followed += max(to - from_, 0)
+                context = self, v, values[v], pending, out_offsets, sets, limits, in_place, weighs
+                acc, _ = walk((count, count_edges, changeable), begin, from_, to, edges, context)
+                count, count_edges, changeable = acc
             w += 1
         counts[0], counts[1], counts[2], counts[3] = followed, count, count_edges, changeable
         return 0
 
     sets = "u64* u8* u64* u8* u64* u8*"
-    text = f"i64 i64* u32* {edges} " + "{value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
-    return Kernel(signature(f, text), push)
+    text = "i64 i64 i64* {value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
+    return reader.kernel(signature(f, text), push)
 
 
 def make_advance(f: Functions) -> Kernel:

@@ -41,7 +41,7 @@ class Observation:
     relaxes : bool
         The program's active vertices may push (`BoundProgram.relaxes`).
     pushes : bool
-        The processor can: not the GPU, nor the CPU over packed edges.
+        The processor can: not the GPU, nor the CPU where the program reads edge values that out-edges have not.
     tiles : bool
         The graph has tiles, and they suit the program.
     in_turns : bool

@@ -37,6 +37,8 @@ class Limits:
         When the run began, by ``time.perf_counter``.
     k : float
         Sequential over random read speed of where the edges are.
+    turns : bool
+        Changed vertices may wait for their turn: less work, in more iterations.
     """
 
     iterations: int | None
@@ -45,6 +47,7 @@ class Limits:
     tiles: bool
     began: float
     k: float = 1.0
+    turns: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def iterate(
     both = kernel if isinstance(kernel, Together) else None
     takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous and both is None
     pushes = limits.engine == "auto" and limits.mode in (None, PUSH) and PUSH in kernel.modes
-    turns = Turns(cast(TakesTurns, kernel), state) if takes_turns and pushes else None
+    turns = Turns(cast(TakesTurns, kernel), state) if takes_turns and pushes and limits.turns else None
+    if turns is None and not state.limits.dtype.names:
+        state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
     while state.active_count or (turns is not None and turns.next(edges)):
         number = before + len(done)
         if number and state.total is not None and bound.program.converged(readable(state.total), vertices):

@@ -24,7 +24,6 @@ from ..errors import DeviceError
 from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, Accelerator, Companion, PageResult, merged
 from ..pages.layout import Page
 from ..pages.source import PageSource
-from ..program.monoids import largest
 from ..state import State
 from ..threads import start
 from ..watchdog import Part
@@ -106,8 +105,6 @@ class Together:
             state.pending[:] = state.values
         else:
             self._landing, state.pending = state.pending, state.values
-            if not state.limits.dtype.names:
-                state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
         return state
 
     def adopt(self, state: State) -> None:

@@ -208,6 +208,11 @@ class Graph:
         assert values is not None
         return values.least if isinstance(values, Packed) else values.min()
 
+    def has_out_values(self, encoding: str) -> bool:
+        """Whether `out_values`, with edges stored as `encoding`, are there or can be made: of raw edges in memory."""
+        in_memory = encoding == RAW and not self.on_disk
+        return in_memory or self.edge_dtype is None or self.out_edges.value_dtype is not None
+
     def out_values(self, team: Team) -> Array | None:
         """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify; made once."""
         if self.edge_dtype is None or (isinstance(self.out_edges, Adjacency) and self.out_edges.values is not None):

@@ -23,7 +23,7 @@ from .stored_blocks import StoredBlocks
 Array = npt.NDArray[Any]
 
 OUT_SHARE = 5
-"""Out-edges that only serve to notify have this part of the memory for edges."""
+"""Out-edges that only serve to notify and to push have this part of the memory for edges."""
 AT_HAND = 1 << 22
 """Bytes that are needed for anything else."""
 BLOCKS_AT_HAND = 2
@@ -40,6 +40,8 @@ class Sources:
         Edge values are of interest.
     spans : list of Span, optional
         Where to tell when a disk read.
+    pushes : bool
+        Edge values are of interest with out-edges too.
 
     Attributes
     ----------
@@ -53,8 +55,8 @@ class Sources:
 
     room = 0
 
-    def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None) -> None:
-        self._graph, self._reads_values, self._stack = graph, reads_values, ExitStack()
+    def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None, pushes: bool = False) -> None:
+        self._graph, self._reads_values, self._pushes, self._stack = graph, reads_values, pushes, ExitStack()
         self._open: list[StoredSource] = []
         self.disks: list[Disk] = []
         self.readers = 1
@@ -132,7 +134,9 @@ class Sources:
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
-        source = StoredSource(self._arrays(out), out.offsets, self._out_room, self.disks)
+        source = StoredSource(
+            self._arrays(out, self._reads_values and self._pushes), out.offsets, self._out_room, self.disks
+        )
         self._open.append(source)
         return source
 

@@ -220,6 +220,7 @@ class StoredSource:
         self._free = deque(self._buffers)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
+        self._values = True
         self._coming, self._given = dict[int, Slot](), dict[int, Slot]()
         self._latest: Slot | None = None  # of the page that was last begun to be read
 
@@ -255,9 +256,9 @@ class StoredSource:
             self._made(areas[-1].data)
         return Slot(areas, stays)
 
-    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None) -> None:
+    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._forget()
-        self._ahead, self._wanted = deque(pages), wanted
+        self._ahead, self._wanted, self._values = deque(pages), wanted, values
         self._read_ahead()
 
     def edges(self, page: Page) -> PageEdges:
@@ -354,8 +355,9 @@ class StoredSource:
         reads = list[tuple[Area, Read]]()
         for k, area in enumerate(slot.areas):
             span, wanted = area.blocks.span(page.first_edge // RUN * RUN, page.last_edge), None
-            if ranges is not None:  # edge values do not serve to notify
-                wanted = np.zeros(len(span), np.bool_) if k else area.blocks.touched(span, ranges)
+            if ranges is not None:
+                of_interest = k == 0 or self._values
+                wanted = area.blocks.touched(span, ranges) if of_interest else np.zeros(len(span), np.bool_)
             other = None if before is None or wanted is not None else before.areas[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
             reads += [(area, read) for read in area.begin(span, borrows, wanted)]

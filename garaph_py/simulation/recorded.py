@@ -183,7 +183,7 @@ def traced(facts: Row, events: list[Row]) -> Recorded:
     mode = None if facts["mode"] == "auto" else facts["mode"]
     memory = facts["gpu_memory"]
     return Recorded(
-        facts["program"], workload, Policy(device, facts["engine"], mode, facts["encoding"] == PACKED),
+        facts["program"], workload, Policy(device, facts["engine"], mode, facts["pushes"]),
         facts["threads"], None if memory is None else memory - workload.fixed, tuple(rows),
         copied * width / seconds_of(copies) if copied else None,
         seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,

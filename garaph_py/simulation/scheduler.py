@@ -28,14 +28,14 @@ class Policy:
     engine : {"auto", "garaph"}
     mode : str or None
         Forced in every iteration.
-    packed : bool
-        Edges are packed, over which the CPU does not push.
+    pushes : bool
+        The CPU may: see `Graph.has_out_values`.
     """
 
     device: str = HYBRID
     engine: str = "auto"
     mode: str | None = None
-    packed: bool = False
+    pushes: bool = True
 
 
 class Scheduler:
@@ -65,7 +65,7 @@ class Scheduler:
     def observe(self, activity: Activity) -> Observation:
         """What the scheduler knows at the beginning of an iteration."""
         policy, traits, both = self._policy, self._workload.traits, self._policy.device == HYBRID
-        pushes = policy.device != GPU and not policy.packed
+        pushes = policy.device != GPU and policy.pushes
         return Observation(
             self._workload.vertices,
             self._workload.edges,

@@ -1,0 +1,81 @@
+"""All in-edges once, a page at a time as plain arrays: for what looks at each in Python, in memory or on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..graph import Graph
+from ..graph.packed import LISTS, NUMBERS, Packed
+from ..graph.packing import unpack
+from ..threads import Team
+from .sources import Sources
+
+Array = npt.NDArray[Any]
+
+PASS_EDGES = 1 << 17
+"""Edges of a page from disk: what is made of them beside fits what a run has at hand."""
+EDGE_BYTES = 64
+"""Of the room for edges, a page takes so many for each: a small part of it."""
+VERTEX_BYTES = 64
+"""Of memory for each vertex, for what looks at the edges."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Some of the edges, in the order of `Graph.in_edges`; all those of the vertices that they lead to.
+
+    Attributes
+    ----------
+    first_vertex, last_vertex : int
+        Those vertices.
+    sources, targets : ndarray of uint32
+    values : ndarray or None
+        Edge values, if the graph has them and they are of interest.
+    """
+
+    first_vertex: int
+    last_vertex: int
+    sources: Array
+    targets: Array
+    values: Array | None
+
+
+def pass_bytes(graph: Graph) -> int:
+    """Bytes of memory that a pass and what it is for take beside edges."""
+    return graph.nbytes + graph.ids.nbytes + VERTEX_BYTES * graph.n
+
+
+def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
+    """The edges of `graph`, with their `values` or without, page by page.
+
+    Raises
+    ------
+    GraphError
+        If the graph's memory leaves too little for a page of edges on disk.
+    DamagedGraphError
+        If a disk does not give them, or what it gives cannot be believed.
+    """
+    offsets, degrees = graph.in_edges.offsets, graph.in_degrees
+    with Team(1) as team, Sources(graph, values) as sources:
+        sources.divide(pass_bytes(graph))
+        most = min(PASS_EDGES, max(sources.room // EDGE_BYTES, 1)) if graph.on_disk else None
+        source = sources.into(most)
+        source.expect(source.pages)
+        for page in source.pages:
+            given, vertices = source.edges(page), slice(page.first_vertex, page.last_vertex)
+            own = slice(page.first_edge - given.first_edge, page.last_edge - given.first_edge)
+            neighbours, numbers = given.sources, given.values if values else None
+            if isinstance(neighbours, Packed):
+                neighbours = unpack(neighbours, LISTS, team, offsets, given.first_edge)
+            if isinstance(numbers, Packed):
+                numbers = unpack(numbers, NUMBERS, team)
+            targets = np.repeat(np.arange(vertices.start, vertices.stop, dtype=np.uint32), degrees[vertices])
+            yield Listed(
+                page.first_vertex, page.last_vertex, neighbours[own], targets, None if numbers is None else numbers[own]
+            )
+            source.release(page)
