@@ -33,8 +33,6 @@ WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
 MOST_CUTS = 1 << 12
 """Pages, or parts of them, whose runs are remembered."""
-MANY_ACTIVE = 1 << 14
-"""Active vertices of a page: so many have out-edges in most of its blocks."""
 RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
@@ -172,7 +170,7 @@ class CpuKernel:
             count, starts = self._selected(active, out, page.first_vertex, page.last_vertex)
             if count and starts[-1]:
                 found[page] = starts
-        source.expect(found, partial(out_ranges, active, out.offsets))
+        source.expect(found, partial(ranges_of, active, out.offsets), values=False)
         for page, starts in found.items():
             block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
             edges = self._edges(self._out_reader, source.edges(page), len(start))
@@ -254,7 +252,8 @@ class CpuKernel:
         if mode == PULL_TILED:
             return [self._pull_tiled(state)]
         tasks = [(page, self._task(page, state, mode)) for page in pages]
-        source.expect([page for page, task in tasks if task is not None])
+        wanted = partial(ranges_of, state.notified, self._offsets[0]) if mode == NOTIFY_PULL else None
+        source.expect([page for page, task in tasks if task is not None], wanted)
         results = []
         for page, task in tasks:
             if task is None:
@@ -438,14 +437,11 @@ class Partitions:
         return PageResult(edges, active, active_edges, changeable, partials)
 
 
-def out_ranges(active: VertexSet, offsets: Array, page: Page) -> Array:
-    """First and last of the out-edges of each active vertex of a page, shape (vertices, 2); of many, of the page."""
-    words = active.bits[page.words]
-    if int(np.bitwise_count(words).sum()) > MANY_ACTIVE:
-        return np.array([[page.first_edge, page.last_edge]])
-    wide = np.flatnonzero(words)
-    bits = np.unpackbits(words[wide].view(np.uint8), bitorder="little").reshape(-1, WORD)
-    word, bit = np.nonzero(bits)
-    vertices = (page.words.start + wide[word]) * WORD + bit
-    vertices = vertices[(vertices >= page.first_vertex) & (vertices < page.last_vertex)]
-    return np.stack((offsets[vertices], offsets[vertices + 1]), axis=1)
+def ranges_of(vertices: VertexSet, offsets: Array, page: Page) -> Array:
+    """First and last edge of every word of a page's vertices that holds some of `vertices`, shape (words, 2).
+
+    The lists of 64 vertices that stand side by side are mostly read in the time of one of them.
+    """
+    first = (page.words.start + np.flatnonzero(vertices.bits[page.words])) * WORD
+    ranges: Array = offsets[np.clip(np.stack((first, first + WORD), 1), page.first_vertex, page.last_vertex)]
+    return ranges

@@ -32,7 +32,7 @@ class MemorySource:
     def bytes_read(self) -> int:
         return 0
 
-    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None) -> None:
+    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         pass
 
     def release(self, page: Page) -> None:

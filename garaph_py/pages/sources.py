@@ -96,7 +96,7 @@ class Sources:
         if not isinstance(into, StoredAdjacency):
             return MemorySource(into if edges is None else edges, page_edges, pages)
         arrays = self._arrays(into, self._reads_values)
-        source = StoredSource(arrays, into.offsets, self.room, self.disks, page_edges, pages, elsewhere, made)
+        source = StoredSource(arrays, into.offsets, self.room, self.disks, into.k, page_edges, pages, elsewhere, made)
         self._stack.callback(source.close)
         return source
 
@@ -107,7 +107,7 @@ class Sources:
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
-        source = StoredSource(self._arrays(out), out.offsets, self._out_room, self.disks)
+        source = StoredSource(self._arrays(out), out.offsets, self._out_room, self.disks, out.k)
         self._stack.callback(source.close)
         return source
 
