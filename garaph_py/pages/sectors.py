@@ -13,8 +13,8 @@ from .disks import ALIGNMENT
 Array = npt.NDArray[Any]
 
 SECTOR = ALIGNMENT
-REQUEST_BYTES = 1 << 16
-"""What a disk reads on while a request is made, queued and waited for by threads of Python."""
+REQUEST_BYTES = 1 << 17
+"""What a disk reads on while threads of Python make, queue, read and check a request: 60 microseconds, at 2 GB/s."""
 
 
 def access_bytes(k: float) -> int:
