@@ -1,7 +1,7 @@
 """Runs whose edges stay on disk: what is read, how fast, beside what the disk reads by itself. Prints Markdown tables.
 
     python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device gpu]
-        [--gpu-memory 4GiB]
+        [--gpu-memory 4GiB] [--lists]
 
 A GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. The first table: all edges, read as runs read
 them and thrown away, in turns with ``dd`` reading the same files past the page cache. The second: five iterations of
@@ -9,6 +9,10 @@ PageRank and of ConnectedComponents (of graphs that are not directed), synchrono
 the iterations after the first; with ``--memory``, or with budgets as a part of the edges' bytes beside what vertices
 take. `needed` are the bytes of edges that do not stay in memory, `LRU` what would be read if the pages used last
 stayed instead, `over` the peak of memory above what the process had before, over the budget.
+
+With ``--lists``, what it takes to read the lists of some vertices, `any` of them or `ends` of random edges, as those of
+a BFS's frontier are: milliseconds (of the CPU) and megabytes, the least of the repeats. By the blocks they lie in; by
+sectors, gaps left out; as runs read them, with gaps that take less time than another read; all pages.
 """
 
 from __future__ import annotations
@@ -22,15 +26,20 @@ import sys
 import time
 from collections import OrderedDict
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.machine import read_ratio
 from garaph_py.pages.fit import AUTO
+from garaph_py.pages.layout import Page
+from garaph_py.pages.sectors import SECTOR, access_bytes
 from garaph_py.pages.sources import Sources
 from garaph_py.pages.store import info, read_graph
+from garaph_py.pages.stored import StoredSource
 from garaph_py.sizes import parse_bytes, show_bytes
 
 ITERATIONS = 5
@@ -106,6 +115,60 @@ def reading(paths: list[str], repeats: int) -> None:
         ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
         cells = f"{size:.2f} | {ours:.3f} | {size / ours:.2f} | {theirs:.3f} | {size / theirs:.2f}"
         print(f"| {Path(path).name} | {cells} | {theirs / ours:.2f} |", flush=True)
+
+
+def lists(path: str, repeats: int) -> None:
+    graph = read_graph(path, AUTO, fixed_bytes(path) + (64 << 20), None, gp.events.ignore, on_disk=True)
+    offsets, array, rng = graph.out_edges.offsets, graph.out_edges.arrays(False)[0], np.random.default_rng(1)
+    files = [[file] for file in files_of(path)]
+    k = read_ratio(files, 1.0) or 1.0
+    print(f"\n{Path(path).name}, k = {k:.1f} now, {graph.k:.1f} at the import\n")
+    print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
+    with Sources(graph, False, 0) as sources:
+        sources.room = 64 << 20
+        source = sources.out(sources.into())
+        assert isinstance(source, StoredSource)
+        source.stays = [False] * len(source.pages)
+        rule = int(access_bytes(k) * graph.m / array.stored_bytes)
+
+        def wanted(vertices: Any, step: int, page: Page) -> Any:
+            low, high = np.searchsorted(vertices, (page.first_vertex, page.last_vertex))
+            mine = vertices[low:high]
+            rounded = np.stack((offsets[mine] // step * step, -(-offsets[mine + 1] // step) * step), 1)
+            rounded = rounded.clip(page.first_edge, page.last_edge)
+            rounded[1:, 0] = np.maximum(rounded[1:, 0], np.maximum.accumulate(rounded[:, 1])[:-1])
+            return rounded
+
+        def measure(vertices: Any, step: int, access: int) -> tuple[float, float, float]:
+            source._access = access
+            chosen = None if vertices is None else partial(wanted, vertices, step)
+            pages = [page for page in source.pages if chosen is None or len(chosen(page))]
+            before, cpu, began = source.bytes_read, time.process_time(), time.perf_counter()
+            source.expect(pages, chosen)
+            for page in pages:
+                source.edges(page)
+                source.release(page)
+            taken = time.perf_counter() - began, time.process_time() - cpu
+            return taken[0] * 1e3, taken[1] * 1e3, (source.bytes_read - before) / 1e6
+
+        measure(None, 1, 1)
+        for kind in ("any", "ends"):
+            for share in (1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1):
+                count, rows, f = max(int(graph.n * share), 1), list[list[tuple[float, float, float]]](), 0.0
+                for _ in range(repeats):
+                    if kind == "any":
+                        vertices = np.sort(rng.choice(np.flatnonzero(np.diff(offsets)), count, replace=False))
+                    else:
+                        vertices = np.unique(np.searchsorted(offsets, rng.integers(graph.m, size=count), "right") - 1)
+                    f += float((offsets[vertices + 1] - offsets[vertices]).sum()) / graph.m / repeats
+                    blocks = measure(vertices, array.elements, 1)
+                    sectors = (
+                        measure(vertices, 1, 2 * SECTOR // array.dtype.itemsize) if share < 1e-2 else (0.0, 0.0, 0.0)
+                    )
+                    rows.append([blocks, sectors, measure(vertices, 1, rule), measure(None, 1, 1)])
+                best = [[min(column) for column in zip(*way, strict=True)] for way in zip(*rows, strict=True)]
+                cells = " | ".join(f"{wall:.1f} ({cpu:.0f}), {read:.1f}" if wall else "" for wall, cpu, read in best)
+                print(f"| {kind} | {share:g} | {f:.1e} | {cells} |", flush=True)
 
 
 def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None) -> dict[str, Any]:
@@ -189,6 +252,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", choices=("cpu", "gpu", "hybrid"))
     parser.add_argument("--gpu-memory")
     parser.add_argument("--repeats", type=int, default=5, help="of the first table; 0 leaves it out")
+    parser.add_argument("--lists", action="store_true", help="the table of some vertices' lists, and no other")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -196,6 +260,10 @@ def main() -> None:
         print(json.dumps(done))
         return
     logging.disable(logging.WARNING)
+    if options.lists:
+        for path in options.graphs:
+            lists(path, options.repeats)
+        return
     if options.repeats:
         reading(options.graphs, options.repeats)
     if options.memory or options.budgets:

@@ -18,7 +18,7 @@ import garaph_py as gp
 from garaph_py.errors import DamagedGraphError, GraphError, ParameterError, VerificationError
 from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
-from garaph_py.pages import disks, passes, sources, store
+from garaph_py.pages import disks, passes, sectors, sources, store
 from garaph_py.pages.blocks import INDEX_DTYPE
 from garaph_py.pages.packed_blocks import begin_masks
 from garaph_py.pages.stored import BUFFERS, StoredSource, spread
@@ -29,6 +29,7 @@ def little(monkeypatch):
     monkeypatch.setattr(sources, "AT_HAND", 0)
     monkeypatch.setattr(sources, "BLOCKS_AT_HAND", 0)
     monkeypatch.setattr(disks, "PAUSE", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 
 
 @pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
@@ -252,7 +253,7 @@ def source(saved):
     made = []
 
     def make(room, **how):
-        made.append(StoredSource([edges.lists], edges.offsets, room, reading, **how))
+        made.append(StoredSource([edges.lists], edges.offsets, room, reading, edges.k, **how))
         return made[-1]
 
     yield make

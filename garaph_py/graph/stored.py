@@ -26,6 +26,10 @@ class Stored(Protocol):
     @property
     def stored_bytes(self) -> int: ...
 
+    @property
+    def nbytes(self) -> int:
+        """Of memory."""
+
     def room(self, first: int, last: int) -> int:
         """Bytes that the blocks with elements [first, last) take in memory, as they are stored."""
 
@@ -80,7 +84,7 @@ class StoredAdjacency:
     @property
     def nbytes(self) -> int:
         """Of memory."""
-        return int(self.offsets.nbytes)
+        return int(self.offsets.nbytes) + sum(array.nbytes for array in self.arrays(values=True))
 
     @property
     def neighbours(self) -> NoReturn:

@@ -23,6 +23,7 @@ Array = npt.NDArray[Any]
 BLOCK_BYTES = 1 << 20
 MIN_BLOCK_BYTES = 1 << 9  # also what all block sizes are multiples of: direct I/O, and an index far below the data
 MAX_BLOCK_BYTES = 1 << 30
+MISMATCH = "its checksum does not match; restore the file, or import the graph again"
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
 
 
@@ -278,7 +279,7 @@ class BlockReader:
         Damage
         """
         if checksum(self._identity, self.array.name, block, stored) != int(self.index["checksum"][block]):
-            raise self.damage(block, "its checksum does not match; restore the file, or import the graph again")
+            raise self.damage(block, MISMATCH)
 
     def _ends_early(self, block: int, offset: int) -> Damage:
         disk = self.index["disk"][block]

@@ -54,8 +54,8 @@ class PageSource(Protocol):
         """From disks, since the beginning."""
 
     def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
-        """These pages' edges will be asked for, in this order; of each all, or those that are `wanted`, with edge
-        `values` or, if some are `wanted`, without."""
+        """These pages' edges will be asked for, in this order; of each all, or those that are `wanted`, with their
+        `values` or without."""
 
     def edges(self, page: Page) -> PageEdges:
         """The edges of `page`, which is expected, or of a part of it; valid until it is released."""

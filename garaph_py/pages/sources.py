@@ -115,7 +115,7 @@ class Sources:
             return MemorySource(into if edges is None else edges, page_edges, pages)
         arrays = self._arrays(into, self._reads_values)
         source = StoredSource(
-            arrays, into.offsets, self.room, self.disks, page_edges, pages, elsewhere, made, self.readers
+            arrays, into.offsets, self.room, self.disks, into.k, page_edges, pages, elsewhere, made, self.readers
         )
         self._open.append(source)
         return source
@@ -134,9 +134,8 @@ class Sources:
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
-        source = StoredSource(
-            self._arrays(out, self._reads_values and self._pushes), out.offsets, self._out_room, self.disks
-        )
+        arrays = self._arrays(out, self._reads_values and self._pushes)
+        source = StoredSource(arrays, out.offsets, self._out_room, self.disks, out.k)
         self._open.append(source)
         return source
 

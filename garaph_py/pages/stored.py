@@ -26,6 +26,7 @@ from ..memory import on_own_pages
 from ..sizes import show_bytes
 from .disks import Batch, Disk, Request
 from .layout import Page, layout
+from .sectors import access_bytes, worth_reading
 from .source import PageEdges, Wanted
 from .stored_blocks import Plan, Read, StoredBlocks
 
@@ -65,14 +66,14 @@ class Area:
     whole: bool = False
     borrows: bool = False
 
-    def begin(self, span: range, borrows: bool, wanted: Array | None) -> list[Read]:
-        """Make room for the blocks of a span; what is to be read."""
+    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[Read]:
+        """Make room for the blocks of a span; what is to be read of them, all or what holds elements of `ranges`."""
         room = len(self.data) - records_bytes(self.blocks, span)
-        self.plan = self.blocks.plan(span, borrows, wanted)
-        if wanted is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
-            self.plan, wanted = self.blocks.plan(span), None
+        self.plan = self.blocks.plan(span, borrows, ranges)
+        if ranges is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
+            self.plan, ranges = self.blocks.plan(span), None
         assert self.plan.nbytes <= room
-        self.whole, self.borrows = wanted is None, borrows
+        self.whole, self.borrows = ranges is None, borrows
         self.records = self.data[room:].view(RECORD)
         self.records[:] = 0  # where nothing is wanted
         return self.plan.reads
@@ -87,8 +88,11 @@ class Area:
         def check() -> None:
             if staged is not None:
                 self.blocks.place(read, staged, self.data, self.plan)
-            for block in read.blocks:
-                self.take(block)
+            if read.is_part:
+                self.blocks.check_part(read, self.data)
+            else:
+                for block in read.blocks:
+                    self.take(block)
 
         path = self.blocks.reader.paths[read.disk]
         return Request(path, read.offset, views, read.needed, check, batch, page.number)
@@ -163,6 +167,8 @@ class StoredSource:
         Bytes of memory for edges.
     disks : list of Disk
         Those that the arrays are on.
+    k : float
+        How much faster they read on than at random.
     page_edges : int, optional
     pages : sequence of Page, optional
         By default laid out here, by `page_edges`.
@@ -186,13 +192,15 @@ class StoredSource:
     """
 
     def __init__(
-        self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], page_edges: int | None = None,
-        pages: Sequence[Page] | None = None, elsewhere: int = 0, made: Callable[[Array], None] = lambda array: None,
-        readers: int = 1,
+        self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], k: float,
+        page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
+        made: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
         self._arrays, self._disks, self._made, self._shared = arrays, disks, made, readers > 1
+        edges = max(int(offsets[-1]), 1)
+        self._access = max(int(access_bytes(k) * edges / max(arrays[0].stored_bytes, 1)), 1)
         if page_edges is None:
-            width = max(sum(array.stored_bytes for array in arrays) / max(int(offsets[-1]), 1), 1e-3)
+            width = max(sum(array.stored_bytes for array in arrays) / edges, 1e-3)
             wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
             page_edges = max(int(wanted / width), 1)
         self.pages: Sequence[Page] = layout(offsets, page_edges) if pages is None else pages
@@ -220,7 +228,7 @@ class StoredSource:
         self._free = deque(self._buffers)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
-        self._values = True
+        self._reads_values = True
         self._coming, self._given = dict[int, Slot](), dict[int, Slot]()
         self._latest: Slot | None = None  # of the page that was last begun to be read
 
@@ -258,7 +266,7 @@ class StoredSource:
 
     def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._forget()
-        self._ahead, self._wanted, self._values = deque(pages), wanted, values
+        self._ahead, self._wanted, self._reads_values = deque(pages), wanted, values
         self._read_ahead()
 
     def edges(self, page: Page) -> PageEdges:
@@ -351,13 +359,14 @@ class StoredSource:
     def _begin(self, page: Page, slot: Slot, before: Slot | None) -> None:
         """Put what is to be read of a page in the disks' queues; all of one that stays."""
         page = self.pages[page.number] if slot.stays else page
-        ranges = None if self._wanted is None or slot.stays else self._wanted(page)
+        ranges = None
+        if self._wanted is not None and not slot.stays:
+            ranges = worth_reading(self._wanted(page), self._access, page.edges)
         reads = list[tuple[Area, Read]]()
         for k, area in enumerate(slot.areas):
-            span, wanted = area.blocks.span(page.first_edge // RUN * RUN, page.last_edge), None
-            if ranges is not None:
-                of_interest = k == 0 or self._values
-                wanted = area.blocks.touched(span, ranges) if of_interest else np.zeros(len(span), np.bool_)
+            span, wanted = area.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
+            if k and not self._reads_values and not slot.stays:
+                wanted = np.empty((0, 2), np.int64)
             other = None if before is None or wanted is not None else before.areas[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
             reads += [(area, read) for read in area.begin(span, borrows, wanted)]

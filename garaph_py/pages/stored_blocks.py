@@ -16,10 +16,11 @@ from ..graph.graph import PACKED, RAW
 from ..graph.packed import RECORD, RUN
 from ..graph.unpacking import BASE, PROBLEMS, begins_where
 from ..memory import on_own_pages
-from .blocks import BlockReader
+from .blocks import MISMATCH, BlockReader
 from .check import Rule
 from .disks import ALIGNMENT, open_direct, read_into
 from .packed_blocks import OFFSETS_OF, PADDING_BYTES, PackedBlocks
+from .sectors import SECTOR, cut, sums
 
 Array = npt.NDArray[Any]
 
@@ -29,7 +30,7 @@ MERGED_BYTES = 1 << 21
 
 @dataclass(frozen=True)
 class Read:
-    """Blocks that lie one after the other on one disk.
+    """Blocks that lie one after the other on one disk, or a part of one.
 
     Attributes
     ----------
@@ -37,10 +38,12 @@ class Read:
     offset, nbytes : int
         What to read of the data file; aligned, so more than the blocks.
     needed : int
-        Bytes up to the end of the last block.
+        Bytes up to the end of the last block, or of the part.
     blocks : list of int
     pieces : list of (int, int)
         Where it goes, and how many bytes there; none if it cannot go there at once, for want of alignment.
+    is_part : bool
+        Only sectors of a block that has been checked.
     """
 
     disk: int
@@ -49,6 +52,7 @@ class Read:
     needed: int
     blocks: list[int]
     pieces: list[tuple[int, int]]
+    is_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,9 @@ class StoredBlocks:
         self._disks = index["disk"].astype(np.int64)
         self._sound, self._continues = np.zeros((2, self.array.blocks), np.bool_)
         self._bases, self._ends = np.zeros((2, self.array.blocks), np.int64)
+        aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
+        self._sectors = self.array.block_bytes // SECTOR if self.encoding == RAW and aligned else 0  # of a block
+        self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -103,6 +110,11 @@ class StoredBlocks:
     @property
     def stored_bytes(self) -> int:
         return self.array.stored_bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Of memory, for sums of sectors."""
+        return self._sums.nbytes
 
     @property
     def graph_id(self) -> str:
@@ -134,21 +146,43 @@ class StoredBlocks:
         """Bytes that the blocks with elements [first, last) take, whether or not the first one is read with them."""
         return self.plan(self.span(first, last)).nbytes + 2 * ALIGNMENT
 
-    def touched(self, span: range, ranges: Array) -> Array:
-        """Which blocks of a span hold elements of any of the `ranges` (int64, shape (k, 2)); bool."""
+    def _touched(self, span: range, ranges: Array) -> list[int]:
+        """The blocks of a span that hold elements of any of the `ranges`."""
         counts = np.zeros(len(span) + 1, np.int64)
-        ranges = ranges[ranges[:, 1] > ranges[:, 0]]
         np.add.at(counts, ranges[:, 0] // self.elements - span.start, 1)
         np.add.at(counts, (ranges[:, 1] - 1) // self.elements + 1 - span.start, -1)
-        return np.cumsum(counts[:-1]) > 0
+        return (span.start + np.flatnonzero(np.cumsum(counts[:-1]))).tolist()
 
-    def plan(self, span: range, skip: bool = False, wanted: Array | None = None) -> Plan:
-        """How the blocks of `span` are read, `skip` the first one, or only those `wanted` (bool, of the span)."""
-        blocks = [b for k, b in enumerate(span) if not (skip and k == 0) and (wanted is None or wanted[k])]
+    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[Read]]:
+        """What to read for `ranges`: blocks that have to be whole, since they have not been checked yet or nothing
+        would be left out, and parts of the others, to their places after block `first`."""
+        width = self.dtype.itemsize
+        parts = cut(np.stack((ranges[:, 0] * width // SECTOR, -(-ranges[:, 1] * width // SECTOR)), 1), self._sectors)
+        blocks = parts[:, 0] // self._sectors
+        whole = ~self._sound[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
+        missing = np.unique(blocks[whole])
+        reads = []
+        rest = ~np.isin(blocks, missing)
+        for block, (begin, end) in zip(blocks[rest].tolist(), parts[rest].tolist(), strict=True):
+            within, nbytes = (begin - block * self._sectors) * SECTOR, (end - begin) * SECTOR
+            needed = min(nbytes, int(self._lengths[block]) - within)
+            place = (block - first) * self.array.block_bytes + within
+            offset = int(self._starts[block]) + within
+            reads.append(Read(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
+        return missing.tolist(), reads
+
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> Plan:
+        """How the blocks of `span` are read, `skip` the first one; or what holds elements of the `ranges` (int64, shape
+        (k, 2), ascending, apart, none empty) and can be checked."""
+        blocks, parts = list(span[1:] if skip else span), list[Read]()
         first, size = (span.start if len(span) else 0), self.array.block_bytes
+        if ranges is not None and self._sectors:
+            blocks, parts = self._parts(ranges, first)
+        elif ranges is not None:
+            blocks = self._touched(span, ranges)
         if self.encoding == RAW:
             at = [k * size for k in range(len(span))]
-            reads = [self._read(run, None, first) for run in self._runs(blocks)]
+            reads = [self._read(run, None, first) for run in self._runs(blocks)] + parts
             return Plan(first, span.stop, at, reads, size * len(span) + ALIGNMENT)
         at, reads, end = [0] * len(span), [], 0
         if skip and len(span):
@@ -199,7 +233,8 @@ class StoredBlocks:
             self.stored(block, data, plan.at[block - plan.first])[:] = self.stored(block, staged, begin)
 
     def check(self, block: int, data: Array, at: int) -> None:
-        """Hold a block against its checksum; the first time, against everything that its array must satisfy.
+        """Hold a block against its checksum; the first time, against everything that its array must satisfy, and note
+        sums of its sectors.
 
         Raises
         ------
@@ -230,7 +265,25 @@ class StoredBlocks:
                 raise self.reader.damage(block, problem)
             self._bases[block], self._continues[block] = piece.base, piece.continues
         self._ends[block] = int(elements[-1]) if self.encoding == PACKED else 0
+        if self._sectors:
+            noted = sums(stored)
+            self._sums[block * self._sectors :][: len(noted)] = noted
         self._sound[block] = True
+
+    def check_part(self, read: Read, data: Array) -> None:
+        """Hold a part of a block that has been checked, brought to `data`, against what was noted then.
+
+        Raises
+        ------
+        Damage
+        """
+        (block,), ((at, _),) = read.blocks, read.pieces
+        within = read.offset - int(self._starts[block])
+        found = sums(data[at : at + read.needed])
+        wrong = self._sums[block * self._sectors + within // SECTOR :][: len(found)] != found
+        if wrong.any():
+            element = (within + int(np.argmax(wrong)) * SECTOR) // self.dtype.itemsize
+            raise self.reader.damage(block, MISMATCH, element=element)
 
     def check_joints(self, first: int, last: int) -> None:
         """Of blocks [first, last) that have been checked: each goes on from the one before.
