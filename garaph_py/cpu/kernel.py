@@ -35,6 +35,8 @@ MOST_CUTS = 1 << 12
 """Pages, or parts of them, whose runs are remembered."""
 MANY_ACTIVE = 1 << 14
 """Active vertices of a page: so many have out-edges in most of its blocks."""
+FEW = 32
+"""Among so many edges one from an active vertex: few are."""
 RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
@@ -162,8 +164,9 @@ class CpuKernel:
         return self._notify(state)
 
     def _pulls_from_active(self, state: State) -> bool:
-        """To look whether a source is active pays where few are, or where one that is ends the gather."""
-        return self._relaxes and ("done" in self.bound.arguments or state.active_edges * 2 < self.graph.m)
+        """To look whether a source is active pays where very few are, or where one that is ends the gather: it is hard
+        to predict, and values are fetched ahead of a plain pull."""
+        return self._relaxes and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
 
     def _notify(self, state: State) -> int:
         out, active, notified, source = self.graph.out_edges, state.active, state.notified, self._out_source
