@@ -39,6 +39,8 @@ NONE_HELD = -(1 << 62)
 """Before any edge: no list lies in a window that begins there."""
 AHEAD = 256
 """Edges ahead to fetch what belongs to their sources: their loads take as long as so many edges."""
+STEP = 16
+"""Sources made of sums at a time."""
 WORDS_AHEAD = 512
 """Words ahead to fetch packed numbers that are read as a stream: two kilobytes."""
 
@@ -201,22 +203,22 @@ def move_on(at, follows, offsets, v, edges):
 
 
 def restore(at, follows, offsets, edges):
-    """The sources of the run that begins at edge `at`, to the second half of the window, from those of vertex `held[3]`
-    on; that becomes the vertex of which the next edge is."""
+    """The sources of the run that begins at edge `at`, to the second part of the window, from those of vertex `held[3]`
+    on; that becomes the vertex of which the next edge is. The third part is for their sums."""
     records, base, end, window, held = edges[0], edges[4], edges[5], edges[6], edges[7]
-    unpack_sums(at - base, RUN, follows, edges, RUN)
-    v, stop, shift = held[3], min(at + RUN, end), RUN - at
+    unpack_sums(at - base, RUN, follows, edges, 2 * RUN)
+    v, stop, shift = held[3], min(at + RUN, end), 2 * RUN - at
     e = max(offsets[v], at)
     before = np.uint32(-records[(at - base) // RUN * RECORD_WORDS + 1] & LOW)
     if e > at:
         before = window[e - 1 + shift]
     while e < stop:
         to = min(offsets[v + 1], stop)
+        for first in range(e + shift, to + shift, STEP):
+            for k in range(first, first + STEP):  # beyond the list's end, too: what follows comes after
+                window[k - RUN] = np.uint32(np.int64(window[k]) - np.int64(before) & LOW)
         if e < to:
-            following = window[to - 1 + shift]
-            for k in range(e + shift, to + shift):
-                window[k] = np.uint32(np.int64(window[k]) - np.int64(before) & LOW)
-            before = following
+            before = window[to - 1 + shift]
             e = to
         if to == offsets[v + 1]:
             v += 1
@@ -291,7 +293,7 @@ class Windows:
     def __init__(self, parts: int, reader: Reader) -> None:
         self._reader = reader
         if not reader.in_place:
-            self._held, self._window = np.empty((parts, LINE), np.int64), np.empty((parts, 2 * RUN), np.uint32)
+            self._held, self._window = np.empty((parts, LINE), np.int64), np.empty((parts, 3 * RUN + STEP), np.uint32)
             self._values = np.empty((parts, RUN if reader.values else 0), reader.values)
 
     def arguments(self, page: PageEdges) -> tuple[Any, ...]:
