@@ -220,7 +220,10 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
     reader = readers.reader_of(packed.in_edges, dtype)
     met = []
 
-    def segment(acc, begin, end, sources, base, before, values, values_base, context):
+    def segment(acc, begin, end, sources, base, last, before, values, values_base, context):
+        if streams:
+            following = np.arange(begin, min(end + readers.AHEAD, page.last_edge))
+            np.testing.assert_array_equal(sources[following - base], graph.in_edges.neighbours[following])
         for e in range(begin, end):
             met.append(
                 (e, readers.source_of(sources, e - base, before), 0 if dtype is None else values[e - values_base])
@@ -232,11 +235,11 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
     for page in source.pages:
         arguments = readers.Windows(1, reader).arguments(source.edges(page))
         edges = tuple(a.array[0] if isinstance(a, readers.Each) else a for a in arguments)
-        for v in rng.integers(page.first_vertex, page.last_vertex, 12):
+        for v in np.sort(rng.integers(page.first_vertex, page.last_vertex, 12)):
             first, last = map(int, offsets[v : v + 2])
             begin, end = sorted(map(int, rng.integers(first, last + 1, 2)))
             met.clear()
-            assert walk(0, first, begin, end, edges, ()) == (0, end - begin)
+            assert walk(0, offsets, v, begin, end, edges, ()) == (0, end - begin)
             numbers = [0] * (end - begin) if dtype is None else graph.in_edges.values[begin:end].tolist()
             wanted = zip(range(begin, end), graph.in_edges.neighbours[begin:end].tolist(), numbers, strict=True)
             assert met == list(wanted)

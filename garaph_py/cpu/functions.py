@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..native import struct_array
+from ..native import prefetch_kept, struct_array
 from ..native.kernel import kind_of
 from ..program import BoundProgram
 from ..program.bind import record_class
@@ -23,13 +23,14 @@ class Access:
     """How kernels reach arrays of one dtype, and how their signatures name a pointer to it.
 
     ``view(pointer)`` makes an array of a pointer, ``load(array, i)`` reads an element as a number or named tuple,
-    ``store(array, i, x)`` writes one.
+    ``store(array, i, x)`` writes one, ``fetch(array, i)`` says that one will be read soon.
     """
 
     pointer: str
     view: Any
     load: Any
     store: Any
+    fetch: Any = prefetch_kept
 
 
 @dataclass(frozen=True)

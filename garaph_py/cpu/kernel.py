@@ -36,6 +36,8 @@ WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
 MOST_CUTS = 1 << 12
 """Pages, or parts of them, whose runs are remembered."""
+FEW = 32
+"""Among so many edges one from an active vertex: few are."""
 RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
@@ -190,8 +192,9 @@ class CpuKernel:
         return before[:, 1] - before[:, 0]
 
     def _pulls_from_active(self, state: State) -> bool:
-        """To look whether a source is active pays where few are, or where one that is ends the gather."""
-        return self._relaxes and ("done" in self.bound.arguments or state.active_edges * 2 < self.graph.m)
+        """To look whether a source is active pays where very few are, or where one that is ends the gather: it is hard
+        to predict, and values are fetched ahead of a plain pull."""
+        return self._relaxes and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
 
     def _notify(self, state: State) -> int:
         out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source

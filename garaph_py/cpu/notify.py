@@ -46,7 +46,7 @@ def select(bits, blocks, offsets, first, last, sums, first_block, last_block):
     return vertices
 
 
-def mark_targets(acc, begin, end, targets, base, before, values, values_base, context):
+def mark_targets(acc, begin, end, targets, base, last, before, values, values_base, context):
     notified, blocks = context
     for e in range(begin, end):
         mark(notified, blocks, source_of(targets, e - base, before))
@@ -79,7 +79,7 @@ def make_notify(reader: Reader) -> Kernel:
                 if here >= stop:
                     break
                 from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
-                walk(0, begin, from_, to, edges, (notified, notified_blocks))
+                walk(0, offsets, v, from_, to, edges, (notified, notified_blocks))
             w += 1
         return 0
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..native import Kernel, atomic_or, no_unroll, prefetch, trailing_zeros
-from .edges import Reader, source_of
+from .edges import AHEAD, Reader, source_of
 from .functions import Functions
 
 STREAM = 256
@@ -56,21 +56,25 @@ def make_views(f: Functions):
 
 
 def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
-    """``acc`` plus the contributions of edges [begin, end) of one vertex, whose list begins at `first`, and how many of
-    them were visited.
+    """``acc`` plus the contributions of edges [begin, end) of vertex v, and how many of them were visited.
 
     If `filtered`, only active sources contribute: what the others have to say was summed before. If it `streams`, edges
-    are read from the first to the last and not again, so they are fetched ahead and past the caches.
+    are read from the first to the last and not again, so they are fetched ahead and past the caches; so are the values
+    of their sources, for those loads are what takes the time.
     """
-    gather, add, done, load, edge = f.gather, f.sum, f.done, f.value.load, f.edge_at
-    fetches = streams and reader.in_place
+    gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
+    in_place = reader.in_place
 
-    def segment(acc, begin, end, sources, base, before, edge_values, values_base, context):
+    def segment(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
         self, old, values, early, active = context
         for e in range(begin, end):
             no_unroll()
-            if fetches:
-                prefetch(sources, e - base + STREAM)
+            if streams:
+                ahead = e - base + AHEAD
+                if in_place:
+                    prefetch(sources, ahead + STREAM)
+                    ahead = min(ahead, last)
+                fetch(values, source_of(sources, ahead, 0))
             if early and done(self, acc, old):
                 return acc, e - begin
             source = source_of(sources, e - base, before)
@@ -80,8 +84,8 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 
     walk = reader.walk(segment, streams)
 
-    def gather_edges(self, acc, old, first, begin, end, edges, values, early, active):
-        return walk(acc, first, begin, end, edges, (self, old, values, early, active))
+    def gather_edges(self, acc, old, offsets, v, begin, end, edges, values, early, active):
+        return walk(acc, offsets, v, begin, end, edges, (self, old, values, early, active))
 
     return gather_edges
 
@@ -142,8 +146,8 @@ def make_pull(f: Functions, reader: Reader) -> Kernel:
                 for v in range(u, u_end):
                     end = in_offsets[v + 1]
                     acc, visited = gather_edges(
-                        self, identity(self), load(values, v), begin, max(begin, start), min(end, stop), edges,
-                        values, early, bits,
+                        self, identity(self), load(values, v), in_offsets, v, max(begin, start), min(end, stop),
+                        edges, values, early, bits,
                     )  # fmt: skip
                     store_accumulator(accs, v - u, acc)
                     visits += visited
@@ -222,8 +226,8 @@ def make_pull_notified(f: Functions, reader: Reader) -> Kernel:
                     continue
                 old = load(values, v)
                 acc, visited = gather_edges(
-                    self, identity(self), old, begin, begin + max(start - here, 0), min(end, begin + (stop - here)),
-                    edges, values, early, notified,
+                    self, identity(self), old, in_offsets, v, begin + max(start - here, 0),
+                    min(end, begin + (stop - here)), edges, values, early, notified,
                 )  # fmt: skip
                 visits += visited
                 if here < start:

@@ -60,7 +60,7 @@ def make_pull_active(f: Functions, reader: Reader) -> Kernel:
                 remaining &= remaining - np.uint64(1)
                 begin, end, old = in_offsets[v], in_offsets[v + 1], load(values, v)
                 acc, visited = gather_edges(
-                    self, identity(self), old, begin, max(begin, start), min(end, stop), edges, values, early,
+                    self, identity(self), old, in_offsets, v, max(begin, start), min(end, stop), edges, values, early,
                     from_bits,
                 )  # fmt: skip
                 visits += visited

@@ -46,7 +46,7 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
     done, identity, fetch = f.done, f.identity, reader.fetch
     load_parameters, view_parameters = f.parameters.load, f.parameters.view
 
-    def segment(acc, begin, end, targets, base, before, edge_values, values_base, context):
+    def segment(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
         """`acc`: vertices that become active, their out-edges if that `weighs`, and how many may change again."""
         self, v, value, pending, out_offsets, sets, limits, in_place, weighs = context
         activated, activated_blocks, later, later_blocks = sets
@@ -113,7 +113,7 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
                 from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
                 followed += max(to - from_, 0)
                 context = self, v, values[v], pending, out_offsets, sets, limits, in_place, weighs
-                acc, _ = walk((count, count_edges, changeable), begin, from_, to, edges, context)
+                acc, _ = walk((count, count_edges, changeable), out_offsets, v, from_, to, edges, context)
                 count, count_edges, changeable = acc
             w += 1
         counts[0], counts[1], counts[2], counts[3] = followed, count, count_edges, changeable

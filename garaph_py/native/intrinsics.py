@@ -68,6 +68,10 @@ def prefetch(array: Any, index: int) -> None:
     """``array[index]`` will be read soon, and then no more. The index may lie outside."""
 
 
+def prefetch_kept(array: Any, index: int) -> None:
+    """The same, but it will be read again."""
+
+
 def call(entry: int, result: int, row: int) -> int:
     """Run the kernel at address `entry` on the arguments at address `row`; its status, not 0 if it failed."""
     raise NotImplementedError("a kernel's twin in Python has no address")

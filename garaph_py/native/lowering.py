@@ -130,17 +130,24 @@ def _no_unroll(typing_context: Any) -> Any:
     return nb.void(), emit
 
 
-@numba.extending.intrinsic
-def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        number, octets = ir.IntType(32), ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [octets, number, number, number])
-        fetch = builder.module.declare_intrinsic("llvm.prefetch", tys=[octets], fnty=kind)
-        address = element(builder, arguments, context.get_value_type(array.dtype))
-        builder.call(fetch, [builder.bitcast(address, octets), *map(number, (0, 0, 1))])  # to read, once, data
-        return context.get_dummy_value()
+def prefetching(locality: int) -> Any:
+    """Into the caches near the core, as LLVM's prefetch has it: 3 to stay there, 0 to be read once."""
 
-    return nb.void(array, nb.int64), emit
+    @numba.extending.intrinsic
+    def fetch(typing_context: Any, array: Any, index: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            number, octets = ir.IntType(32), ir.IntType(8).as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [octets, number, number, number])
+            instruction = builder.module.declare_intrinsic("llvm.prefetch", tys=[octets], fnty=kind)
+            if isinstance(array, nb.Array):  # of structures
+                arguments = context.make_array(array)(context, builder, arguments[0]).data, arguments[1]
+            address = element(builder, arguments, context.get_data_type(array.dtype))
+            builder.call(instruction, [builder.bitcast(address, octets), *map(number, (0, locality, 1))])  # read, data
+            return context.get_dummy_value()
+
+        return nb.void(array, nb.int64), emit
+
+    return fetch
 
 
 @numba.extending.intrinsic
@@ -239,7 +246,8 @@ REPLACED: dict[Any, Any] = {
     intrinsics.pause: _pause,
     intrinsics.clock: _clock,
     intrinsics.no_unroll: _no_unroll,
-    intrinsics.prefetch: _prefetch,
+    intrinsics.prefetch: prefetching(0),
+    intrinsics.prefetch_kept: prefetching(3),
     intrinsics.call: _call,
     intrinsics.struct_array: _struct_array,
     intrinsics.sums_of_packed: _sums_of_packed,
