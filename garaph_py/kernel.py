@@ -155,9 +155,6 @@ class Accelerator(PageKernel, Protocol):
 class Companion(PageKernel, Protocol):
     """A processor in whose memory the state is, and that works in turns with another."""
 
-    def start(self) -> None:
-        """Have threads ready: the other initializes."""
-
     def forget(self) -> None:
         """The other has done a superstep: what is known from the last one no longer holds."""
 

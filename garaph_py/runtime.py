@@ -303,8 +303,7 @@ class Run:
         saver: Saver | None = None, checks: int = 0,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
-        self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
-        self._checks = checks
+        self._sources, self._spans, self._saver, self._checks, self.before = sources, spans, saver, checks, 0
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -327,6 +326,7 @@ class Run:
                 found = find_device()
                 self._sources.divide(self._beside_edges(synchronous, gpu=True), 1 + together, apart=True)
                 self._cpu.out_source = self._sources.out(None)
+                self._cpu.start()
                 kernel = stack.enter_context(
                     GpuKernel(
                         self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources

@@ -15,7 +15,7 @@ from garaph_py.errors import ParameterError
 from garaph_py.kernel import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import Activity, Machine, Policy, Workload, read_machine, simulate
 from garaph_py.simulation.calibrate import calibrate, fit
-from garaph_py.simulation.recorded import Recorded, fastest, read_results, read_trace
+from garaph_py.simulation.recorded import Recorded, copying_of, fastest, read_results, read_trace
 from garaph_py.simulation.replay import replay
 from garaph_py.simulation.workload import (
     Traits,
@@ -129,6 +129,16 @@ def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
     with pytest.raises(ParameterError, match="no GPU"):
         replay(run, device="gpu")
     assert len(replay(run, KNOWN, device="hybrid").simulated.iterations) == len(run.rows)
+
+
+@pytest.mark.parametrize(("text", "known"), [
+    ('{"gpus": [{"to_device": 5e10}]}', 5e10), ('{"gpus": []}', None), ('{"gpus": [{}]}', None), ("[]", None),
+    ("", None), (None, None),
+])  # fmt: skip
+def test_the_link_is_what_the_experiment_measured(tmp_path, text, known):
+    if text is not None:
+        (tmp_path / "machine.json").write_text(text)
+    assert copying_of(tmp_path / "machine.json") == known
 
 
 def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):

@@ -143,6 +143,7 @@ class CpuKernel:
         state.activated = VertexSet.empty(self.graph.n)
 
     def start(self) -> None:
+        """Have threads ready: another processor begins, and this one may have to notify, or join in."""
         self._prepare(PUBLISH, WORK)
         self.team.start()
 

@@ -96,7 +96,6 @@ class Together:
         return {"ratio": None if self._lost else self.rates.ratio, **self.rates.seen}
 
     def initialize(self, synchronous: bool) -> State:
-        self._cpu.start()
         state = self._gpu.initialize(synchronous)
         self._cpu_source = self._open_source()
         state.active.mark()

@@ -124,7 +124,7 @@ def cpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
 
 
 def link_of(runs: Sequence[Recorded]) -> Link:
-    """The link's pace: that of single copies, where traces tell, else of iterations that copy."""
+    """The link's pace: that of single copies, where it is told, else of iterations that copy."""
     told = [run.copying for run in runs if run.copying is not None]
     if told:
         rate = float(np.median(told))

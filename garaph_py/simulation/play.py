@@ -61,8 +61,6 @@ class Costs:
         Share of the link that is left while the CPU computes.
     on_disk : callable
         Whether ``page`` has to be read from there.
-    arrives : callable
-        When ``page``, which stays on the GPU, is there.
     """
 
     cpu: Callable[[Page], float]
@@ -72,7 +70,6 @@ class Costs:
     back_bytes: float
     beside_cpu: float
     on_disk: Callable[[Page], bool]
-    arrives: Callable[[Page], float] = lambda page: 0.0
 
 
 @dataclass
@@ -180,11 +177,7 @@ class Play:
             self._launched.append(taken)
         if self._computing or not (self._arrived or self._launched):
             return
-        if self._arrived or self.costs.arrives(self._launched[0][0]) <= now:
-            page, buffer = (self._arrived or self._launched).popleft()
-        else:
-            self._at(self.costs.arrives(self._launched[0][0]), self._compute)
-            return
+        page, buffer = (self._arrived or self._launched).popleft()
         self._computing = True
         self.edges[GPU] += page.edges
         self.done[page] = GPU

@@ -45,7 +45,8 @@ class Recorded:
     rows : tuple of dict
         Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``.
     copying, gathering : float or None
-        Bytes a second of single copies to the GPU, and its seconds an edge, where a trace tells.
+        Bytes a second of single copies to the GPU, where a trace or an experiment's machine tells, and the GPU's
+        seconds an edge, where a trace does.
     """
 
     graph: str
@@ -64,7 +65,8 @@ class Recorded:
 
 
 def read_results(folder: str | os.PathLike[str]) -> list[Recorded]:
-    """The runs in `folder`, as ``garaph experiment`` writes them: results.parquet and iterations.parquet.
+    """The runs in `folder`, as ``garaph experiment`` writes them: results.parquet and iterations.parquet; and, if it is
+    there, machine.json.
 
     Runs that failed or had no iteration are left out, and those whose edges were packed: how many bytes these took is
     not told.
@@ -84,11 +86,11 @@ def read_results(folder: str | os.PathLike[str]) -> list[Recorded]:
     for row in iterations:
         own = row | {"device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
         of.setdefault((row["combination"], row["repeat"]), []).append(own)
-    found = []
+    found, link = [], copying_of(Path(folder) / "machine.json")
     for result in results:
         rows = of.get((result["combination"], result["repeat"]))
         if rows and result["error"] is None and is_raw(result):
-            found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"])))
+            found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"]), link))
     if not found:
         raise ParameterError(f"{folder}: has no run with raw edges that came to its end; measure some")
     return found
@@ -116,12 +118,20 @@ def table_of(path: Path) -> list[dict[str, Any]]:
         raise FormatError(path, f"is not Parquet: {error}; measure anew") from None
 
 
+def copying_of(path: Path) -> float | None:
+    """Bytes a second that come to the GPU of the machine that an experiment describes, if there is one."""
+    try:
+        return float(json.loads(path.read_bytes())["gpus"][0]["to_device"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError, IndexError):
+        return None  # it has no GPU, or nobody knows
+
+
 def is_raw(result: Row) -> bool:
     """Whether edges were raw everywhere: for the link they are packed where that pays, unless a raw gather was set."""
     return result["encoding_used"] != PACKED and (result["device"] == CPU or result["gather"] in RAW_GATHERS)
 
 
-def recorded_of(result: Row, rows: list[Row]) -> Recorded:
+def recorded_of(result: Row, rows: list[Row], copying: float | None) -> Recorded:
     kind = programs.find(result["program"])
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
@@ -138,7 +148,7 @@ def recorded_of(result: Row, rows: list[Row]) -> Recorded:
     mode = None if result["mode"] == "auto" else result["mode"]
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
     policy = Policy(device_of(result["device"], rows), result["engine"], mode)
-    return Recorded(result["graph"], workload, policy, result["threads_used"], room, tuple(rows))
+    return Recorded(result["graph"], workload, policy, result["threads_used"], room, tuple(rows), copying)
 
 
 def read_trace(path: str | os.PathLike[str]) -> Recorded:

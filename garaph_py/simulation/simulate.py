@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..errors import ParameterError
 from ..events import Iteration
@@ -114,14 +114,11 @@ class Run:
         self._resident = {
             page.number: Buffer(0, None, None, None, None) for page in residency.pages[: residency.resident]
         }
-        arrived, self._ahead = (
-            0.0,
-            dict[Page, float](),
-        )  # pages that are copied before anybody asks: when they are there
+        self._ahead = set[Page]()  # pages that are copied while the run is set up, and have not been processed
         if not workload.on_disks and workload.keep:
             for page in residency.pages[: residency.resident]:
-                arrived += page.edges * workload.edge_bytes / machine.link.to_device
-                self._resident[page.number].page, self._ahead[page] = page, arrived
+                self._resident[page.number].page = page
+                self._ahead.add(page)
         self._buffers = [Buffer(0, None, None, None, None) for _ in range(residency.streams)]
         return sum(page.edges for page in residency.pages[residency.resident :])
 
@@ -131,7 +128,7 @@ class Run:
             seen = self._scheduler.observe(activity)
             decision = self._scheduler.decide(seen)
             mode, device = decision.mode, decision.device
-            row = self._alone(activity, mode) if device == CPU else self._on_gpu(activity, mode, device, started)
+            row = self._alone(activity, mode) if device == CPU else self._on_gpu(activity, mode, device)
             done.iterations.append(
                 Iteration(
                     number, mode, seen.f, activity.active, row.edges, len(row.owners), row.skipped, row.seconds, device,
@@ -171,7 +168,7 @@ class Run:
         self._scheduler.alone(mode, activity.active_edges, edges, seconds)
         return Row(edges, seconds, owners)
 
-    def _on_gpu(self, activity: Activity, mode: str, device: str, started: float) -> Row:
+    def _on_gpu(self, activity: Activity, mode: str, device: str) -> Row:
         """An iteration of the GPU alone or, on device ``"both"``, of both; these pull."""
         workload, machine, link = self._workload, self._machine, self._link
         hybrid = self._policy.device == HYBRID
@@ -186,26 +183,21 @@ class Run:
             before += to_device.serve(workload.vertex_data, 0.0)
             to_device.free = 0.0
         self._stale = False
-        arriving = {page: when - started for page, when in self._ahead.items() if when > started}
-        to_device.free = max(arriving.values(), default=0.0)
         takes = device == BOTH
         cpu = machine.work_of(CPU, self._program, PULL) if takes else gpu
         size = workload.vertex_data
         waiting, free = self._waiting(pages, takes)
         play = Play(
             waiting, free, self._resident, to_device, from_device, self._disks(),
-            replace(
-                self._costs(
-                    lambda page: cpu.seconds(page.edges, vertices(page), size, self._cores) + cpu.page,
-                    lambda page: gpu.seconds(workload.gpu_edges(page), 0, size) + gpu.page,
-                ),
-                arrives=lambda page: arriving.get(page, 0.0),
+            self._costs(
+                lambda page: cpu.seconds(page.edges, vertices(page), size, self._cores) + cpu.page,
+                lambda page: gpu.seconds(workload.gpu_edges(page), 0, size) + gpu.page,
             ),
             self._scheduler.steal if takes else None, self._scheduler.took,
         )  # fmt: skip
         play.run()
-        ahead = sum(page.edges for page in self._ahead.keys() & play.done.keys())
-        self._ahead = {page: when for page, when in self._ahead.items() if page not in play.done}
+        ahead = sum(page.edges for page in self._ahead & play.done.keys())
+        self._ahead -= play.done.keys()
         seconds = max(play.cpu_seconds, play.gpu_seconds)
         before += gpu.iteration + gpu.seconds(0, workload.vertices, size)
         if hybrid:
