@@ -19,10 +19,9 @@ from .dispatch.together import Together
 from .errors import DeviceError, GraphError, ParameterError, ProgramError
 from .footprint import vertex_bytes
 from .gpu.device import find as find_device
-from .gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
-from .gpu.interface import can_replicate
-from .gpu.kernel import STREAMS, GpuKernel, Settings
-from .gpu.replication import FACTORS
+from .gpu.gather import AUTO, REPLICATED, SEGMENTED
+from .gpu.kernel import GpuKernel
+from .gpu.settings import STREAMS, Settings, checked
 from .graph import Graph
 from .graph.graph import ENCODINGS, PACKED
 from .graph.tiles import BITS
@@ -34,7 +33,6 @@ from .pages.sources import Sources
 from .program import BoundProgram, VertexId, VertexProgram, bind
 from .report.record import Record
 from .result import Result, Stats
-from .sizes import parse_bytes
 from .state import State
 from .threads import LONG_SPINS, SPINS, Team, available_cores, check_threads
 from .watchdog import Part, Watchdog
@@ -192,7 +190,7 @@ def run(
         raise ParameterError("deterministic=True: who takes which page is a matter of time; leave device='hybrid' out")
     bound = bind(program, graph)
     stored = graph.encoding if encoding == AS_IT_IS else encoding
-    settings = gpu_settings(bound, stored, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
+    settings = checked(bound, stored, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
     settings = replace(settings, iterations=iterations, threads=threads)
     if engine == "garaph" and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
@@ -410,44 +408,6 @@ class Run:
     def _tell(self, note: str) -> None:
         self.note = note
         log.warning("%s", note)
-
-
-def gpu_settings(
-    bound: BoundProgram, encoding: str, engine: str, memory: int | str | None, streams: int, gather: str,
-    replication: int | str, page_edges: int | None, deterministic: bool,
-) -> Settings:  # fmt: skip
-    """How to use a GPU, checked.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 64:
-        raise ParameterError(f"streams={streams!r}: give a whole number from 1 to 64")
-    factor = int(replication) if str(replication).isdigit() else replication
-    if isinstance(factor, bool) or factor not in (CUSTOM, CALIBRATED, *FACTORS):
-        allowed = ", ".join(map(str, (CUSTOM, CALIBRATED, *FACTORS)))
-        raise ParameterError(f"replication={replication!r}: choose from {allowed}")
-    if deterministic and gather == REPLICATED:
-        raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
-    if gather == REPLICATED and not can_replicate(bound):
-        raise ParameterError(
-            f"gather='replicated': no atomic takes the sums of {bound.name}, whose own monoid combines "
-            f"{bound.accumulator.itemsize} bytes together; choose gather='segmented'"
-        )
-    if encoding == PACKED and gather in (REPLICATED, SEGMENTED):
-        raise ParameterError(
-            f"gather={gather!r} is for raw edges, and these are packed; use encoding='raw' (--encoding raw), or leave "
-            "gather out"
-        )
-    if gather == AUTO and encoding == PACKED:
-        gather = PACKED
-    elif gather == AUTO and deterministic:  # whether packing pays is a matter of time
-        gather = SEGMENTED
-    elif gather == AUTO and engine == "garaph":
-        gather = REPLICATED if can_replicate(bound) else SEGMENTED
-    budget = None if memory is None else parse_bytes(memory, "gpu_memory")
-    return Settings(budget, streams, gather, factor, page_edges, deterministic)
 
 
 def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:

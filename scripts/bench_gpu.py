@@ -34,12 +34,13 @@ from garaph_py.apps.checks import targets
 from garaph_py.gpu import device as devices
 from garaph_py.gpu.edges import page_bytes
 from garaph_py.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
-from garaph_py.gpu.kernel import STREAMS, GpuKernel, Settings
+from garaph_py.gpu.kernel import GpuKernel
 from garaph_py.gpu.measure import host_to_device_bandwidth
 from garaph_py.gpu.packing import STAGING_BYTES, measured
 from garaph_py.gpu.pinned import Pinned
 from garaph_py.gpu.replication import FACTORS
 from garaph_py.gpu.residency import VERTICES
+from garaph_py.gpu.settings import STREAMS, Settings
 from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.graph import PACKED

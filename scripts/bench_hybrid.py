@@ -18,7 +18,8 @@ from graphs import load
 
 import garaph_py as gp
 from garaph_py.gpu import device as devices
-from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.kernel import GpuKernel
+from garaph_py.gpu.settings import Settings
 from garaph_py.program import VertexProgram, bind
 
 WAYS = {

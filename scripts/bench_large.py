@@ -19,7 +19,8 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.gpu import device as devices
-from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.kernel import GpuKernel
+from garaph_py.gpu.settings import Settings
 from garaph_py.graph.generate import GOLDEN, RMAT_EDGES, check_probabilities, hash_keys
 from garaph_py.graph.graph import Adjacency
 from garaph_py.graph.ids import VertexIds

@@ -21,8 +21,8 @@ from graphs import load
 import garaph_py as gp
 from garaph_py.errors import ParameterError
 from garaph_py.gpu.gather import CUSTOM, REPLICATED
-from garaph_py.gpu.kernel import Settings
 from garaph_py.gpu.replication import FACTORS
+from garaph_py.gpu.settings import Settings
 
 PAGES = 33
 

@@ -10,7 +10,8 @@ from garaph_py import runtime
 from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.gpu import device
 from garaph_py.gpu.edges import page_bytes
-from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.kernel import GpuKernel
+from garaph_py.gpu.settings import Settings
 from garaph_py.graph.generate import rmat
 from garaph_py.program import bind
 

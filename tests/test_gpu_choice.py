@@ -5,11 +5,11 @@ import pytest
 import twins
 
 import garaph_py as gp
-from garaph_py import runtime
 from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.gpu import choice
 from garaph_py.gpu.edges import PackedArrays, RawArrays
 from garaph_py.gpu.packing import STAGING_BYTES
+from garaph_py.gpu.settings import checked
 from garaph_py.program import bind
 from garaph_py.threads import Team
 
@@ -92,7 +92,7 @@ def test_a_packed_graph_comes_as_it_is(graph):
 def settings(program, graph, encoding, **how):
     given = {"engine": "auto", "memory": None, "streams": 4, "gather": "auto", "replication": "custom"}
     given |= {"page_edges": None, "deterministic": False} | how
-    return runtime.gpu_settings(bind(program, graph), encoding, **given).gather
+    return checked(bind(program, graph), encoding, **given).gather
 
 
 @pytest.mark.parametrize("how", [{}, {"deterministic": True}, {"engine": "garaph"}])

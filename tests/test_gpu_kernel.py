@@ -12,6 +12,7 @@ from garaph_py import runtime
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.footprint import vertex_bytes
 from garaph_py.gpu import kernel
+from garaph_py.gpu.settings import Settings
 from garaph_py.program import bind
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
@@ -22,7 +23,7 @@ HUB = int(GRAPH.out_degrees.argmax())
 
 
 def memory_for(program, graph, share):
-    settings = kernel.Settings(gather="segmented")
+    settings = Settings(gather="segmented")
     with kernel.GpuKernel(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
         made.initialize(True)
         return int(made.residency.used - (1 - share) * 4 * graph.m)
@@ -59,7 +60,7 @@ def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of,
     counted = vertex_bytes(bound, graph, sync, gpu=True) - graph.nbytes - graph.ids.nbytes
     tracemalloc.start()
     try:
-        settings = kernel.Settings(gather="segmented")
+        settings = Settings(gather="segmented")
         with kernel.GpuKernel(bound, graph, runtime.find_device(), settings, lambda state: 0) as made:
             state = made.initialize(sync)
             taken = tracemalloc.get_traced_memory()[0]
@@ -121,7 +122,7 @@ def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
     for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):
-        settings = kernel.Settings(gather=gather)
+        settings = Settings(gather=gather)
         with kernel.GpuKernel(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
             state = made.initialize(True)
             assert made.gather.takes_parts == takes_parts

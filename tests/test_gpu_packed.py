@@ -9,7 +9,8 @@ import garaph_py as gp
 from garaph_py.gpu import choice, device, packing
 from garaph_py.gpu.device import failing
 from garaph_py.gpu.edges import page_bytes
-from garaph_py.gpu.kernel import GpuKernel, Settings
+from garaph_py.gpu.kernel import GpuKernel
+from garaph_py.gpu.settings import Settings
 from garaph_py.graph.generate import rmat
 from garaph_py.graph.packed import PADDING, RECORD
 from garaph_py.program import bind

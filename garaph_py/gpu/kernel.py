@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
@@ -35,6 +34,7 @@ from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
 from .ranks import RUN, Ranks
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
+from .settings import DEFAULT_SHARE, DETERMINISTIC_SHARE, Settings
 from .streams import Buffer, Streams, Waiting
 from .work import PageWork, result_of
 
@@ -45,44 +45,7 @@ log = logging.getLogger("garaph_py")
 HOST_BUFFERS = 8
 """Pages of edges that stay on disk: for each reader so many have room in the host's memory, half of them on their
 way."""
-DEFAULT_SHARE = 0.9
-"""Of the memory that is free: the rest is left to others."""
-DETERMINISTIC_SHARE = 0.8
-"""Of the whole memory, where pages must not depend on what is free."""
-STREAMS = 4
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to use the GPU.
-
-    Attributes
-    ----------
-    memory : int or None
-        Budget in bytes; by default `DEFAULT_SHARE` of what is free.
-    streams : int
-    gather : {"auto", "replicated", "segmented", "packed"}
-    replication : {"custom", "calibrated"} or int
-        For ``"replicated"``: equation 2, measured, or a fixed factor.
-    page_edges : int or None
-        Bound on a page's edges.
-    deterministic : bool
-        The budget does not depend on what is free, and so not the pages, while `DETERMINISTIC_SHARE` can be had.
-    iterations : int or None
-        How many there will be at most: packing has to pay within them.
-    threads : int or None
-        Of the CPU, for packing.
-    """
-
-    memory: int | None = None
-    streams: int = STREAMS
-    gather: str = "auto"
-    replication: str | int = "custom"
-    page_edges: int | None = None
-    deterministic: bool = False
-    iterations: int | None = None
-    threads: int | None = None
 
 
 class GpuKernel:

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..gpu.arrays import array_sizes
-from ..gpu.kernel import STREAMS
 from ..gpu.residency import VERTICES, Residency, plan
+from ..gpu.settings import STREAMS
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
 from ..graph.graph import RAW
