@@ -50,7 +50,7 @@ class Iteration:
     device : str
         ``"cpu"``, ``"gpu"`` or ``"both"``.
     to_device, from_device : int
-        Bytes copied to the GPU's memory and back.
+        Bytes copied to the GPU's memory and back. Edges that were copied ahead count where they are first used.
     started : float
         Seconds after the run began.
     why : str

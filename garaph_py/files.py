@@ -7,11 +7,15 @@ import fcntl
 import os
 import re
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
 from .errors import ParameterError
+
+SWEEPING = 0.01
+"""Seconds that it takes to remove what is empty."""
 
 
 def check_place(path: str | os.PathLike[str], name: str) -> None:
@@ -74,6 +78,27 @@ def sweep(target: Path) -> None:
             with contextlib.suppress(OSError), alone(target.parent / name) as nobodys:
                 if nobodys:
                     os.unlink(target.parent / name)
+
+
+def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.ExitStack) -> None:
+    """``make(path)``, and have it locked until `locks` are left; again, if somebody who sweeps was faster.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made or opened.
+    """
+    while True:
+        make(path)
+        try:
+            for _ in range(2):
+                if locks.enter_context(alone(path)):
+                    break
+                time.sleep(SWEEPING)  # somebody removes it, or there are no locks here, and nobody does
+        except FileNotFoundError:
+            continue
+        if os.path.lexists(path):
+            return
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -111,10 +112,10 @@ def run(
         this run. Packed edges are half the bytes for more work; the answer is the same. There are no tiles of them.
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
-        free, else the CPU alone. ``"auto"`` does that where there is a GPU and the graph is worth its start
-        (`WORTH_A_GPU` edges a thread); a `deterministic` run, or one in forced notify-pull, then takes the GPU alone.
-        Otherwise it takes the CPU, and logs in one line why the GPU was of no use; ``"gpu"`` and ``"hybrid"`` raise
-        that.
+        free, else the CPU alone, but for pages that the GPU has done sooner. ``"auto"`` does that where there is a GPU
+        and the graph is worth its start (`WORTH_A_GPU` edges a thread); a `deterministic` run, or one in forced
+        notify-pull, then takes the GPU alone. Otherwise it takes the CPU, and logs in one line why the GPU was of no
+        use; ``"gpu"`` and ``"hybrid"`` raise that.
         A GPU that fails on the way costs no answer: the run ends on the CPU, from the last iteration that was complete.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
@@ -172,6 +173,8 @@ def run(
         raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{hint}")
     if not isinstance(graph, Graph):
         raise ParameterError(f"run takes a Graph, not {type(graph).__name__}; make one with read, open or from_edges")
+    if verify:
+        verifier_of(program)
     if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
         raise ParameterError(f"iterations={iterations!r}: give a whole number, 0 or more")
     for name, given, choices in (
@@ -446,9 +449,14 @@ def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     ParameterError
         If the program has no verifier.
     """
-    if type(program).verify is None:
-        raise ParameterError(f"{type(program).__name__} has no verifier; run it without --verify")
-    program.verify(graph, result)
+    verifier_of(program)(graph, result)
+
+
+def verifier_of(program: VertexProgram) -> Callable[[Graph, Result], None]:
+    verify: Callable[[Graph, Result], None] | None = getattr(program, "verify", None)
+    if verify is None:
+        raise ParameterError(f"{type(program).__name__} has no verifier; run it without verify=True (--verify)")
+    return verify
 
 
 def vertex_results(program: VertexProgram) -> tuple[str, ...]:

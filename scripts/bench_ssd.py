@@ -124,7 +124,8 @@ def lists(path: str, repeats: int) -> None:
     k = read_ratio(files, 1.0) or 1.0
     print(f"\n{Path(path).name}, k = {k:.1f} now, {graph.k:.1f} at the import\n")
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
-    with Sources(graph, False, 0) as sources:
+    with Sources(graph, False) as sources:
+        sources.divide(0)
         sources.room = 64 << 20
         source = sources.out(sources.into())
         assert isinstance(source, StoredSource)

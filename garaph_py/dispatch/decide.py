@@ -141,6 +141,8 @@ def next_step(step: float, turn: Turn, before: Turn | None, edges: int) -> float
 def decide(seen: Observation) -> Decision:
     """Who works, and how: both if alpha >= 1 (Garaph section 5.1), and then they pull; else one, as `alone` says.
 
+    Where that is notify-pull, pages may still be divided, once it is known who is notified (`Rates.divide`).
+
     The GPU works without the CPU where that takes nothing off it.
     """
     if seen.alpha is not None and seen.alpha >= 1 and seen.forced_mode in (None, PULL):

@@ -146,7 +146,9 @@ class Rates:
         return None if most == 0 else waiting.steal(most)
 
     def gathered(self, edges: int, seconds: float) -> Rates:
-        """After the CPU gathered so many edges for notified vertices."""
+        """After the CPU gathered so many edges for notified vertices: few say nothing about edges."""
+        if edges < CPU_START * self.cpu:
+            return self
         return replace(self, notified=blend(self.notified, edges, seconds, WEIGHT if self.notified else 1.0))
 
     def worth_dividing(self, active_edges: int) -> bool:

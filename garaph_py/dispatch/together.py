@@ -166,11 +166,10 @@ class Together:
         state.activated.blocks[:] = 1
         self._unmarked = True
         results = gpu.results.values()
-        edges = sum(result.edges for result in results)
-        self.rates = self.rates.measured(
-            gpu_edges=edges, gpu_seconds=gpu.seconds,
-            copied_edges=sum(result.edges for result in results if result.to_device),
-        )  # fmt: skip
+        if mode == PULL:  # some pages only say little of all
+            edges = sum(result.edges for result in results)
+            copied = sum(result.edges for result in results if result.to_device)
+            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds, copied_edges=copied)
         return [*results, *own.values()]
 
     def _process_alone(self, state: State, mode: str) -> list[PageResult]:

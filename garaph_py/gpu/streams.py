@@ -300,6 +300,7 @@ class Streams:
             if buffer.page is None:
                 buffer.stream = self._ahead
                 self._ahead_bytes[page.number] = self._copy(page, buffer, source)
+        self.thread.doing = ("idle",)
 
     def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> Waiting:
         """The pages of one `process`, as they are best taken; others may steal some, if `shared`, and parts by `split`.

@@ -46,17 +46,21 @@ class Timeline:
         return event
 
     def tell(self, stream: Any, least: int = 1) -> None:
-        """Tell the spans of what has ended, all of it, while `stream` is idle: an event on it is of this very moment.
+        """Tell the spans of what has ended, while `stream` is idle: an event on it is of this very moment.
 
-        What one engine or stream does, and what is done with one page, follows upon what it did before. Fewer than
-        `least` wait for others: to ask for an event's time takes as long as to record it.
+        Copies ahead may be under way, and are told later. What one engine or stream does, or is done with one page,
+        follows upon what it did before. Fewer than `least` wait for others: to ask for an event's time takes as long as
+        to record it.
         """
         if len(self._marks) < least:
             return
         now = self._mark(stream)
         now.synchronize()
         host = time.perf_counter_ns()
-        marks, self._marks = self._marks, []
+        every, self._marks = self._marks, []
+        marks = list[Any]()
+        for mark in every:
+            (marks if mark[-1].query() else self._marks).append(mark)
         ends = [host - round(float(event.time_till(now)) * 1e6) for *_, event in marks]
         self._spare += [*(event for *_, event in marks), now]
         last: dict[str | Page, int] = {}

@@ -32,12 +32,12 @@ class Batch:
     ----------
     left : int
         Requests that have not ended; when there are none, it has.
-    error : Exception or None
+    error : BaseException or None
         The first that went wrong.
     """
 
     left: int = 0
-    error: Exception | None = None
+    error: BaseException | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -45,7 +45,7 @@ class Batch:
         if not self.left:
             self.ended.set()
 
-    def end(self, error: Exception | None) -> None:
+    def end(self, error: BaseException | None) -> None:
         with self.lock:
             self.left -= 1
             self.error = self.error or error

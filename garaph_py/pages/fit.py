@@ -62,7 +62,7 @@ def check_fits(name: object, how: str, nbytes: int, limit: int, more: bool = Fal
     if nbytes > limit:
         take = f"take {'at least ' if more else ''}{show_bytes(nbytes)}"
         problem = f"{how} its arrays {take}, and {show_bytes(limit)} of memory may be used"
-        raise TooLargeError(f"{name}: {problem}; allow more (memory), or use a machine with more")
+        raise TooLargeError(f"{name}: {problem}; allow more (memory, --memory), or use a machine with more")
 
 
 def bytes_held(graph: Graph) -> int:

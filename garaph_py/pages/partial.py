@@ -60,20 +60,22 @@ def partials(target: Path, roots: Iterable[str]) -> Iterator[tuple[Path, str]]:
 def clear(directory: Path, suffix: str) -> None:
     """Remove a directory that nobody has locked, after those on disks that its manifest lists, renamed or not."""
     with alone(directory) as nobodys:
-        if not nobodys:
+        if not nobodys or os.stat(directory, follow_symlinks=False).st_uid != os.geteuid():
             return
-        for disk in listed(directory):
+        for disk in listed(directory, suffix):
             for made in (disk, partial_of(disk, suffix)):
                 with contextlib.suppress(FileNotFoundError):
                     shutil.rmtree(made)
         shutil.rmtree(directory)
 
 
-def listed(directory: Path) -> list[Path]:
-    """The directories on disks that are of the graph in `directory` alone; none if it has no manifest yet."""
+def listed(directory: Path, suffix: str) -> list[Path]:
+    """The directories on disks of the graph in `directory` alone, as `write.directories` names them; none if it
+    has no manifest yet."""
     try:
         with open(directory / manifests.NAME, "rb") as file:
             manifest = manifests.parse(file.read(manifests.MAX_BYTES), directory / manifests.NAME)
     except (FileNotFoundError, FormatError):  # which was not whole before the first was renamed
         return []
-    return [Path(disk) for disk in manifest.disks if disk.endswith(f"-{manifest.graph_id.hex[:8]}")]
+    own = f"{directory.name.removeprefix('.').removesuffix(suffix)}-{manifest.graph_id.hex[:8]}"
+    return [Path(disk) for disk in manifest.disks if Path(disk).name == own]

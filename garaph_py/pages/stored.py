@@ -379,9 +379,9 @@ class StoredSource:
             disk, request = requests[0]
             try:
                 disk.put([request])
-            except BaseException:  # nobody will end these
+            except BaseException as error:  # nobody else will end these
                 for _ in requests:
-                    batch.end(None)
+                    batch.end(error)
                 raise
             del requests[0]
 

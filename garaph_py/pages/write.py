@@ -16,7 +16,7 @@ import numpy.typing as npt
 import xxhash
 
 from ..errors import GaraphError, ParameterError
-from ..files import alone
+from ..files import make_alone
 from ..machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, StoredArray, checksum, identity
@@ -80,9 +80,8 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
     with ExitStack() as locks:
         try:
             for directory in (temporary, *partial):
-                make_directory(directory)
                 with writing(directory):
-                    locks.enter_context(alone(directory))
+                    make_alone(make_directory, directory, locks)
             yield Place(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
             for now, name in zip(partial, final, strict=True):
