@@ -417,9 +417,9 @@ def test_anything_decodes_or_is_refused(name, length, dtype, words, noise, width
     counts = records["widths"].sum(axis=1, dtype=np.int64)
     records["first_word"] = np.cumsum(counts) - counts
     landing = encoding.landing(raw.view(np.uint8).data, len(stored))
-    landing[: len(stored)] = stored.data
+    landing[:] = stored.data
     try:
-        piece = encoding.decode(landing, raw.view(np.uint8).data)
+        piece = encoding.decode(landing, raw.view(np.uint8).data, length)
     except UndecodableError:
         return
     starts = None if piece.masks is None else np.unpackbits(piece.masks.view("u1"), bitorder="little")[:length] > 0
