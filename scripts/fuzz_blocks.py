@@ -12,7 +12,7 @@ import numpy as np
 
 from garaph_py.graph.packed import LISTS, PADDING, RECORD, RUN, Packed, decode
 from garaph_py.graph.packing import pack
-from garaph_py.pages.packed_blocks import KIND_OF, PADDING_BYTES, PackedBlocks, UndecodableError, cut
+from garaph_py.pages.packed_blocks import KIND_OF, PackedBlocks, UndecodableError, cut
 from garaph_py.threads import Team
 
 LENGTHS = (1, 31, 33, RUN, 2 * RUN - 5)
@@ -92,10 +92,10 @@ def attempt(path: Path) -> str | None:
         return "a stored length its encoding cannot have"
     said = []
     for at_end in (True, False):
-        landing, raw = guarded(len(stored) + PADDING_BYTES, at_end), guarded(nbytes, at_end)
-        landing[: len(stored)] = stored
+        landing, raw = guarded(len(stored), at_end), guarded(nbytes, at_end)
+        landing[:] = stored
         try:
-            piece = encoding.decode(landing, raw)
+            piece = encoding.decode(landing, raw, length)
         except UndecodableError as error:
             said.append(str(error))
             continue

@@ -198,17 +198,20 @@ def test_negative_values_are_named(graph_of):
 
 
 def test_sums_of_packed_numbers_of_every_width():
-    def sums_of_all(words, sums):
+    def sums_of_all(words, begins, sums, told):
         for width in range(33):
-            sums_of_packed(words, width, width, np.uint32(3000000000), sums, 32 * width)
+            last, wrapped = sums_of_packed(words, width, width, begins[width], np.uint32(3000000000), sums, 32 * width)
+            told[2 * width], told[2 * width + 1] = last, wrapped
         return 0
 
     rng = np.random.default_rng(8)
-    words, found, wanted = rng.integers(0, 2**32, 70, np.uint32), *np.zeros((2, 33 * 32), np.uint32)
-    kernel = Kernel("u32* u32*", sums_of_all)
-    kernel(words, found)
-    kernel.function(words, wanted)
-    np.testing.assert_array_equal(found, wanted)
+    words, kernel = rng.integers(0, 2**32, 70, np.uint32), Kernel("u32* u32* u32* u32*", sums_of_all)
+    few = rng.integers(0, 2**32, (4, 33), np.uint32)
+    for begins in (0 * few[0], few[0] & few[1] & few[2], few[3], few[0] | few[1] | few[2], ~(0 * few[0])):
+        found, wanted = np.zeros((2, 33 * 32 + 66), np.uint32)
+        kernel(words, begins, found[66:], found[:66])
+        kernel.function(words, begins, wanted[66:], wanted[:66])
+        np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("streams", [True, False])

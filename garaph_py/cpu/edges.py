@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..graph.graph import RAW, Edges
 from ..graph.packed import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
-from ..graph.packing import packed_number, views
+from ..graph.packing import unpack_group, views
 from ..native import Each, Kernel, prefetch, sums_of_packed
 from ..native.kernel import kind_of
 from ..pages.source import PageEdges
@@ -236,22 +236,24 @@ def unpack_sums(begin, count, follows, edges, to):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
         if count > GROUP:
             prefetch(words, position + WORDS_AHEAD)
-        total = sums_of_packed(words, position, width, total, window, group * GROUP + to)
+        total, _ = sums_of_packed(words, position, width, np.uint32(0), total, window, group * GROUP + to)
         position += width
     held[1] = position
 
 
 def unpack_values(begin, count, follows, edges):
-    """The values of the edges whose sums or sources stand at the beginning of the window."""
+    """The values of the edges whose sums or sources stand at the beginning of the window, of which the third part is
+    for their numbers."""
     records, widths, words, first_word, values = edges[8:]
-    held = edges[7]
+    window, held = edges[6:8]
     run, first = begin // RUN, begin % RUN // GROUP
     position = words_of(records, widths, first_word, run, first, follows, held[2])
     base = records[run * RECORD_WORDS + 1]
     for group in range(count // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + first + group])
+        unpack_group(words, position, width, window, 2 * RUN)
         for k in range(GROUP):
-            values[group * GROUP + k] = base + np.int64(packed_number(words, position, width, k))
+            values[group * GROUP + k] = base + np.int64(window[2 * RUN + k])
         position += width
     held[2] = position
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import GraphError
 from ..memory import enough_memory, on_own_pages
-from ..native import Each, Kernel
+from ..native import Each, Kernel, sums_of_packed
 from ..threads import Team
 from .packed import (
     ASCENDING,
@@ -37,18 +37,9 @@ class UnsortedError(GraphError):
     """A list to be packed does not ascend."""
 
 
-def packed_number(words, position, width, k):
-    """Number k of the group whose words begin at `position`; reads one word past it."""
-    bit = k * width
-    word = position + (bit >> 5)
-    both = np.uint64(words[word]) | np.uint64(words[word + 1]) << np.uint64(32)
-    return np.uint32((both >> np.uint64(bit & 31)) & ((np.uint64(1) << np.uint64(width)) - np.uint64(1)))
-
-
 def unpack_group(words, position, width, out, at):
-    """The 32 numbers of a group."""
-    for k in range(GROUP):
-        out[at + k] = packed_number(words, position, width, k)
+    """The 32 numbers of a group: sums of one each."""
+    sums_of_packed(words, position, width, np.uint32(0xFFFFFFFF), np.uint32(0), out, at)
 
 
 def unpack_run(records, widths, run, words, first_word, out):

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Kernel
-from .packed import ASCENDING, LISTS, NUMBERS, PADDING, RECORD_WORDS, RUN, problem
+from ..native import Kernel, sums_of_packed
+from .packed import ASCENDING, GROUP, LISTS, NUMBERS, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, problem
 from .packing import unpack_run, views
 
 Array = npt.NDArray[Any]
 
 BASE, RANGE, STRAY = 1, 2, 3
-TOP = 2**63 - 1
+TOP, LOW = 2**63 - 1, 0xFFFFFFFF
 PROBLEMS = {
     BASE: "a run's base is not the element before it",
     RANGE: "an element does not fit its type",
@@ -36,30 +36,38 @@ def is_stray(numbers, count):
     return bits != np.uint32(0)
 
 
-def lists(records, widths, masks, words, length, numbers, elements):
-    before = np.int64(0)
+def lists(records, widths, masks, words, length, window, elements, stride, most):
+    """Elements are sums modulo 2**32, and one that does not fit is told by the sum that wrapped."""
+    before, greatest = np.int64(0), np.uint32(0)
     for run in range((length + RUN - 1) // RUN):
-        begin, end = run * RUN, min((run + 1) * RUN, length)
+        begin, count = run * RUN, min(RUN, length - run * RUN)
         base, starts = records[run * RECORD_WORDS + 1], np.int64(masks[begin >> 5]) & 1
         if (starts == 1 and base != 0) or (starts == 0 and run > 0 and base != before):
             return BASE
         if base >> 32 != 0:
             return RANGE
-        unpack_run(records, widths, run, words, 0, numbers)
-        before, bits = base, np.int64(0)
-        for e in range(begin, end):
-            goes_on = 1 - (np.int64(masks[e >> 5]) >> (e & 31) & 1)
-            before = np.int64(numbers[e - begin]) + goes_on * before
-            bits |= before
-            elements[e] = np.uint32(before & 0xFFFFFFFF)
-        if bits >> 32 != 0:
+        position, total, wrong = records[run * RECORD_WORDS], np.uint32(base), np.uint32(0)
+        for group in range((count + GROUP - 1) // GROUP):
+            width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
+            begins, left = masks[(begin >> 5) + group], min(GROUP, count - group * GROUP)
+            total, wrapped = sums_of_packed(words, position, width, begins, total, window, group * GROUP)
+            wrong |= wrapped << np.uint32(GROUP - left)  # without those past the end
+            position += width
+        if wrong & np.uint32(LOW) != 0:
             return RANGE
-        if is_stray(numbers, end - begin):
-            return STRAY
+        before = np.int64(window[count - 1])
+        for k in range(count):
+            greatest = max(greatest, window[k])
+            elements[run * stride + k] = window[k]
+        if count < RUN:
+            unpack_run(records, widths, run, words, 0, window)
+            if is_stray(window, count):
+                return STRAY
+    most[0] = np.int64(greatest)
     return 0
 
 
-def ascending(records, widths, masks, words, length, numbers, elements):
+def ascending(records, widths, masks, words, length, numbers, elements, stride, most):
     before = np.int64(0)
     for run in range((length + RUN - 1) // RUN):
         begin, end = run * RUN, min((run + 1) * RUN, length)
@@ -73,15 +81,17 @@ def ascending(records, widths, masks, words, length, numbers, elements):
         if gained > room_above(base):
             return RANGE
         before = base
-        for e in range(begin, end):
-            before += np.int64(numbers[e - begin])
-            elements[e] = before
+        for k in range(end - begin):
+            before += np.int64(numbers[k])
+            elements[run * stride + k] = before
         if is_stray(numbers, end - begin):
             return STRAY
+    most[0] = before
     return 0
 
 
-def others(records, widths, masks, words, length, numbers, elements):
+def others(records, widths, masks, words, length, numbers, elements, stride, most):
+    greatest = np.int64(-TOP - 1)
     for run in range((length + RUN - 1) // RUN):
         begin, end = run * RUN, min((run + 1) * RUN, length)
         base, widest = records[run * RECORD_WORDS + 1], np.int64(0)
@@ -91,14 +101,16 @@ def others(records, widths, masks, words, length, numbers, elements):
         if widest > room_above(base):
             return RANGE
         fits = True
-        for e in range(begin, end):
-            element = base + np.int64(numbers[e - begin])
-            elements[e] = element
-            fits &= np.int64(elements[e]) == element
+        for k in range(end - begin):
+            element = base + np.int64(numbers[k])
+            elements[run * stride + k] = element
+            fits &= np.int64(elements[run * stride + k]) == element
         if not fits:
             return RANGE
         if is_stray(numbers, end - begin):
             return STRAY
+        greatest = max(greatest, base + widest)
+    most[0] = greatest
     return 0
 
 
@@ -107,28 +119,41 @@ CHECKING = {LISTS: lists, ASCENDING: ascending, NUMBERS: others}
 
 @cache
 def checking_kernel(kind: str, dtype: np.dtype[Any]) -> Kernel:
-    return Kernel(f"i64* u8* u32* u32* i64 u32* {dtype.kind}{dtype.itemsize * 8}*", CHECKING[kind])
+    return Kernel(f"i64* u8* u32* u32* i64 u32* {dtype.kind}{dtype.itemsize * 8}* i64 i64*", CHECKING[kind])
 
 
-def unpack_checked(kind: str, records: Array, masks: Array | None, words: Array, elements: Array) -> str | None:
+def unpack_checked(
+    kind: str, records: Array, masks: Array | None, words: Array, length: int, elements: Array
+) -> tuple[str | None, int]:
     """Fill `elements`, or say why that cannot be; nothing outside the arrays is read or written.
 
     Parameters
     ----------
     records : ndarray of RECORD
-        One for each run of `elements`, `first_word` counted from ``words[0]``.
+        One for each run, `first_word` counted from ``words[0]``.
     masks : ndarray of uint32, or None
         For `LISTS`, a bit an element: whether a list begins there.
     words : ndarray of uint32
-        `PADDING` follows them.
+    length : int
+        Elements.
+    elements : ndarray, shape (length,) or (RUN,)
+        If it is shorter than they are, for each run in turn: they are only checked.
+
+    Returns
+    -------
+    problem : str or None
+    most : int
+        The greatest element, if there is none.
     """
-    if wrong := problem(records, len(words) - PADDING):
-        return wrong
-    if masks is not None and len(elements) % 32 and int(masks[-1]) >> len(elements) % 32:
-        return "a list begins past its end"
-    kernel = checking_kernel(kind, elements.dtype)
-    code = kernel(*views(records), masks, words, len(elements), np.empty(RUN, np.uint32), elements)
-    return PROBLEMS.get(code)
+    if wrong := problem(records, len(words)):
+        return wrong, 0
+    if masks is not None and length % GROUP and int(masks[-1]) >> length % GROUP:
+        return "a list begins past its end", 0
+    kernel, most = checking_kernel(kind, elements.dtype), np.zeros(1, np.int64)
+    stride = RUN if len(elements) >= length else 0
+    window = np.empty(RUN, np.uint32)
+    code = kernel(*views(records), masks, words, length, window, elements, stride, most)
+    return PROBLEMS.get(code), int(most[0])
 
 
 def count_begins(offsets, low, high, first, masks):

@@ -82,14 +82,16 @@ def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:
     return pointer
 
 
-def sums_of_packed(words: Any, position: int, width: int, before: Any, sums: Any, at: int) -> Any:
-    """`before` plus the sums of 32 packed numbers, modulo 2**32, to ``sums[at:]``; the last. Number k is the bits k
-    `width` to (k + 1) `width` - 1 of ``words[position:]``, all uint32."""
-    width, bits = int(width), sum(int(words[position + k]) << 32 * k for k in range(width))
+def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: Any, sums: Any, at: int) -> Any:
+    """`before` plus the sums of 32 packed numbers, modulo 2**32, to ``sums[at:]``, begun anew from 0 at number k where
+    bit k of `begins` is set; the last, and a bit for each that wrapped. Number k is the bits k `width` to (k + 1)
+    `width` - 1 of ``words[position:]``, of which `width` are read; all uint32."""
+    width, bits, wrapped = int(width), sum(int(words[position + k]) << 32 * k for k in range(width)), 0
     for k in range(32):
-        before = np.uint32((int(before) + (bits >> k * width & (1 << width) - 1)) & 0xFFFFFFFF)
+        total = (0 if int(begins) >> k & 1 else int(before)) + (bits >> k * width & (1 << width) - 1)
+        before, wrapped = np.uint32(total & 0xFFFFFFFF), wrapped | (total >> 32) << k
         sums[at + k] = before
-    return before
+    return before, np.uint32(wrapped)
 
 
 def trailing_zeros(word: np.uint64) -> int:

@@ -206,7 +206,9 @@ def constant(numbers: list[int]) -> Any:
 
 
 @numba.extending.intrinsic
-def _sums_of_packed(typing_context: Any, words: Any, position: Any, width: Any, before: Any, sums: Any, at: Any) -> Any:
+def _sums_of_packed(
+    typing_context: Any, words: Any, position: Any, width: Any, begins: Any, before: Any, sums: Any, at: Any
+) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         first, kind = element(builder, arguments[:2], NUMBER), ir.VectorType(NUMBER, NUMBERS)
         blocks = [builder.append_basic_block(f"width{k}") for k in range(33)]
@@ -223,17 +225,24 @@ def _sums_of_packed(typing_context: Any, words: Any, position: Any, width: Any, 
         total = builder.phi(kind)
         for numbers, block in zip(found, blocks, strict=True):
             total.add_incoming(numbers, block)
-        none = constant([0] * NUMBERS)
+        none, bits = constant([0] * NUMBERS), ir.VectorType(ir.IntType(1), NUMBERS)
+        begins = begun = arguments[3]  # where a sum begins; where one begins among as many numbers as were added
         for step in (1, 2, 4, 8, 16):
             earlier = constant([k - step if k >= step else NUMBERS for k in range(NUMBERS)])
-            total = builder.add(total, builder.shuffle_vector(total, none, earlier))
-        begin = builder.insert_element(none, arguments[3], NUMBER(0))
-        total = builder.add(total, builder.shuffle_vector(begin, none, none))
-        out = builder.bitcast(element(builder, arguments[4:], NUMBER), kind.as_pointer())
+            more = builder.shuffle_vector(total, none, earlier)
+            total = builder.add(total, builder.select(builder.bitcast(begun, bits), none, more))
+            begun = builder.or_(begun, builder.shl(begun, NUMBER(step)))
+        begin = builder.shuffle_vector(builder.insert_element(none, arguments[4], NUMBER(0)), none, none)
+        total = builder.add(total, builder.select(builder.bitcast(begun, bits), none, begin))
+        out = builder.bitcast(element(builder, arguments[5:], NUMBER), kind.as_pointer())
         builder.store(total, out, align=4)
-        return builder.extract_element(total, NUMBER(NUMBERS - 1))
+        previous = builder.shuffle_vector(total, begin, constant([NUMBERS, *range(NUMBERS - 1)]))
+        less = builder.bitcast(builder.icmp_unsigned("<", total, previous), NUMBER)  # a sum that wraps is
+        last = builder.extract_element(total, NUMBER(NUMBERS - 1))
+        return context.make_tuple(builder, signature.return_type, (last, builder.and_(less, builder.not_(begins))))
 
-    return nb.uint32(words, nb.int64, nb.int64, nb.uint32, sums, nb.int64), emit
+    both = nb.UniTuple(nb.uint32, 2)
+    return both(words, nb.int64, nb.int64, nb.uint32, nb.uint32, sums, nb.int64), emit
 
 
 REPLACED: dict[Any, Any] = {

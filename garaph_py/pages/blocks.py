@@ -37,10 +37,11 @@ class Encoding(Protocol):
         """Which of the blocks of `raw` bytes can have the `stored` length that the index claims (bool)."""
 
     def landing(self, raw: memoryview, stored: int) -> memoryview:
-        """Where the `stored` bytes of a block that ends up in `raw` are to be read; it may be longer."""
+        """Where the `stored` bytes of a block that ends up in `raw` are to be read."""
 
-    def decode(self, landing: memoryview, raw: memoryview) -> PackedBlock | None:
-        """Fill `raw` from what was read, once its checksum is known to match; what was stored, if not that.
+    def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> PackedBlock | None:
+        """Fill `raw`, or nothing, with the `count` elements of what was read, once its checksum is known to match; what
+        was stored, if not these.
 
         Raises
         ------
@@ -64,7 +65,7 @@ class Raw:
     def landing(self, raw: memoryview, stored: int) -> memoryview:
         return raw
 
-    def decode(self, landing: memoryview, raw: memoryview) -> None:
+    def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> None:
         pass
 
 
@@ -244,10 +245,10 @@ class BlockReader:
         """
         length = int(self.index["length"][block])
         landing = self.encoding.landing(out, length)
-        self._fetch(block, landing[:length])
+        self._fetch(block, landing)
         return self.decode(block, landing, out)
 
-    def decode(self, block: int, landing: memoryview, out: memoryview) -> PackedBlock | None:
+    def decode(self, block: int, stored: memoryview, out: memoryview | None) -> PackedBlock | None:
         """As `Encoding.decode`.
 
         Raises
@@ -255,7 +256,8 @@ class BlockReader:
         Damage
         """
         try:
-            return self.encoding.decode(landing, out)
+            first, last = self.array.bounds(block)
+            return self.encoding.decode(stored, out, last - first)
         except UndecodableError as error:
             raise self.damage(block, f"{error}; restore the file, or import the graph again") from None
 

@@ -45,10 +45,14 @@ class Rule:
     order: np.ufunc | None = None
     span: tuple[int, int] | None = None
 
+    def excess(self, most: int) -> str | None:
+        """Why a block cannot have an element as great as `most`."""
+        return None if self.below is None or most < self.below else f"a vertex number is not below {self.below}"
+
     def fault(self, elements: Array) -> tuple[int, str] | None:
         """The first element of a block that cannot be, and why."""
-        if self.below is not None and int(elements.max()) >= self.below:
-            return int(np.argmax(elements >= self.below)), f"a vertex number is not below {self.below}"
+        if self.below is not None and (problem := self.excess(int(elements.max()))):
+            return int(np.argmax(elements >= self.below)), problem
         if self.order is not None and not (rises := self.order(elements[1:], elements[:-1])).all():
             return int(np.argmin(rises)) + 1, "not in ascending order"
         return None

@@ -50,12 +50,16 @@ class PackedBlock:
         Without padding.
     continues : bool
         Whether the base of the first run is the element before the block.
+    most, last : int
+        The greatest element, and the last one.
     """
 
     records: Array
     masks: Array | None
     words: Array
     continues: bool
+    most: int
+    last: int
 
     @property
     def base(self) -> int:
@@ -93,18 +97,21 @@ class PackedBlocks:
         return -(-count // RUN) * RECORD_BYTES + masks
 
     def landing(self, raw: memoryview, stored: int) -> memoryview:
-        return np.zeros(stored + PADDING_BYTES, np.uint8).data
+        return np.empty(stored, np.uint8).data
 
-    def decode(self, landing: memoryview, raw: memoryview) -> PackedBlock:
+    def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> PackedBlock:
         assert self.kind is not None
-        stored, elements = np.frombuffer(landing, np.uint8), np.frombuffer(raw, self.dtype)
-        masks_at, words_at = -(-len(elements) // RUN) * RECORD_BYTES, self.words_at(len(elements))
-        records, words = stored[:masks_at].view(RECORD), stored[words_at:].view(np.uint32)
-        masks = stored[masks_at:words_at].view(np.uint32) if self.kind == LISTS else None
-        if problem := unpack_checked(self.kind, records, masks, words, elements):
+        landed = np.frombuffer(stored, np.uint8)
+        elements = np.empty(min(count, RUN), self.dtype) if raw is None else np.frombuffer(raw, self.dtype)
+        masks_at, words_at = -(-count // RUN) * RECORD_BYTES, self.words_at(count)
+        records = landed[:masks_at].view(RECORD).copy()  # aligned: a stored block begins at any fourth byte
+        masks = landed[masks_at:words_at].view(np.uint32) if self.kind == LISTS else None
+        words = landed[words_at:].view(np.uint32)
+        problem, most = unpack_checked(self.kind, records, masks, words, count, elements)
+        if problem:
             raise UndecodableError(problem)
         continues = self.kind == ASCENDING or (masks is not None and not int(masks[0]) & 1)
-        return PackedBlock(records, masks, words[:-PADDING], continues)
+        return PackedBlock(records, masks, words, continues, most, int(elements[(count - 1) % len(elements)]))
 
 
 def begin_masks(offsets: Array, first: int, last: int) -> Array:

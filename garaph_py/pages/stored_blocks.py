@@ -19,7 +19,7 @@ from ..memory import on_own_pages
 from .blocks import MISMATCH, BlockReader
 from .check import Rule
 from .disks import ALIGNMENT, open_direct, read_into
-from .packed_blocks import OFFSETS_OF, PADDING_BYTES, PackedBlocks
+from .packed_blocks import OFFSETS_OF, PackedBlocks
 from .sectors import SECTOR, cut, sums
 
 Array = npt.NDArray[Any]
@@ -245,17 +245,13 @@ class StoredBlocks:
         if self._sound[block]:
             return
         begin, end = self.array.bounds(block)
-        if self.encoding == RAW:
-            elements, piece = stored.view(self.dtype), None
+        piece = self.reader.decode(block, stored.data, None)
+        if piece is None:
+            if fault := self._rule.fault(stored.view(self.dtype)):
+                raise self.reader.damage(block, fault[1], element=fault[0])
         else:
-            elements = np.empty(end - begin, self.dtype)
-            landing = np.empty(len(stored) + PADDING_BYTES, np.uint8)  # aligned as decoders want it
-            landing[: len(stored)] = stored
-            landing[len(stored) :] = 0
-            piece = self.reader.decode(block, landing.data, elements.view(np.uint8).data)
-        if fault := self._rule.fault(elements):
-            raise self.reader.damage(block, fault[1], element=fault[0])
-        if piece is not None:
+            if problem := self._rule.excess(piece.most):
+                raise self.reader.damage(block, problem)
             if (
                 piece.masks is not None
                 and self._offsets is not None
@@ -264,7 +260,7 @@ class StoredBlocks:
                 problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
                 raise self.reader.damage(block, problem)
             self._bases[block], self._continues[block] = piece.base, piece.continues
-        self._ends[block] = int(elements[-1]) if self.encoding == PACKED else 0
+            self._ends[block] = piece.last
         if self._sectors:
             noted = sums(stored)
             self._sums[block * self._sectors :][: len(noted)] = noted
