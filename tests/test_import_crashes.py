@@ -165,3 +165,30 @@ def test_what_cannot_be_removed_is_told(job, monkeypatch, caplog):
         with contextlib.suppress(GaraphError):  # whose temporary files cannot be removed either
             job.run()
     assert f"{left}: of a graph that was not finished, but cannot be removed (Read-only file system)" in caplog.text
+
+
+def test_a_manifest_of_another_graph_removes_nothing(tmp_path):
+    """Whoever can write beside a graph's place must not be able to say what is removed elsewhere."""
+    (tmp_path / "disk").mkdir()
+    store.save(OTHER, tmp_path / "precious", disks=[tmp_path / "disk"])
+    planted = tmp_path / ".graph.partial-0123456789abcdef"
+    planted.mkdir()
+    shutil.copy(tmp_path / "precious" / "manifest.json", planted)
+    store.save(OTHER, tmp_path / "graph")
+    assert not planted.exists()
+    assert equal(OTHER, store.open(tmp_path / "precious"))
+
+
+def test_a_directory_that_is_swept_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    mkdir, swept = os.mkdir, []
+
+    def swept_at_once(path, *mode):
+        mkdir(path, *mode)
+        if len(swept) < 2:
+            swept.append(path)
+            os.rmdir(path)
+
+    monkeypatch.setattr(os, "mkdir", swept_at_once)
+    store.save(OTHER, tmp_path / "graph")
+    assert equal(OTHER, store.open(tmp_path / "graph"))
+    assert len(swept) == 2

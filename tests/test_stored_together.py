@@ -1,5 +1,8 @@
 """Edges on disk for a GPU that is NumPy, alone and with the CPU: whose memory is whose, also when the GPU is gone."""
 
+import itertools
+import threading
+
 import numpy as np
 import pytest
 from numpy_gpu import Hops
@@ -9,9 +12,10 @@ from test_stored import little, opened, with_memory  # noqa: F401 - a fixture
 import garaph_py as gp
 from garaph_py import runtime
 from garaph_py.dispatch.rates import Rates
-from garaph_py.errors import GraphError
+from garaph_py.errors import DeviceError, GraphError
 from garaph_py.footprint import vertex_bytes
 from garaph_py.pages import store
+from garaph_py.pages.disks import Disk
 from garaph_py.program import bind
 
 
@@ -135,3 +139,28 @@ def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
     assert result.stats.note.startswith("no GPU used: the run takes")
     with pytest.raises(GraphError, match="for the vertices alone"):
         gp.run(program, stored, device="gpu")
+
+
+@pytest.mark.parametrize("nth", [1, 2, 5])
+def test_a_page_whose_requests_fail_has_not_been_read(device_for, graph_of, monkeypatch, tmp_path, nth):
+    """A thread of a disk cannot be had once, by the GPU's thread: the CPU must not take its pages for read."""
+    graph, program = graph_of(GRAPH, weighted=False), Hops(HUB)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    edges = store.info(tmp_path / "g").arrays["in_sources"].stored_bytes
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: 0)
+    put, calls = Disk.put, itertools.count(1)
+
+    def fails(self, requests):
+        if threading.current_thread().name == "garaph-gpu" and next(calls) == nth:
+            raise DeviceError("garaph-disk: can't start new thread; allow more threads")
+        put(self, requests)
+
+    monkeypatch.setattr(Disk, "put", fails)
+    how = {"gather": "segmented", "page_edges": 10_000, "mode": "pull", "streams": 2, "sync": True}
+    memory = memory_for(program, graph, 0.2)
+    result = gp.run(program, opened(tmp_path / "g", 3 * edges), device="hybrid", gpu_memory=memory, **how)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    assert "can't start new thread" in result.stats.note

@@ -342,6 +342,7 @@ def test_pages_are_divided_by_what_they_cost():
     assert given(20, 1, 1, 1, values=10**9) == []
     assert given(20, 1, 60, 1, rates=rates.gathered(9 * million, 1e-3)) == [0]  # a fast CPU
     assert rates.divide([], [], stays, 0) == []
+    assert rates.gathered(20, 3e-4) == rates  # so few say how long a job takes to begin
     assert rates.worth_dividing(million)
     assert not rates.worth_dividing(1000)
     assert not replace(rates, reactive=True).worth_dividing(million)
