@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..kernel import Pages
+from ..kernel import NOTIFY_PULL, PULL, Pages
 from ..pages.layout import Page
 
 CPU_RATE = 2.5e8
@@ -117,6 +117,13 @@ class Rates:
         """Whether the CPU should take pages, of those that every iteration copies."""
         share = self.cpu / (self.cpu + self.copied)
         return share >= LEAST_SHARE and share * self.streamed / self.copied >= HANDING_SECONDS
+
+    def without_gpu(self, mode: str, active_edges: int, edges: int, seconds: float) -> Rates:
+        """After an iteration of the CPU alone in this mode, in which it gathered or pushed along so many edges."""
+        if mode == PULL:
+            return self.measured(edges, seconds)
+        known = self.gathered(edges, seconds) if mode == NOTIFY_PULL else self
+        return known.alone(active_edges, seconds)
 
     def alone(self, active_edges: int, seconds: float) -> Rates:
         """After an iteration of the CPU alone, in which the active vertices had so many out-edges.

@@ -177,12 +177,7 @@ class Together:
         started = time.perf_counter()
         done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
         seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
-        if mode == PULL:
-            self.rates = self.rates.measured(cpu_edges=edges, cpu_seconds=seconds)
-            return done
-        if mode == NOTIFY_PULL:
-            self.rates = self.rates.gathered(edges, seconds)
-        self.rates = self.rates.alone(state.active_edges, seconds)
+        self.rates = self.rates.without_gpu(mode, state.active_edges, edges, seconds)
         return done
 
     def _divide(self, pages: list[Page], state: State) -> list[Page]:

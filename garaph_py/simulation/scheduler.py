@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..dispatch.decide import Observation, decide
 from ..dispatch.rates import Rates
 from ..gpu.streams import Waiting
-from ..kernel import CPU, GPU, PULL, PUSH
+from ..kernel import CPU, GPU, PUSH
 from ..pages.layout import Page
 from .workload import Activity, Workload
 
@@ -98,7 +98,4 @@ class Scheduler:
 
     def alone(self, mode: str, active_edges: int, edges: int, seconds: float) -> None:
         """After an iteration of a hybrid run that the CPU did alone."""
-        if mode == PULL:
-            self.took(edges, seconds)
-        else:
-            self.rates = self.rates.alone(active_edges, seconds)
+        self.rates = self.rates.without_gpu(mode, active_edges, edges, seconds)
