@@ -301,9 +301,9 @@ def test_rates_follow_what_was_measured():
 def test_the_cpu_takes_pages_only_where_that_helps():
     rates = Rates(100, 50, 2.0, 10.0, 10.0)  # five seconds of copies
     assert rates.cpu_helps
-    assert not replace(rates, cpu=1.0).cpu_helps  # a tenth is less than it takes from the copies
-    assert not replace(rates, streamed=0).cpu_helps
-    assert not replace(rates, cpu=2e5, copied=1e6).cpu_helps  # fifty microseconds
+    assert not rates._replace(cpu=1.0).cpu_helps  # a tenth is less than it takes from the copies
+    assert not rates._replace(streamed=0).cpu_helps
+    assert not rates._replace(cpu=2e5, copied=1e6).cpu_helps  # fifty microseconds
 
 
 def test_the_first_measurement_counts_as_it_is():
@@ -345,7 +345,7 @@ def test_pages_are_divided_by_what_they_cost():
     assert rates.gathered(20, 3e-4) == rates  # so few say how long a job takes to begin
     assert rates.worth_dividing(million)
     assert not rates.worth_dividing(1000)
-    assert not replace(rates, reactive=True).worth_dividing(million)
+    assert not rates._replace(reactive=True).worth_dividing(million)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 10**8)), max_size=30), st.integers(0, 30))

@@ -37,8 +37,8 @@ LINE = 8
 """Words in a cache line: what each call writes stands alone."""
 NONE_HELD = -(1 << 62)
 """Before any edge: no list lies in a window that begins there."""
-AHEAD = 256
-"""Edges ahead to fetch what belongs to their sources: their loads take as long as so many edges."""
+AHEAD = 192
+"""Edges ahead to fetch what belongs to their sources: their loads take as long as so many (docs/performance.md)."""
 STEP = 16
 """Sources made of sums at a time."""
 WORDS_AHEAD = 512

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..kernel import NOTIFY_PULL, PULL, Pages
 from ..pages.layout import Page
@@ -34,8 +33,7 @@ LEAST_SHARE = 0.12
 (docs/results/gpu.md)."""
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(NamedTuple):
     """Edges a second, in pull.
 
     Attributes
@@ -103,8 +101,7 @@ class Rates:
         An iteration that copies what stays, or waits for it, says nothing about the others.
         """
         usual = copied_edges <= self.streamed
-        return replace(
-            self,
+        return self._replace(
             cpu=blend(self.cpu, cpu_edges, cpu_seconds, WEIGHT if self.cpu_known else 1.0),
             cpu_known=self.cpu_known or bool(cpu_edges and cpu_seconds),
             gpu=blend(self.gpu, gpu_edges, gpu_seconds) if usual else self.gpu,
@@ -131,11 +128,11 @@ class Rates:
         The first does not count: threads are asleep and memory is new.
         """
         if not self.alone_before:
-            return replace(self, alone_before=True)
+            return self._replace(alone_before=True)
         if active_edges < CPU_START * self.cpu:
-            return self if seconds >= self.alone_seconds else replace(self, alone_seconds=seconds)
+            return self if seconds >= self.alone_seconds else self._replace(alone_seconds=seconds)
         sparse = max(seconds - self.alone_seconds, 0) * self.cpu / active_edges
-        return replace(self, sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)
+        return self._replace(sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)
 
     def share(self, waiting: int) -> int:
         """Of so many edges that wait to be copied, those that the CPU has done when the GPU has done the others.
@@ -156,7 +153,7 @@ class Rates:
         """After the CPU gathered so many edges for notified vertices: few say nothing about edges."""
         if edges < CPU_START * self.cpu:
             return self
-        return replace(self, notified=blend(self.notified, edges, seconds, WEIGHT if self.notified else 1.0))
+        return self._replace(notified=blend(self.notified, edges, seconds, WEIGHT if self.notified else 1.0))
 
     def worth_dividing(self, active_edges: int) -> bool:
         """Whether it may be worth while to see who takes which page, once the CPU has notified along so many edges."""

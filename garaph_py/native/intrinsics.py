@@ -69,7 +69,7 @@ def prefetch(array: Any, index: int) -> None:
 
 
 def prefetch_kept(array: Any, index: int) -> None:
-    """The same, but it will be read again."""
+    """The same, but it will be read again; to the second level, where hundreds that are on their way find room."""
 
 
 def call(entry: int, result: int, row: int) -> int:

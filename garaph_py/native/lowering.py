@@ -131,7 +131,7 @@ def _no_unroll(typing_context: Any) -> Any:
 
 
 def prefetching(locality: int) -> Any:
-    """Into the caches near the core, as LLVM's prefetch has it: 3 to stay there, 0 to be read once."""
+    """Into the caches near the core, as LLVM's prefetch has it: 3 to stay there, 2 in the second, 0 to be read once."""
 
     @numba.extending.intrinsic
     def fetch(typing_context: Any, array: Any, index: Any) -> Any:
@@ -256,7 +256,7 @@ REPLACED: dict[Any, Any] = {
     intrinsics.clock: _clock,
     intrinsics.no_unroll: _no_unroll,
     intrinsics.prefetch: prefetching(0),
-    intrinsics.prefetch_kept: prefetching(3),
+    intrinsics.prefetch_kept: prefetching(2),
     intrinsics.call: _call,
     intrinsics.struct_array: _struct_array,
     intrinsics.sums_of_packed: _sums_of_packed,
