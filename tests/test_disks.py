@@ -198,6 +198,7 @@ def test_what_the_kernel_has_under_way_is_waited_for(path, kernel):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_what_a_process_has_set_up_serves_it_again_and_not_its_children(path):
     Reads().close()
+    assert aio.IDLE
     before = list(aio.IDLE)
     Reads().close()
     assert before == aio.IDLE
