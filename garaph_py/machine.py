@@ -237,7 +237,7 @@ def fill_file(file: int, size: int, direct: bool) -> int:
 def read_speeds(files: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
     """Bytes a second read from one disk, one after another and at random places, several reads under way.
 
-    Threads of Python read, as they do where a run does: some 250,000 reads a second is the most they can.
+    Threads of Python read: some 250,000 reads a second is the most they can.
 
     Parameters
     ----------

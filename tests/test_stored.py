@@ -1,5 +1,7 @@
 """Runs over graphs whose edges stay on disk: the answers of memory, or a named error; what is read, and what is not."""
 
+# ruff: noqa: F811 - a fixture of another file
+
 import errno
 import gc
 import json
@@ -13,6 +15,7 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
+from test_disks import failing, kernel  # noqa: F401 - a fixture
 
 import garaph_py as gp
 from garaph_py.errors import DamagedGraphError, GraphError, ParameterError, VerificationError
@@ -170,30 +173,24 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
 
 @pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
-def test_every_read_may_fail(saved, monkeypatch, failure):
-    """The k-th call, for every k: what fails once is tried again, and what goes on failing has a name."""
+def test_every_read_may_fail(saved, monkeypatch, kernel, failure):
+    """The k-th read, for every k: what fails once is tried again, and what goes on failing has a name."""
     graph, path, _ = saved
     gc.collect()  # graphs of other tests keep their files open
-    stored, program, read = opened(path, 300_000), gp.apps.SSSP(hub(graph)), os.preadv
+    stored, program, chosen = opened(path, 300_000), gp.apps.SSSP(hub(graph)), [0]
     expected, open_files = gp.run(program, graph, device="cpu").values, len(os.listdir("/proc/self/fd"))
-    count, lock = [0, -1], threading.Lock()
 
-    def preadv(handle, views, offset):
-        with lock:
-            count[0] += 1
-            mine = count[0]
-        if mine == count[1] or (failure == errno.EIO and mine > count[1] >= 0):
-            if failure == "short":
-                return read(handle, [views[0][: disks.ALIGNMENT]], offset)
-            raise OSError(errno.EIO, "Input/output error")
-        return read(handle, views, offset)
+    def fails(number):
+        mine = number == chosen[0] or (failure == errno.EIO and number > chosen[0] > 0)
+        return errno.EIO * mine if failure != "short" else 0
 
-    monkeypatch.setattr(os, "preadv", preadv)
+    numbers = failing(monkeypatch, fails, lambda number: failure == "short" and number == chosen[0])
     gp.run(program, stored, device="cpu", page_edges=8000)  # also looks for a negative length, once
-    count[0] = 0
+    numbers.clear()
     gp.run(program, stored, device="cpu", page_edges=8000)
-    for k in range(1, count[0] + 1, 3):
-        count[:] = 0, k
+    for k in range(1, len(numbers) + 1, 3):
+        chosen[0] = k
+        numbers.clear()
         if failure == errno.EIO:
             with pytest.raises(
                 DamagedGraphError, match=r"data, byte \d+: cannot be read \(Input/output error\), tried"
@@ -339,20 +336,6 @@ def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, 
     for _, (request,) in ((None, *call) for call in calls[:2]):
         request.batch.end(None)
     pages.close()
-
-
-def test_a_disk_has_as_many_threads_as_it_should_whoever_asks_first(tmp_path):
-    for _ in range(20):
-        disk = disks.Disk(str(tmp_path), None)
-        askers = [threading.Thread(target=disk.put, args=([],)) for _ in range(4)]
-        for asker in askers:
-            asker.start()
-        for asker in askers:
-            asker.join()
-        mine = [thread for thread in threading.enumerate() if thread.name.startswith(f"garaph-disk {tmp_path}-")]
-        assert len(mine) == disks.threads_of_disk()
-        disk.close()
-        assert not any(thread.is_alive() for thread in mine)
 
 
 def test_small_blocks_apart_from_each_other(tmp_path):

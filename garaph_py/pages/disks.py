@@ -1,4 +1,4 @@
-"""Reading from several disks at once, past the page cache: a queue and a few threads for each."""
+"""Reading from several disks at once, past the page cache: a thread for each, which has several requests under way."""
 
 from __future__ import annotations
 
@@ -7,19 +7,25 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Generator, Sequence, Set
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar, cast
 
 from ..errors import DamagedGraphError
 from ..events import Span
-from ..threads import available_cores, start
+from ..threads import start
 from ..watchdog import Part
+from .aio import Reads
+
+T = TypeVar("T")
+
+Steps = Generator[tuple[int, list[memoryview], int], int, T]
+"""Of reading: file, memory and offset of each; it is sent the bytes that there were."""
 
 ALIGNMENT = 1 << 12
 """Bytes whose multiples direct I/O takes as offsets, lengths and addresses."""
-DEPTH, MOST_THREADS = 3, 8
-"""Requests that a disk has under way, a thread for each; more on many cores, for what is read first is checked."""
 TRIES, PAUSE = 3, 0.05
 """A read that fails is tried so often, after so many seconds."""
 
@@ -67,7 +73,7 @@ class Request:
     needed : int
         Bytes that must be there; others are read because disks are.
     check : callable
-        Called when they are, in the thread that has read them; what it raises ends the batch.
+        Called when they are, in the disk's thread, which has others under way; what it raises ends the batch.
     batch : Batch
     label : int
         What a trace calls the request: the number of a page.
@@ -83,7 +89,7 @@ class Request:
 
 
 class Disk(Part):
-    """One disk's queue, and its threads.
+    """One disk's queue, and the thread that has several of its requests under way.
 
     Parameters
     ----------
@@ -101,16 +107,17 @@ class Disk(Part):
         self.bytes_read = 0
         self._spans, self._queue, self._changed = spans, deque[Request](), threading.Condition()
         self._closed, self._files = False, dict[Path, int]()
+        self._under_way = dict[Request, Steps[None]]()
         self._last = 0  # when a request ended last: a trace shows one after the other
-        self._threads = list[threading.Thread]()
+        self._thread: threading.Thread | None = None
 
     def put(self, requests: Sequence[Request]) -> None:
         """Read these, in their order."""
         with self._changed:
-            for k in range(len(self._threads), threads_of_disk()):
-                self._threads.append(start(f"garaph-{self.name}-{k}", self._work))
+            if self._thread is None:
+                self._thread = start(f"garaph-{self.name}", self._work)
             self._queue.extend(requests)
-            self._changed.notify(len(requests))
+            self._changed.notify()
 
     def forget(self, batches: Set[Batch]) -> None:
         """Do not read what still waits of these; they end all the same."""
@@ -123,35 +130,63 @@ class Disk(Part):
     def close(self) -> None:
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
-        for thread in self._threads:
-            thread.join()
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join()
         for handle in self._files.values():
             os.close(handle)
         self._files.clear()
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                while not self._queue and not self._closed:
-                    self._changed.wait()
-                if self._closed:
-                    return
-                request = self._queue.popleft()
-            error: Exception | None = None
-            try:
-                self._read(request)
-            except Exception as problem:
-                error = problem
-            request.batch.end(error)
-            del request  # and the memory that it has, while this thread waits
+        done = list[Request]()
+        with closing(Reads[Request]()) as reads:
+            while self._begin(reads, bool(done)):
+                end(done)  # while the disk reads what comes next
+                done = [request for request, result in reads.wait() if self._advance(reads, request, result)]
 
-    def _read(self, request: Request) -> None:
+    def _begin(self, reads: Reads[Request], busy: bool) -> bool:
+        """Begin what waits in the queue, as far as there is room; False if all has ended.
+
+        Waits until something does, unless there is other work to do.
+        """
+        with self._changed:
+            while not (busy or self._under_way or self._queue or self._closed):
+                self._changed.wait()
+            room = 0 if self._closed else reads.depth - len(self._under_way)
+            begun = [self._queue.popleft() for _ in range(min(room, len(self._queue)))]
+        for request in begun:
+            self._under_way[request] = self._read(request)
+            self._advance(reads, request, None)
+        return bool(busy or self._under_way or not self._closed)
+
+    def _advance(self, reads: Reads[Request], request: Request, result: int | None) -> bool:
+        """Go on with a request, of which a step gave `result`; whether all of it has been read."""
+        steps = self._under_way[request]
+        try:
+            if result is None:
+                step = next(steps)
+            elif result < 0:
+                step = steps.throw(OSError(-result, os.strerror(-result)))
+            else:
+                step = steps.send(result)
+            reads.begin(request, *step)
+            return False
+        except StopIteration:
+            del self._under_way[request]
+            return True
+        except Exception as error:
+            del self._under_way[request]
+            request.batch.end(error)
+            return False
+
+    def _read(self, request: Request) -> Steps[None]:
+        """All of a request, and again where that fails."""
         began = time.perf_counter_ns()
         self.doing = "reading page", request.label, "at", request.offset
         for attempt in range(1, TRIES + 1):
             try:
-                count = read_into(self._handle(request.path), request.views, request.offset, request.needed)
+                handle = self._handle(request.path)
+                count = yield from steps_of(handle, request.views, request.offset, request.needed)
                 break
             except OSError as error:
                 if attempt == TRIES:
@@ -160,24 +195,27 @@ class Disk(Part):
                 time.sleep(PAUSE * attempt)
         if count < request.needed:
             raise DamagedGraphError(request.path, "ends before its last block", offset=request.offset + count)
-        ended = time.perf_counter_ns()
-        with self._changed:
-            self.bytes_read += count
-            if self._spans is not None:
-                self._spans.append(Span(self.name, "read", max(began, self._last), ended, {"bytes": count}))
-                self._last = ended
-        request.check()
+        self.bytes_read += count
+        if self._spans is not None:
+            ended = time.perf_counter_ns()
+            self._spans.append(Span(self.name, "read", max(began, self._last), ended, {"bytes": count}))
+            self._last = ended
 
     def _handle(self, path: Path) -> int:
-        with self._changed:
-            if path not in self._files:
-                self._files[path] = open_direct(path)
-            return self._files[path]
+        if path not in self._files:
+            self._files[path] = open_direct(path)
+        return self._files[path]
 
 
-def threads_of_disk() -> int:
-    """How many wait for one disk."""
-    return min(max(DEPTH, available_cores() // 2), MOST_THREADS)
+def end(requests: list[Request]) -> None:
+    """Check what has been read of each, and tell who waits for it."""
+    for request in requests:
+        error: Exception | None = None
+        try:
+            request.check()
+        except Exception as problem:
+            error = problem
+        request.batch.end(error)
 
 
 def open_direct(path: Path) -> int:
@@ -193,9 +231,20 @@ def open_direct(path: Path) -> int:
 
 def read_into(handle: int, views: list[memoryview], offset: int, needed: int) -> int:
     """Bytes read to where `views` are, one after the other; fewer than `needed` only where the file ends."""
+    steps = steps_of(handle, views, offset, needed)
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(os.preadv(*step))
+    except StopIteration as end:
+        return cast(int, end.value)
+
+
+def steps_of(handle: int, views: list[memoryview], offset: int, needed: int) -> Steps[int]:
+    """What `read_into` does."""
     done = 0
     while True:
-        count = os.preadv(handle, views, offset + done)
+        count = yield handle, views, offset + done
         done += count
         if done >= needed or not count:
             return done

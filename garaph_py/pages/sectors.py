@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 SECTOR = ALIGNMENT
 REQUEST_BYTES = 1 << 17
-"""What a disk reads on while threads of Python make, queue, read and check a request: 60 microseconds, at 2 GB/s."""
+"""What a disk reads on while Python makes, queues, reads and checks a request: 60 microseconds, at 2 GB/s."""
 
 
 def access_bytes(k: float) -> int:
