@@ -153,7 +153,15 @@ class Accelerator(PageKernel, Protocol):
 
 
 class Companion(PageKernel, Protocol):
-    """A processor in whose memory the state is, and that works in turns with another."""
+    """A processor in whose memory the state is, and that works in turns with another.
+
+    Attributes
+    ----------
+    relaxes : bool
+        In synchronous runs it takes both arrays of values to be equal when an iteration begins.
+    """
+
+    relaxes: bool
 
     def forget(self) -> None:
         """The other has done a superstep: what is known from the last one no longer holds."""

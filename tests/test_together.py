@@ -374,7 +374,9 @@ def test_who_takes_which_page_is_not_deterministic(graph_of):
 
 def test_values_of_several_fields_have_no_turns():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
-    given = SimpleNamespace(active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind))
+    given = SimpleNamespace(
+        active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind), synchronous=False
+    )
     gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
     state = together.Together(None, gpu, lambda: None, 2, reactive=False).initialize(False)
     assert state.pending is state.values

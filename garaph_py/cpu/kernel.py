@@ -59,6 +59,8 @@ class CpuKernel:
 
     Attributes
     ----------
+    relaxes : bool
+        Only active vertices contribute: the values of the others stand in both arrays of a synchronous run.
     out_source : PageSource
         The out-edges. Where they stay on disk, whoever divides the memory says by which.
     """
@@ -73,7 +75,7 @@ class CpuKernel:
     ) -> None:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._to_the_letter = to_the_letter
-        self._relaxes = bound.relaxes and not to_the_letter
+        self.relaxes = bound.relaxes and not to_the_letter
         if not graph.has_out_values(graph.encoding) and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         elif graph.encoding == PACKED or graph.on_disk:
@@ -122,7 +124,7 @@ class CpuKernel:
             total = sum_partials([partials], partials.dtype).astype(self.bound.total)
         return State(
             values,
-            np.empty_like(values) if synchronous and not self._relaxes else values,
+            np.empty_like(values) if synchronous and not self.relaxes else values,
             synchronous, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
             active_edges, changeable, total, np.zeros(2, values.dtype),
         )  # fmt: skip
@@ -132,12 +134,12 @@ class CpuKernel:
 
         It takes but one where only active vertices are read and none of them can change.
         """
-        if self._relaxes and state.synchronous and apart and state.pending is state.values:
+        if self.relaxes and state.synchronous and apart and state.pending is state.values:
             state.pending = state.values.copy()
 
     def adopt(self, state: State) -> None:
         self.forget()
-        own_array = state.synchronous and not self._relaxes
+        own_array = state.synchronous and not self.relaxes
         state.pending = np.empty_like(state.values) if own_array else state.values
         state.active.blocks[:] = 1
         state.activated = VertexSet.empty(self.graph.n)
@@ -195,7 +197,7 @@ class CpuKernel:
     def _pulls_from_active(self, state: State) -> bool:
         """To look whether a source is active pays where very few are, or where one that is ends the gather: it is hard
         to predict, and values are fetched ahead of a plain pull."""
-        return self._relaxes and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
+        return self.relaxes and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
 
     def _notify(self, state: State) -> int:
         out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source
@@ -355,11 +357,11 @@ class CpuKernel:
     def commit(self, state: State, mode: str) -> None:
         if state.pending is state.values:
             return
-        if mode in (PULL, PULL_TILED) and not self._relaxes:
+        if mode in (PULL, PULL_TILED) and not self.relaxes:
             state.values, state.pending = state.pending, state.values
             return
         self._prepare(self._kernels.commit)
-        changed = state.activated if self._relaxes else state.notified
+        changed = state.activated if self.relaxes else state.notified
         pending, values = state.pending.view(np.uint32), state.values.view(np.uint32)
         first, last = self._vertex_runs(whole=not changed.is_wide)
         self._launch(self._kernels.commit, len(first), changed.bits, changed.blocks, first, last, pending, values)

@@ -100,15 +100,18 @@ class Together:
         self._cpu_source = self._open_source()
         state.active.mark()
         self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
-        if synchronous:
-            state.pending[:] = state.values
-        else:
+        if not synchronous:
             self._landing, state.pending = state.pending, state.values
+        self._equal(state)
         return state
 
     def adopt(self, state: State) -> None:
         self._stale = True
-        if state.synchronous:
+        self._equal(state)
+
+    def _equal(self, state: State) -> None:
+        """Give both arrays the same values, where the CPU counts on that."""
+        if state.synchronous and self._cpu.relaxes:
             state.pending[:] = state.values
 
     def begin(self, state: State, mode: str) -> int:
