@@ -94,11 +94,10 @@ def run(
     engine : {"auto", "garaph"}
         Whose rules to follow: the paper's to the letter (Garaph sections 3.2 and 4.2), or whatever is best.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
-        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`), and over a
-        directed graph whose edges are packed or on disk for those that do not ask for edge values,
-        ``"pull-tiled"`` for synchronous runs of programs without `done`, `prepare` and ``dst``: several times faster
-        where many iterations update everybody, for 4 bytes an edge more (and the edge values once more, if the
-        program reads them). The graph keeps the tiles; later runs use them of their own accord. Both run on the CPU.
+        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`), ``"pull-tiled"``
+        for synchronous runs of programs without `done`, `prepare` and ``dst``: several times faster where many
+        iterations update everybody, for 4 bytes an edge more (and the edge values once more, if the program reads
+        them). The graph keeps the tiles; later runs use them of their own accord. Both run on the CPU.
     sync : bool, optional
         Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
         at once, which often converges in fewer iterations; a program's `done` is then not used. By default
@@ -203,11 +202,10 @@ def run(
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
-    if mode == PUSH and bound.reads_edge_values and not graph.has_out_values(stored):
+    if mode == PUSH and bound.reads_edge_values and not graph.has_valued_out_edges:
         raise ParameterError(
-            f"mode='push': {bound.name} reads edge values, and this directed graph's out-edges have none: they get "
-            "them where edges are in memory and raw; open it with more memory (memory, --memory) and run with "
-            "encoding='raw' (--encoding raw), or choose another mode"
+            f"mode='push': {bound.name} reads edge values, and this directed graph was saved without those of its "
+            "out-edges; import it again, open it with more memory (memory, --memory), or choose another mode"
         )
     if mode == PULL_TILED and (graph.on_disk or stored == PACKED):
         raise ParameterError(
@@ -254,8 +252,7 @@ def run(
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
             turns = not graph.on_disk or mode == PUSH  # each iteration reads what it needs anew
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
-            pushes = bound.relaxes and engine == "auto"
-            with Sources(graph, bound.reads_edge_values, record.spans, pushes) as sources:
+            with Sources(graph, bound.reads_edge_values, record.spans) as sources:
                 cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph")
                 checks = pass_bytes(graph) if verify else 0
                 run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver, checks)
@@ -305,6 +302,7 @@ class Run:
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
         self._sources, self._spans, self._saver, self._checks, self.before = sources, spans, saver, checks, 0
+        self._pushes = bound.relaxes and limits.pushes(cpu)
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -325,7 +323,9 @@ class Run:
         with contextlib.ExitStack() as stack:
             try:
                 found = find_device()
-                self._sources.divide(self._beside_edges(synchronous, gpu=True), 1 + together, apart=True)
+                self._sources.divide(
+                    self._beside_edges(synchronous, gpu=True), 1 + together, True, together and self._pushes
+                )
                 self._cpu.out_source = self._sources.out(None)
                 self._cpu.start()
                 kernel = stack.enter_context(
@@ -372,7 +372,7 @@ class Run:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
-        self._sources.divide(self._beside_edges(synchronous, gpu=False))
+        self._sources.divide(self._beside_edges(synchronous, gpu=False), pushes=self._pushes)
         source = self._sources.into(page_edges)
         self._cpu.out_source = self._sources.out(source)
         state = self._left
@@ -426,7 +426,7 @@ def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:
         "everybody": bound.total is not None,
         "relaxes": bound.relaxes,
         "priority": "priority" in bound.arguments and not graph.on_disk,
-        "pushes": graph.has_out_values(graph.encoding) or not bound.reads_edge_values,
+        "pushes": graph.has_valued_out_edges or not bound.reads_edge_values,
     }
 
 

@@ -59,7 +59,7 @@ def fixed_bytes(path: str) -> int:
 
 
 def edge_arrays(path: str) -> list[str]:
-    return [name for name in ("in_sources", "out_targets", "in_values") if name in info(path).arrays]
+    return [name for name in ("in_sources", "in_values", "out_targets", "out_values") if name in info(path).arrays]
 
 
 def opened(path: str, memory: int) -> gp.Graph:

@@ -261,6 +261,8 @@ def attempt(path: Path, format: str) -> tuple[str, str, int]:
             graph = gp.open(path, threads=1, **options) if options else gp.read(path, format=format, threads=1)
             check(graph)
             size += graph.nbytes
+        for problem in store.verify(path, threads=1) if format in (DIRECTORY, EVERY_BYTE) else ():
+            raise problem  # in what is not read where edges are in memory
         return "graph", "", max(declared, size)
     except FormatError as error:
         if not error.path.startswith(str(path.parent)):

@@ -86,9 +86,13 @@ def test_a_changed_byte_is_detected(tmp_path):
             for byte in (sample.parts[name][place] ^ 1 << place % 8, sample.parts[name][place]):
                 file.seek(place)
                 file.write(bytes([byte]))
-                if byte != sample.parts[name][place]:
-                    with pytest.raises(FormatError):
-                        store.open(tmp_path / "g", threads=1)
+                if byte == sample.parts[name][place]:
+                    continue
+                if name.endswith("out_values.data"):  # which is made in memory, not read
+                    assert store.verify(tmp_path / "g", threads=1)
+                    continue
+                with pytest.raises(FormatError):
+                    store.open(tmp_path / "g", threads=1)
     fuzz.check(store.open(tmp_path / "g"))
 
 

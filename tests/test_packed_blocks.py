@@ -276,8 +276,8 @@ def refused(path):
 def refused_from_disk(path, name):
     """What a run says whose edges stay on disk, once it has read all of the array."""
     graph = store.read_graph(path, "auto", 1 << 20, None, events.ignore, on_disk=True)
-    edges = graph.out_edges if name == "out_targets" else graph.in_edges
-    array = edges.arrays(True)[name == "in_values"]
+    edges = graph.out_edges if name.startswith("out") else graph.in_edges
+    array = edges.arrays(True)[name.endswith("values")]
     data = np.zeros(int(array.reader.index["length"].max()) + 4, np.uint8)
 
     def check():

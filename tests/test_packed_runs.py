@@ -144,9 +144,8 @@ def test_an_encoding_for_one_run(graph_of):
         gp.run(gp.apps.PageRank(), graph, encoding="zip")
 
 
-@pytest.mark.parametrize("mode", ["push", "pull-tiled"])
-def test_modes_that_need_raw_edges(graph_of, mode):
-    program = {"push": gp.apps.SSSP(0), "pull-tiled": gp.apps.PageRank()}[mode]
+def test_tiles_need_raw_edges(graph_of):
+    program, mode = gp.apps.PageRank(), "pull-tiled"
     graph = graph_of(twins.skewed(3, 500, 5000, "int32"))
     for given, encoding in ((graph.packed(1), "auto"), (graph, "packed")):
         with pytest.raises(ParameterError, match=r"encoding='raw' \(--encoding raw\)"):
@@ -157,23 +156,19 @@ def test_modes_that_need_raw_edges(graph_of, mode):
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
 def test_push(both, case, sync):
-    """Of a directed graph the values of out-edges are not packed: a program that reads them does not push."""
     edges, raw, packed = both(case)
     options = {"mode": PUSH, "sync": sync}
     for threads, _ in WAYS:
-        if case.weights is not None and packed.directed:
-            with pytest.raises(ParameterError, match="directed graph's out-edges have none"):
-                gp.run(case.program(edges), packed, threads=threads, **options)
-            continue
         found, other = (gp.run(case.program(edges), g, threads=threads, **options) for g in (packed, raw))
         assert_exact(found, case.twin(edges))
         if sync:
             assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
 
 
+@pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weights", ["int32", "float32"])
-def test_push_along_undirected_edges_with_values(graph_of, weights):
-    graph = graph_of(heavy(weights), directed=False)
+def test_push_along_edges_with_values(graph_of, weights, directed):
+    graph = graph_of(heavy(weights), directed=directed)
     program = gp.apps.SSSP(int(graph.out_degrees.argmax()))
     for threads, _ in WAYS:
         options = {"mode": PUSH, "threads": threads, "sync": True}

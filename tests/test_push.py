@@ -1,5 +1,7 @@
 """Push: active vertices update their out-neighbours; in place and by priority where the order is free."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import twins
@@ -8,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError, ProgramError
+from garaph_py.errors import GraphError, ParameterError, ProgramError
+from garaph_py.graph import build
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.kernel import PULL, PUSH
 from garaph_py.threads import Team
@@ -249,14 +252,28 @@ def test_distances_and_widths_for_any_weights(n, triples):
     assert_exact(gp.run(gp.apps.SSWP(0), graph, threads=2, verify=True), twins.sswp(edges, 0))
 
 
-def test_push_finds_the_values_of_a_directed_graphs_out_edges():
-    edges = twins.skewed(45, 500, 3000, "int32")
+@pytest.mark.parametrize("weights", ["int32", "float64"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packed, weights):
+    monkeypatch.setattr(build, "CHUNK", 1024)
+    edges = twins.skewed(45, 500, 70000, weights)
     graph = graph_of(edges)
     with Team(2) as team:
-        values = graph.out_values(team)
-        assert graph.out_values(team) is values
-        assert graph_of(twins.skewed(45, 50, 300)).out_values(team) is None
+        given = graph.packed() if packed else graph
+        out = given.valued_out_edges(team)
+        assert given.valued_out_edges(team) is out
+        assert out.has_packed_values == (packed and weights == "int32")
+        plain = graph_of(twins.skewed(45, 50, 300))
+        assert plain.valued_out_edges(team) is plain.out_edges
     u = np.repeat(np.arange(graph.n), graph.out_degrees)
-    found = sorted(zip(u.tolist(), graph.out_edges.neighbours.tolist(), values.tolist(), strict=True))
+    found = sorted(zip(u.tolist(), out.neighbours.tolist(), out.values.tolist(), strict=True))
     expected = sorted(zip(edges.sources.tolist(), edges.targets.tolist(), edges.weights.tolist(), strict=True))
     assert found == expected
+
+
+def test_out_edges_that_are_not_the_in_edges_reversed_are_named():
+    """As a file may say whose checksums are right: no value goes where there is no place for it."""
+    graph = graph_of(twins.skewed(46, 50, 300, "int32"))
+    out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
+    with pytest.raises(GraphError, match="out-edges are not its in-edges reversed; import it again"):
+        gp.run(gp.apps.SSSP(0), replace(graph, out_edges=out), mode="push")

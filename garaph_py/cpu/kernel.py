@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..graph import Adjacency, Graph
+from ..graph import Graph
 from ..graph.graph import PACKED, Edges
 from ..kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageResult, sum_partials
 from ..native import Each, Kernel, Rows, prepare
@@ -76,11 +75,12 @@ class CpuKernel:
         self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
         self._to_the_letter = to_the_letter
         self.relaxes = bound.relaxes and not to_the_letter
-        if not graph.has_out_values(graph.encoding) and bound.reads_edge_values:
+        if not graph.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         elif graph.encoding == PACKED or graph.on_disk:
             self.modes = (PULL, NOTIFY_PULL, PUSH)
-        self._reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
+        self._edge = bound.edge if bound.reads_edge_values else None
+        self._reader = reader_of(graph.in_edges, self._edge)
         self._out_reader = reader_of(graph.out_edges, None)
         self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
         self.out_source = MemorySource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
@@ -93,18 +93,19 @@ class CpuKernel:
         self._rows: dict[tuple[str, int], Rows] = {}
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 
-    @property
-    def _push_source(self) -> PageSource:
+    @cached_property
+    def _push_edges(self) -> Edges:
         """The out-edges, and their values if the program reads them: those of a directed graph in memory are made."""
-        return self._valued_edges or self.out_source
+        return self.graph.out_edges if self._edge is None else self.graph.valued_out_edges(self.team)
 
     @cached_property
-    def _valued_edges(self) -> PageSource | None:
-        out = self.graph.out_edges
-        if not isinstance(out, Adjacency) or not self.bound.reads_edge_values:
-            return None
-        values = self.graph.out_values(self.team)
-        return MemorySource(replace(out, values=values), pages=self.out_source.pages)
+    def _push_reader(self) -> Reader:
+        return reader_of(self._push_edges, self._edge)
+
+    @property
+    def _push_source(self) -> PageSource:
+        """The pages of these; where they stay on disk, `out_source` has the values, too."""
+        return self.out_source if self.graph.on_disk else MemorySource(self._push_edges, pages=self.out_source.pages)
 
     def initialize(self, synchronous: bool) -> State:
         init = self._kernels.init
@@ -224,7 +225,9 @@ class CpuKernel:
 
     def _push(self, state: State) -> PageResult:
         out, active, activated, source = self.graph.out_edges, state.active, state.activated, self._push_source
-        self._prepare(self._kernels.push, SELECT)
+        reader = self._push_reader
+        push = kernels(self.bound, reader).push
+        self._prepare(push, SELECT)
         self._keep_apart(state, state.changeable > 0)
         activated.clear()
         found, self._found = self._found, None
@@ -240,9 +243,9 @@ class CpuKernel:
             if found is not None and in_runs:
                 block, position, start, stop = self._runs_of(found[page], int(found[page][-1]), "right")
                 parts = len(start)
-            edges, counts = self._edges(self._reader, source.edges(page), parts), self._parts(parts).counts
+            edges, counts = self._edges(reader, source.edges(page), parts), self._parts(parts).counts
             self._launch(
-                self._kernels.push, parts, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
+                push, parts, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
                 state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
                 state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), int(not large),
                 Each(counts), page.first_vertex // BLOCK + block, position, start, stop,

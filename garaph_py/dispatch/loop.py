@@ -49,6 +49,10 @@ class Limits:
     k: float = 1.0
     turns: bool = True
 
+    def pushes(self, kernel: PageKernel) -> bool:
+        """Whether `kernel` may push, if the program relaxes."""
+        return self.engine == "auto" and self.mode in (None, PUSH) and PUSH in kernel.modes
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -81,8 +85,8 @@ def iterate(
     done = [] if done is None else done
     both = kernel if isinstance(kernel, Together) else None
     takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous and both is None
-    pushes = limits.engine == "auto" and limits.mode in (None, PUSH) and PUSH in kernel.modes
-    turns = Turns(cast(TakesTurns, kernel), state) if takes_turns and pushes and limits.turns else None
+    in_turns = takes_turns and limits.turns and limits.pushes(kernel)
+    turns = Turns(cast(TakesTurns, kernel), state) if in_turns else None
     if turns is None and not state.limits.dtype.names:
         state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
     while state.active_count or (turns is not None and turns.next(edges)):

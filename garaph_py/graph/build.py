@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,21 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import GraphError
+from ..memory import enough_memory
 from ..native import prepare
-from ..threads import Team
+from ..threads import Team, split
 from . import group
-from .graph import EDGE_DTYPES, Adjacency, Edges, Graph
+from .graph import EDGE_DTYPES, Adjacency, Edges, Graph, PackedAdjacency
 from .ids import VertexIds
 from .number import number_vertices
 from .order import check_order, vertex_order
+from .packed import LISTS, NUMBERS, Packed
+from .packing import elements_of
 
 Array = npt.NDArray[Any]
+
+CHUNK = 1 << 20
+"""Edges whose values are carried over at a time, a multiple of `RUN`: their columns stay in the caches."""
 
 
 def from_edges(
@@ -200,6 +207,36 @@ def transposed(adjacency: Edges, team: Team, listener: events.Listener) -> Adjac
     prepare(group.kernels(width), listener)
     columns = [adjacency.neighbours, group.expand(adjacency.offsets, team), adjacency.values]
     return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, team))
+
+
+def reversed_values(edges: Edges, offsets: Array, team: Team) -> Array:
+    """The values of `edges`, which have some, in the order of the same edges grouped by their other endpoint.
+
+    `offsets` are those of the latter. Threads own vertices and pass over all edges, a chunk at a time, so that nothing
+    is as large as these but the answer.
+    """
+    others: Array | Packed
+    values: Array | Packed | None
+    if isinstance(edges, PackedAdjacency):
+        others, values = edges.packed, edges.packed_values
+    else:
+        others, values = edges.neighbours, edges.values
+    assert values is not None
+    m, n, dtype = int(offsets[-1]), len(offsets) - 1, values.dtype
+    with enough_memory("values of out-edges"):
+        cursor, carried = offsets[:-1].copy(), np.empty(m, dtype)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    parts = team.size if m > 1 << 16 else 1
+    owned = np.searchsorted(offsets, split(m, parts)).tolist()
+    owned[0], owned[-1] = 0, n
+    carry = group.carry_kernel(dtype.itemsize)
+    for start in range(0, m, CHUNK):
+        to = elements_of(others, LISTS, start, start + CHUNK, team, edges.offsets)
+        what = elements_of(values, NUMBERS, start, start + CHUNK, team).view(bits)
+        team.run(carry, [(to, what, len(to), *part, cursor, carried.view(bits), m) for part in pairwise(owned)])
+    if not np.array_equal(cursor, offsets[1:]):
+        raise GraphError("the graph's out-edges are not its in-edges reversed; import it again")
+    return carried
 
 
 def symmetrize(graph: Graph, threads: int | None = None) -> Graph:

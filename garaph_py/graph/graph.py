@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 from typing import TYPE_CHECKING, Any, cast
@@ -58,6 +58,10 @@ class Adjacency:
     def value_dtype(self) -> np.dtype[Any] | None:
         return None if self.values is None else self.values.dtype
 
+    def with_values(self, values: Array, team: Team) -> Adjacency:
+        """The same edges with these values."""
+        return replace(self, values=values)
+
     @property
     def nbytes(self) -> int:
         values = 0 if self.values is None else self.values.nbytes
@@ -98,8 +102,13 @@ class PackedAdjacency:
         """`edges` packed."""
         packed = pack(edges.neighbours, LISTS, team, edges.offsets)
         assert packed is not None  # neighbours have 32 bits
-        values = None if edges.values is None else pack(edges.values, NUMBERS, team)
-        return cls(edges.offsets, packed, edges.values if values is None else values)
+        plain = cls(edges.offsets, packed)
+        return plain if edges.values is None else plain.with_values(edges.values, team)
+
+    def with_values(self, values: Array, team: Team) -> PackedAdjacency:
+        """The same edges with these values, packed if they fit."""
+        packed = pack(values, NUMBERS, team)
+        return replace(self, packed_values=values if packed is None else packed)
 
     def unpacked(self, team: Team) -> Adjacency:
         """The same edges as they are."""
@@ -208,22 +217,23 @@ class Graph:
         assert values is not None
         return values.least if isinstance(values, Packed) else values.min()
 
-    def has_out_values(self, encoding: str) -> bool:
-        """Whether `out_values`, with edges stored as `encoding`, are there or can be made: of raw edges in memory."""
-        in_memory = encoding == RAW and not self.on_disk
-        return in_memory or self.edge_dtype is None or self.out_edges.value_dtype is not None
+    @property
+    def has_valued_out_edges(self) -> bool:
+        """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without."""
+        return not self.on_disk or self.edge_dtype is None or self.out_edges.value_dtype is not None
 
-    def out_values(self, team: Team) -> Array | None:
-        """Edge values in the order of `out_edges`, for whom the CSR does not only serve to notify; made once."""
-        if self.edge_dtype is None or (isinstance(self.out_edges, Adjacency) and self.out_edges.values is not None):
-            return self.out_edges.values
-        from ..events import ignore
-        from .build import transposed
+    def valued_out_edges(self, team: Team) -> Edges:
+        """`out_edges` with their values, for whom the CSR does not only serve to notify; in memory made once."""
+        out = self.out_edges
+        if isinstance(out, StoredAdjacency) or self.edge_dtype is None or out.value_dtype is not None:
+            return out
+        from .build import reversed_values
 
         with _making:
-            if "_out_values" not in self.__dict__:
-                self.__dict__["_out_values"] = transposed(self.in_edges, team, ignore).values
-        return cast(Array, self.__dict__["_out_values"])
+            if "_valued_out_edges" not in self.__dict__:
+                values = reversed_values(self.in_edges, out.offsets, team)
+                self.__dict__["_valued_out_edges"] = out.with_values(values, team)
+        return cast(Edges, self.__dict__["_valued_out_edges"])
 
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""

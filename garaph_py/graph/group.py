@@ -73,6 +73,19 @@ def make_place(has_values: bool):
     return place
 
 
+def carry_values(others, values, count, first, last, cursor, out_values, m):
+    """The values of `count` edges, where the other endpoint lies in [first, last), to where its `cursor` points; of
+    those beyond `m` none."""
+    for edge in range(count):
+        other = others[edge]
+        if first <= other < last:
+            place = cursor[other]
+            cursor[other] = place + 1
+            if place < m:
+                out_values[place] = values[edge]
+    return 0
+
+
 COUNT_BUCKETS = Kernel("u32* i64 i64 i64 i64*", count_buckets)
 EXPAND_OFFSETS = Kernel("i64* i64 i64 u32*", expand_offsets)
 
@@ -90,6 +103,12 @@ def place_kernel(width: int) -> Kernel:
     value = f"u{8 * width or 32}*"
     signature = f"u32* u32* {value} i64 i64 i64 i64 i64* i64* u32* {value}"
     return Kernel(signature, make_place(bool(width)))
+
+
+@cache
+def carry_kernel(width: int) -> Kernel:
+    value = f"u{8 * width}*"
+    return Kernel(f"u32* {value} i64 i64 i64 i64* {value} i64", carry_values)
 
 
 def kernels(width: int) -> list[Kernel]:

@@ -284,6 +284,15 @@ def unpack(packed: Packed, kind: str, team: Team, offsets: Array | None = None, 
     return array
 
 
+def elements_of(
+    array: Array | Packed, kind: str, first: int, last: int, team: Team, offsets: Array | None = None
+) -> Array:
+    """Elements [first, last), or up to the end, of an array that may be packed; both multiples of `RUN`."""
+    if isinstance(array, Packed):
+        return unpack(array.runs(first // RUN, last // RUN), kind, team, offsets, first)
+    return array[first:last]
+
+
 def tasks(runs: int, offsets: Array | None, start: int) -> tuple[Array, Array, Array]:
     """First run, last run, and the first list that begins there, of each task."""
     first = np.arange(0, runs, RUNS_A_TASK)

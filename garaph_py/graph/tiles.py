@@ -89,7 +89,7 @@ def make_tiles(graph: Graph, weighted: bool, team: Team) -> Tiles:
     np.cumsum(counts.T.ravel(), out=starts[1:])
     cursor = starts[:-1].reshape(blocks, blocks).T.copy()
     edges = np.empty(graph.m, np.uint32)
-    values = graph.out_values(team) if weighted else None
+    values = graph.valued_out_edges(team).values if weighted else None
     width = 0 if values is None else values.dtype.itemsize
     raw = None if values is None else values.view(f"u{width}")
     out_raw = None if raw is None else np.empty_like(raw)

@@ -78,6 +78,7 @@ def expectations(manifest: Manifest) -> dict[str, Rule]:
         "in_values": Rule(),
         "out_offsets": offsets,
         "out_targets": neighbours,
+        "out_values": Rule(),
         "ids": Rule(),
         "id_offsets": Rule(order=np.greater_equal, span=(0, text)),
         "id_bytes": Rule(),  # see invalid_string

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..graph.build import reversed_values
 from ..graph.graph import RAW, Edges, Graph, PackedAdjacency
 from ..graph.ids import IntegerIds, StringIds
 from ..graph.packed import RUN, Packed
@@ -20,8 +21,9 @@ from .packed_blocks import KIND_OF, cut
 Array = npt.NDArray[Any]
 
 
-def arrays_of(graph: Graph) -> dict[str, Array | Packed]:
-    """The arrays that make up `graph`, by their names in the format."""
+def arrays_of(graph: Graph, team: Team) -> dict[str, Array | Packed]:
+    """The arrays that make up `graph`, by their names in the format; of a directed one, the values of its out-edges are
+    made for this."""
     into, values = edge_arrays(graph.in_edges)
     arrays: dict[str, Array | Packed] = {"in_offsets": graph.in_edges.offsets, "in_sources": into}
     if values is not None:
@@ -29,6 +31,8 @@ def arrays_of(graph: Graph) -> dict[str, Array | Packed]:
     if graph.directed:
         out, _ = edge_arrays(graph.out_edges)
         arrays |= {"out_offsets": graph.out_edges.offsets, "out_targets": out}
+        if values is not None:
+            arrays["out_values"] = reversed_values(graph.in_edges, graph.out_edges.offsets, team)
     if isinstance(graph.ids, StringIds):
         arrays |= string_arrays(graph.ids.arrow)
     elif isinstance(graph.ids, IntegerIds):

@@ -2,7 +2,8 @@
 
 They are scanned twice (`graph/scan.py`): to number the vertices, and to give every edge to an
 external sort (`graph/external.py`). What comes out of that is written block by block as it comes (`sinks.py`), and for
-a directed graph given to a second sort, whose outcome are the out-edges. Only what belongs to vertices is in memory.
+a directed graph given to a second sort with both ends exchanged, whose outcome are the out-edges. Only what belongs to
+vertices is in memory.
 """
 
 from __future__ import annotations
@@ -104,8 +105,8 @@ def write_external(
     memory : int
         Bytes that it may take.
     disks : sequence of path-like
-        See `store.save`. The first one has room for temporary files: 8 bytes and a value for each stored edge, and 8
-        more if directed, and for each edge of a source that does not stream again.
+        See `store.save`. The first one has room for temporary files: 8 bytes and a value for each stored edge, twice
+        if directed, and once more for each edge of a source that does not stream again.
     least_work : int
         Bytes of these that sorting needs.
 
@@ -182,7 +183,7 @@ class Import:
             )
             self._progress = Progress("writing graph", self._raw, self._on_event)
             self._output = Output(self._place, manifest, self._progress, self._team)
-            sort = self._sort(self._width, self._work, edges.edges * (2 - wishes.directed))
+            sort = self._sort(self._work, edges.edges * (2 - wishes.directed))
             done = 0
             for batch in edges.batches():
                 self._add(sort, *batch, both=not wishes.directed, keep_loops=not wishes.drop_self_loops)
@@ -207,12 +208,12 @@ class Import:
         twice, width = wishes.directed, self._width  # whether a second sort follows
         most = edges.edges if self._directed else 2 * edges.edges
         of_vertices = 8 * (self._n + 1) + ids.nbytes
-        self._raw = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width + 4 * self._directed)
+        self._raw = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width) * (1 + self._directed)
         self._packed = encoding_to_save(wishes.encoding, self._raw) == PACKED
         narrow = edges.dtype is not None and edges.dtype.name in NARROW and edges.value_range < 1 << 32
         self._packed_values = self._packed and narrow
         first = (edges.edges if twice else most) * (8 + width)
-        second = most * (8 + (0 if self._directed else width)) if twice else 0
+        second = most * (8 + width) if twice else 0
         self.needs = disk_needs(self._place, edges.spilled + first + second, self._raw)
         check_disks(self.needs, {self._spills: edges.spilled})
         held = of_vertices + READING + (2 if width else 1) * SINK_BYTES
@@ -221,11 +222,10 @@ class Import:
         if self._work < self._least_work:
             what = f"the offsets and ids of {self._n:,} vertices take"
             raise too_little(what, of_vertices + edges.nbytes, held + self._least_work, self._memory)
-        of = (width, 0)
-        prepare([kernel for w in of for kernel in (*external.kernels(w), *entries.kernels(w))], self._on_event)
+        prepare([*external.kernels(width), *entries.kernels(width)], self._on_event)
 
-    def _sort(self, width: int, memory: int, expected: int) -> ExternalSort:
-        sort = ExternalSort(self._spills, 2 * key_bits(self._n), width, memory, self._team, expected)
+    def _sort(self, memory: int, expected: int) -> ExternalSort:
+        sort = ExternalSort(self._spills, 2 * key_bits(self._n), self._width, memory, self._team, expected)
         self._stack.callback(sort.close)
         return sort
 
@@ -241,11 +241,11 @@ class Import:
         if not self._wishes.directed:
             return self._write("in", sort, sort.sorted(), drop_parallel)
         share = int(self._work * IN_SHARE)
-        second = self._sort(0 if directed else self._width, self._work - share, sort.count * (2 - directed))
+        second = self._sort(self._work - share, sort.count * (2 - directed))
         if directed:
 
-            def reverse(owners: Array, others: Array) -> None:
-                self._add(second, owners, others, None, both=False, keep_loops=True)
+            def reverse(owners: Array, others: Array, values: Array | None) -> None:
+                self._add(second, owners, others, values, both=False, keep_loops=True)
 
             self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
             return self._write("out", second, second.sorted(self._work), False)
@@ -262,19 +262,19 @@ class Import:
         sort: ExternalSort,
         pieces: Iterator[Piece],
         drop_parallel: bool,
-        also: Callable[[Array, Array], None] | None = None,
+        also: Callable[[Array, Array, Array | None], None] | None = None,
     ) -> int:
-        """Write the arrays of one direction; `also` gets both ends of all edges. Number of edges."""
+        """Write the arrays of one direction; `also` gets both ends and the values of all edges. Number of edges."""
         found = Entries(self._n, drop_parallel, self._team)
-        neighbours, dtype = NEIGHBOURS[direction], self._dtype if direction == "in" else None
+        neighbours, dtype = NEIGHBOURS[direction], self._dtype
         with ExitStack() as stack:
             sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, found.begins)
             value_sink = None
             if dtype is not None:
-                value_sink = self._sink(stack, "in_values", dtype, sort.count, self._packed_values)
+                value_sink = self._sink(stack, f"{direction}_values", dtype, sort.count, self._packed_values)
             for owners, others, values in found.of(pieces):
                 if also is not None:
-                    also(owners, others)
+                    also(owners, others, values)
                 sink.put(others)
                 if value_sink is not None and values is not None and dtype is not None:
                     value_sink.put(values.view(dtype))

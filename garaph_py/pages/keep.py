@@ -14,8 +14,8 @@ from ..threads import Team
 from .blocks import PACKED_1, StoredArray
 from .packed_blocks import KIND_OF, PADDING_BYTES, WORD, Array, PackedBlock, PackedBlocks
 
-EDGES = ("in_sources", "in_values", "out_targets")
-"""What is packed in memory where the graph is."""
+EDGES = ("in_sources", "in_values", "out_targets", "out_values")
+"""What is packed in memory where the graph is, and what may stay on disk."""
 CHUNK_BYTES = 1 << 24
 
 

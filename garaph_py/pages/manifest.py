@@ -30,7 +30,7 @@ KEYS = (
     *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "k", "arrays"),
     "checksum",
 )
-MAY_LACK = ("k",)  # which was not there from the beginning
+MAY_LACK, MAY_LACK_ARRAYS = ("k",), ("out_values",)  # which were not there from the beginning
 ARRAY_KEYS = ("dtype", "length", "encoding", "block_bytes", "blocks", "stored_bytes", "data", "index", "index_checksum")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 HEX64 = re.compile(r"[0-9a-f]{16}")
@@ -233,9 +233,13 @@ def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Man
     )
     members = document["arrays"]
     wanted = expected_arrays(manifest, type(members) is dict and "in_values" in members)
-    entries = Fields(path, "arrays: ", members, tuple(wanted)).members
+    entries = Fields(path, "arrays: ", members, tuple(wanted), MAY_LACK_ARRAYS).members
     for name, (dtypes, length) in wanted.items():
-        manifest.arrays[name] = read_array(name, entries[name], dtypes, length, path)
+        if name in entries:
+            manifest.arrays[name] = read_array(name, entries[name], dtypes, length, path)
+    arrays = manifest.arrays
+    if "out_values" in arrays and arrays["out_values"].dtype != manifest.edge_dtype:
+        raise fields.error("arrays: in_values and out_values differ in type")
     files = [name for array in manifest.arrays.values() for name in (array.data, array.index)]
     if len({NAME, *files}) != len(files) + 1:
         raise fields.error("two arrays name one file")
@@ -284,6 +288,8 @@ def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[n
         arrays["in_values"] = (EDGE_DTYPES, m)
     if manifest.directed:
         arrays |= {"out_offsets": ((INT64,), n + 1), "out_targets": ((UINT32,), m)}
+        if values:
+            arrays["out_values"] = (EDGE_DTYPES, m)
     if manifest.ids == "integer":
         arrays["ids"] = ((INT64, UINT64), n)
     if manifest.ids == "string":

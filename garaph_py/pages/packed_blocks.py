@@ -21,6 +21,7 @@ KIND_OF = {
     "in_values": NUMBERS,
     "out_offsets": ASCENDING,
     "out_targets": LISTS,
+    "out_values": NUMBERS,
     "id_offsets": ASCENDING,
 }
 """What can be packed, by name; the other arrays are always raw."""

@@ -23,7 +23,7 @@ from .stored_blocks import StoredBlocks
 Array = npt.NDArray[Any]
 
 OUT_SHARE = 5
-"""Out-edges that only serve to notify and to push have this part of the memory for edges."""
+"""Out-edges that only serve to notify and to push have this part of the memory for edges, and their values as much."""
 AT_HAND = 1 << 22
 """Bytes that are needed for anything else."""
 BLOCKS_AT_HAND = 2
@@ -40,8 +40,6 @@ class Sources:
         Edge values are of interest.
     spans : list of Span, optional
         Where to tell when a disk read.
-    pushes : bool
-        Edge values are of interest with out-edges too.
 
     Attributes
     ----------
@@ -55,8 +53,8 @@ class Sources:
 
     room = 0
 
-    def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None, pushes: bool = False) -> None:
-        self._graph, self._reads_values, self._pushes, self._stack = graph, reads_values, pushes, ExitStack()
+    def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None) -> None:
+        self._graph, self._reads_values, self._stack = graph, reads_values, ExitStack()
         self._open: list[StoredSource] = []
         self.disks: list[Disk] = []
         self.readers = 1
@@ -67,7 +65,7 @@ class Sources:
                 self._stack.callback(self.disks[-1].close)
         self._stack.callback(self._close)
 
-    def divide(self, vertices: int, readers: int = 1, apart: bool = False) -> None:
+    def divide(self, vertices: int, readers: int = 1, apart: bool = False, pushes: bool = False) -> None:
         """Divide the graph's memory anew among those who read from now on; sources that there were are closed.
 
         Parameters
@@ -78,6 +76,8 @@ class Sources:
             Processors that need pages: 1, or 2 where CPU and GPU share a run.
         apart : bool
             Out-edges have pages of their own, also where they are the in-edges.
+        pushes : bool
+            Edge values are of interest with out-edges too.
 
         Raises
         ------
@@ -99,11 +99,17 @@ class Sources:
                 f"{show_bytes(into.memory)}; allow more when the graph is opened (memory, --memory)"
             )
         self._apart = apart or self._graph.directed
-        self._out_room = room // OUT_SHARE
+        self._pushes = pushes
+        self._out_room = room * len(self._out_arrays()) // OUT_SHARE
         self.room = room - self._out_room if self._apart else room
 
     def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
         return [array for array in edges.arrays(values) if isinstance(array, StoredBlocks)]
+
+    def _out_arrays(self) -> list[StoredBlocks]:
+        out = self._graph.out_edges
+        assert isinstance(out, StoredAdjacency)
+        return self._arrays(out, self._reads_values and self._pushes)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
@@ -134,7 +140,7 @@ class Sources:
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
-        arrays = self._arrays(out, self._reads_values and self._pushes)
+        arrays = self._out_arrays()
         source = StoredSource(arrays, out.offsets, self._out_room, self.disks, out.k)
         self._open.append(source)
         return source

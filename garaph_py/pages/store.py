@@ -47,6 +47,9 @@ from .write import HERE, Place, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
 
+MADE_IN_MEMORY = ("out_values",)
+"""What is not read where the edges are: `Graph.valued_out_edges` takes no longer to make it when it is needed."""
+
 
 def save(
     graph: Graph,
@@ -84,11 +87,11 @@ def save(
     if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
         allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
         raise ParameterError(f"block_bytes={block_bytes!r}: give {allowed}")
-    arrays = arrays_of(graph)
-    chosen = encoding_to_save(encoding, sum(map(raw_bytes, arrays.values())))
-    if chosen == PACKED and block_bytes % UNIT:
-        raise ParameterError(f"block_bytes={block_bytes}: give a multiple of {UNIT} for packed blocks")
-    with creating(path, disks) as place:
+    with Team() as team, creating(path, disks) as place:
+        arrays = arrays_of(graph, team)
+        chosen = encoding_to_save(encoding, sum(map(raw_bytes, arrays.values())))
+        if chosen == PACKED and block_bytes % UNIT:
+            raise ParameterError(f"block_bytes={block_bytes}: give a multiple of {UNIT} for packed blocks")
         progress = Progress("writing graph", sum(map(raw_bytes, arrays.values())), on_event)
         manifest = Manifest(
             graph_id=place.graph_id,
@@ -100,7 +103,7 @@ def save(
             disks=place.listed,
             arrays={},
         )
-        write_arrays(place, manifest, arrays, chosen, block_bytes, progress)
+        write_arrays(place, manifest, arrays, chosen, block_bytes, progress, team)
         write_manifest(place, manifest)
         progress.finish()
 
@@ -112,15 +115,15 @@ def write_arrays(
     encoding: str,
     block_bytes: int,
     progress: Progress,
+    team: Team,
 ) -> None:
-    with Team() as team:
-        for name, array in arrays.items():
-            starts = arrays.get(OFFSETS_OF.get(name, ""))
-            offsets = starts if isinstance(starts, np.ndarray) else None
-            what = ready(name, array, encoding, offsets, team)
-            length = raw_bytes(array) // array.dtype.itemsize
-            stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, team)
-            write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
+    for name, array in arrays.items():
+        starts = arrays.get(OFFSETS_OF.get(name, ""))
+        offsets = starts if isinstance(starts, np.ndarray) else None
+        what = ready(name, array, encoding, offsets, team)
+        length = raw_bytes(array) // array.dtype.itemsize
+        stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, team)
+        write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
 
 
 def open(
@@ -185,14 +188,15 @@ def read_graph(
         for reader in readers.values():
             if damage := reader.truncation():
                 raise damage
-        sizes = {name: array.raw_bytes for name, array in manifest.arrays.items()}
+        wanted = {name: array for name, array in manifest.arrays.items() if on_disk or name not in MADE_IN_MEMORY}
+        sizes = {name: array.raw_bytes for name, array in wanted.items()}
         rules, total = expectations(manifest), sum(sizes.values())
         chosen = encoding_to_open(encoding, total, limit)
         if chosen == PACKED:
-            sizes = {name: least_bytes(array) for name, array in manifest.arrays.items()}
+            sizes = {name: least_bytes(array) for name, array in wanted.items()}
 
         if on_disk:
-            sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in manifest.arrays.items()}
+            sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in wanted.items()}
 
         def allow(name: str, nbytes: int) -> None:
             sizes[name] = nbytes
@@ -200,8 +204,8 @@ def read_graph(
 
         progress = Progress("reading graph", total, on_event)
         arrays: dict[str, Any] = {}
-        for name, reader in readers.items():
-            offsets = arrays.get(OFFSETS_OF.get(name, ""))
+        for name in wanted:
+            reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))
             if on_disk and name in EDGES:
                 arrays[name] = StoredBlocks(reader, rules[name], offsets)
                 continue
@@ -268,7 +272,7 @@ def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
     incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"), memory, k)
     outgoing = incoming
     if manifest.directed:
-        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], None, memory, k)
+        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], arrays.get("out_values"), memory, k)
     ids = VertexIds(manifest.vertices)
     if manifest.ids == "integer":
         ids = IntegerIds(arrays["ids"])

@@ -29,7 +29,7 @@ class Policy:
     mode : str or None
         Forced in every iteration.
     pushes : bool
-        The CPU may: see `Graph.has_out_values`.
+        The CPU may: see `Graph.has_valued_out_edges`.
     """
 
     device: str = HYBRID
