@@ -17,6 +17,7 @@ from garaph_py.memory import on_own_pages
 from garaph_py.pages import aio, disks
 from garaph_py.pages.aio import Reads
 from garaph_py.pages.disks import ALIGNMENT, Batch, Disk, Request
+from garaph_py.threads import start
 
 SIZE = 40 * ALIGNMENT + 100
 
@@ -41,12 +42,14 @@ def path(tmp_path):
     return path
 
 
-@pytest.fixture
-def disk(tmp_path, monkeypatch):
+@pytest.fixture(params=[0, 2], ids=["checks itself", "two check"])
+def disk(request, tmp_path, monkeypatch):
     monkeypatch.setattr(disks, "PAUSE", 0)
+    monkeypatch.setattr(disks, "checkers_of_disk", lambda: request.param)
     disk = Disk(str(tmp_path), [])
     yield disk
     disk.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
 
 
 def room(nbytes):
@@ -235,6 +238,22 @@ def test_a_thread_that_cannot_be_had_is_named_and_nothing_waits_for_it(disk, pat
             disk.put(reading.requests)
     assert reading.read(disk) is None
     assert reading.checked == [0]  # not twice
+
+
+def test_the_disk_s_thread_checks_where_no_other_can_be_had(path, tmp_path, monkeypatch):
+    def only_one(name, *given):
+        if "-check-" in name:
+            raise DeviceError("can't start new thread")
+        return start(name, *given)
+
+    monkeypatch.setattr(disks, "start", only_one)
+    monkeypatch.setattr(disks, "checkers_of_disk", lambda: 2)
+    reading, disk = Reading(3), Disk(str(tmp_path), None)
+    for k in range(3):
+        reading.add(path, k * ALIGNMENT, ALIGNMENT)
+    assert reading.read(disk) is None
+    assert sorted(reading.checked) == [0, 1, 2]
+    disk.close()
 
 
 def test_requests_begin_in_their_order_and_a_trace_shows_one_after_the_other(tmp_path, disk, kernel, monkeypatch):

@@ -8,14 +8,15 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence, Set
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TypeVar, cast
 
-from ..errors import DamagedGraphError
+from ..errors import DamagedGraphError, DeviceError
 from ..events import Span
-from ..threads import start
+from ..threads import available_cores, start
 from ..watchdog import Part
 from .aio import Reads
 
@@ -28,6 +29,8 @@ ALIGNMENT = 1 << 12
 """Bytes whose multiples direct I/O takes as offsets, lengths and addresses."""
 TRIES, PAUSE = 3, 0.05
 """A read that fails is tried so often, after so many seconds."""
+MOST_CHECKERS = 3
+"""Threads for one disk, for what is read first is decoded to be checked, at a gigabyte a second or two."""
 
 
 @dataclass(eq=False)
@@ -73,7 +76,7 @@ class Request:
     needed : int
         Bytes that must be there; others are read because disks are.
     check : callable
-        Called when they are, in the disk's thread, which has others under way; what it raises ends the batch.
+        Called when they are, while others are under way; what it raises ends the batch.
     batch : Batch
     label : int
         What a trace calls the request: the number of a page.
@@ -89,7 +92,7 @@ class Request:
 
 
 class Disk(Part):
-    """One disk's queue, and the thread that has several of its requests under way.
+    """One disk's queue, the thread that has several of its requests under way, and those that check what it has read.
 
     Parameters
     ----------
@@ -110,12 +113,17 @@ class Disk(Part):
         self._under_way = dict[Request, Steps[None]]()
         self._last = 0  # when a request ended last: a trace shows one after the other
         self._thread: threading.Thread | None = None
+        self._checkers = list[threading.Thread]()
+        self._unchecked = SimpleQueue[Request | None]()
 
     def put(self, requests: Sequence[Request]) -> None:
         """Read these, in their order."""
         with self._changed:
             if self._thread is None:
                 self._thread = start(f"garaph-{self.name}", self._work)
+                with suppress(DeviceError):  # those there are do the work
+                    for k in range(checkers_of_disk()):
+                        self._checkers.append(start(f"garaph-{self.name}-check-{k}", self._check))
             self._queue.extend(requests)
             self._changed.notify()
 
@@ -133,6 +141,10 @@ class Disk(Part):
             self._changed.notify()
         if self._thread is not None:
             self._thread.join()
+        for _ in self._checkers:
+            self._unchecked.put(None)
+        for checker in self._checkers:
+            checker.join()
         for handle in self._files.values():
             os.close(handle)
         self._files.clear()
@@ -141,8 +153,20 @@ class Disk(Part):
         done = list[Request]()
         with closing(Reads[Request]()) as reads:
             while self._begin(reads, bool(done)):
-                end(done)  # while the disk reads what comes next
+                self._end(done)  # while the disk reads what comes next
                 done = [request for request, result in reads.wait() if self._advance(reads, request, result)]
+
+    def _end(self, done: list[Request]) -> None:
+        for request in done:
+            if self._checkers:
+                self._unchecked.put(request)
+            else:
+                end(request)
+
+    def _check(self) -> None:
+        while (request := self._unchecked.get()) is not None:
+            end(request)
+            del request  # and the memory that it has, while this thread waits
 
     def _begin(self, reads: Reads[Request], busy: bool) -> bool:
         """Begin what waits in the queue, as far as there is room; False if all has ended.
@@ -207,15 +231,19 @@ class Disk(Part):
         return self._files[path]
 
 
-def end(requests: list[Request]) -> None:
-    """Check what has been read of each, and tell who waits for it."""
-    for request in requests:
-        error: Exception | None = None
-        try:
-            request.check()
-        except Exception as problem:
-            error = problem
-        request.batch.end(error)
+def checkers_of_disk() -> int:
+    """How many threads check what one disk gives; where there are few cores its own does."""
+    return min(available_cores() // 4, MOST_CHECKERS)
+
+
+def end(request: Request) -> None:
+    """Check what has been read, and tell who waits for it."""
+    error: Exception | None = None
+    try:
+        request.check()
+    except Exception as problem:
+        error = problem
+    request.batch.end(error)
 
 
 def open_direct(path: Path) -> int:

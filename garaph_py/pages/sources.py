@@ -13,7 +13,7 @@ from ..events import Span
 from ..graph import Graph, StoredAdjacency
 from ..graph.graph import PACKED, Edges
 from ..sizes import show_bytes
-from .disks import Disk
+from .disks import Disk, checkers_of_disk
 from .layout import Page
 from .memory import MemorySource
 from .source import PageSource
@@ -27,7 +27,7 @@ OUT_SHARE = 5
 AT_HAND = 1 << 22
 """Bytes that are needed for anything else."""
 BLOCKS_AT_HAND = 2
-"""That the thread of a disk takes to check a packed block that it has read for the first time."""
+"""That a thread takes to check a packed block that it has read for the first time."""
 
 
 class Sources:
@@ -91,7 +91,8 @@ class Sources:
         arrays = self._arrays(into)
         taken = vertices + AT_HAND
         if into.encoding == PACKED:
-            taken += len(arrays[0].reader.paths) * BLOCKS_AT_HAND * arrays[0].array.block_bytes
+            checkers = len(arrays[0].reader.paths) * max(checkers_of_disk(), 1)
+            taken += checkers * BLOCKS_AT_HAND * arrays[0].array.block_bytes
         room = into.memory - taken
         if room <= 0:
             raise GraphError(
