@@ -204,8 +204,9 @@ def run(
         )
     if mode == PUSH and bound.reads_edge_values and not graph.has_valued_out_edges:
         raise ParameterError(
-            f"mode='push': {bound.name} reads edge values, and this directed graph was saved without those of its "
-            "out-edges; import it again, open it with more memory (memory, --memory), or choose another mode"
+            f"mode='push': {bound.name} reads edge values, and this directed graph has none for its out-edges: it was "
+            "saved without, or to make them takes more memory than it may; import it again, open it with more memory "
+            "(memory, --memory), or choose another mode"
         )
     if mode == PULL_TILED and (graph.on_disk or stored == PACKED):
         raise ParameterError(

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from garaph_py.errors import DamagedGraphError, DeviceError
+from garaph_py.errors import DamagedGraphError, DeviceError, GraphError
 from garaph_py.memory import on_own_pages
 from garaph_py.pages import aio, disks
 from garaph_py.pages.aio import Reads
@@ -209,6 +209,33 @@ def test_what_a_process_has_set_up_serves_it_again_and_not_its_children(path):
     if not child:
         os._exit(len(aio.IDLE))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch):
+    """The kernel takes reads, and does not tell what comes of them: it is made to end them before memory is let go."""
+    calls, call, waits = [], aio.call, threading.Event()
+
+    def refuses(name, *given):
+        calls.append(name)
+        if name == "io_getevents":
+            waits.wait(5)
+            raise OSError(errno.EPERM, "not in here")
+        return call(name, *given)
+
+    monkeypatch.setattr(aio, "IDLE", [])
+    monkeypatch.setattr(aio, "call", refuses)
+    reading = Reading(20)
+    for k in range(20):
+        reading.add(path, k * ALIGNMENT, ALIGNMENT)
+    disk.put(reading.requests)
+    waits.set()
+    assert reading.batch.ended.wait(5)
+    with pytest.raises(GraphError, match=r"what reads it failed .*not in here.*; run again"):
+        raise reading.batch.error
+    with pytest.raises(GraphError, match="not in here"):
+        disk.put(reading.requests)
+    assert calls[-1] == "io_destroy"
+    assert aio.IDLE == aio.LOST == []
 
 
 def test_one_thread_whoever_asks_first(tmp_path, kernel):

@@ -35,6 +35,11 @@ def require_no_negative_edges(program: Any, graph: Graph) -> None:
         for edges in listed(graph):
             if (at := np.flatnonzero(~(edge_numbers(edges) >= 0))).size:
                 break
+        else:
+            raise GraphError(
+                f"{type(program).__name__} needs edge values of 0 or more, but out-edges have {lowest}, where in-edges "
+                "have other values; import the graph again"
+            )
         ends = graph.ids.take(np.array([edges.sources[at[0]], edges.targets[at[0]]]))
         raise GraphError(
             f"{type(program).__name__} needs edge values of 0 or more, but the edge {ends[0]} -> {ends[1]} has "

@@ -8,7 +8,7 @@ import time
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +138,7 @@ def measure_run(
 ) -> tuple[Row, list[Row]]:
     loaded, own = prepared
     # A graph keeps what runs make of it, tiles for example, and later runs use that: so each combination has its own.
-    graph = own.setdefault(combination.number, Graph(loaded.in_edges, loaded.out_edges, loaded.directed, loaded.ids))
+    graph = own.setdefault(combination.number, replace(loaded))
     assert combination.program is not None
     started = time.perf_counter()
     stats = runtime.run(combination.program, graph, **combination.given).stats

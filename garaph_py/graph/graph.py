@@ -155,12 +155,15 @@ class Graph:
         False when every edge stands in both directions.
     ids : VertexIds
         The user's ids.
+    memory : int or None
+        Bytes that its arrays may take, also those made when a run needs them; None if nobody bounded them.
     """
 
     in_edges: Edges
     out_edges: Edges
     directed: bool
     ids: VertexIds
+    memory: int | None = None
 
     @property
     def n(self) -> int:
@@ -208,19 +211,27 @@ class Graph:
 
     @cached_property
     def least_value(self) -> Any:
-        """The least edge value, NaN if one is; of a graph that has values and edges."""
+        """The least edge value, NaN if one is; of a graph that has values and edges.
+
+        On disk those of out-edges stand by themselves, and nothing but this says that they are the same.
+        """
         edges = self.in_edges
         if isinstance(edges, StoredAdjacency):
-            assert edges.numbers is not None
-            return edges.numbers.least
+            stored = {id(side): side.numbers for side in (edges, self.out_edges) if isinstance(side, StoredAdjacency)}
+            return np.array([numbers.least for numbers in stored.values() if numbers is not None]).min()
         values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
         assert values is not None
         return values.least if isinstance(values, Packed) else values.min()
 
     @property
     def has_valued_out_edges(self) -> bool:
-        """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without."""
-        return not self.on_disk or self.edge_dtype is None or self.out_edges.value_dtype is not None
+        """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without, nor in
+        memory, if to make them takes more than it may."""
+        known = self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__
+        if known or self.on_disk or self.edge_dtype is None or self.memory is None:
+            return known or not self.on_disk or self.edge_dtype is None
+        made = self.m * self.edge_dtype.itemsize * (2 if self.encoding == PACKED else 1) + 8 * self.n
+        return self.nbytes + self.ids.nbytes + made <= self.memory
 
     def valued_out_edges(self, team: Team) -> Edges:
         """`out_edges` with their values, for whom the CSR does not only serve to notify; in memory made once."""
@@ -317,7 +328,7 @@ class Graph:
             into = other(self.in_edges, team)
             out = into if self.out_edges is self.in_edges else other(self.out_edges, team)
         same = into is self.in_edges and out is self.out_edges
-        return self if same else Graph(into, out, self.directed, self.ids)
+        return self if same else replace(self, in_edges=into, out_edges=out)
 
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.

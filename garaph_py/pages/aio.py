@@ -8,6 +8,7 @@ import itertools
 import os
 import struct
 import sys
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -15,8 +16,8 @@ Key = TypeVar("Key")
 DEPTH = 8
 """Reads that are under way at once: a disk has enough to do while what it has read is checked."""
 NUMBERS = {
-    "x86_64": {"io_setup": 206, "io_getevents": 208, "io_submit": 209},
-    "aarch64": {"io_setup": 0, "io_getevents": 4, "io_submit": 2},
+    "x86_64": {"io_setup": 206, "io_destroy": 207, "io_getevents": 208, "io_submit": 209},
+    "aarch64": {"io_setup": 0, "io_destroy": 1, "io_getevents": 4, "io_submit": 2},
 }
 HERE = NUMBERS.get(os.uname().machine, {}) if sys.platform == "linux" and sys.maxsize >> 32 else {}
 """Numbers of system calls; none where they are not known."""
@@ -29,6 +30,8 @@ EVENT = struct.Struct("=QQqq")
 IDLE: list[int] = []
 """Contexts that nobody uses. They are kept: to give one back takes the kernel some thirty milliseconds."""
 os.register_at_fork(after_in_child=IDLE.clear)  # they are the parent's
+LOST: list[object] = []
+"""Memory to which the kernel may write for ever: it would neither say when it has, nor stop."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
@@ -70,32 +73,38 @@ class Reads(Generic[Key]):
         self._under_way[number] = key, views
         try:
             call("io_submit", self._context, 1, ctypes.addressof(one))  # copies what it is given
-        except OSError:
+        except BaseException:
             del self._under_way[number]
             raise
 
     def wait(self) -> list[tuple[Key, int]]:
         """Those that have ended, at least one if any was begun: bytes read, 0 behind the file's end, or -errno."""
         ended, self._ended = self._ended, []
-        if self._under_way:
-            place = ctypes.addressof(self._events)
-            count = call("io_getevents", self._context, 0 if ended else 1, self.depth, place, 0)
-            for number, _, result, _ in EVENT.iter_unpack(self._events.raw[: count * EVENT.size]):
-                ended.append((self._under_way.pop(number)[0], result))
-        return ended
+        return ended + (self._wait(self._context, 0 if ended else 1) if self._under_way else [])
+
+    def _wait(self, context: int, least: int) -> list[tuple[Key, int]]:
+        count = call("io_getevents", context, least, self.depth, ctypes.addressof(self._events), 0)
+        events = EVENT.iter_unpack(self._events.raw[: count * EVENT.size])
+        return [(self._under_way.pop(number)[0], result) for number, _, result, _ in events]
 
     def close(self) -> None:
         """Wait until nothing is under way any more."""
-        while self._under_way:
-            self.wait()
-        if self._context:
-            IDLE.append(self._context)
-            self._context = 0
+        context, self._context = self._context, 0
+        try:
+            while self._under_way:
+                self._wait(context, 1)
+        except BaseException:  # the kernel does not tell: when this returns it has nothing under way
+            LOST.append(self._under_way)
+            call("io_destroy", context)
+            LOST.pop()
+            raise
+        if context:
+            IDLE.append(context)
 
 
 def context() -> int:
     """The kernel's name for a queue of reads; 0 if there is none to be had."""
-    if IDLE:
+    with suppress(IndexError):
         return IDLE.pop()
     made = ctypes.c_ulong(0)
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar, cast
 
-from ..errors import DamagedGraphError, DeviceError
+from ..errors import DamagedGraphError, DeviceError, GraphError
 from ..events import Span
 from ..threads import available_cores, start
 from ..watchdog import Part
@@ -111,6 +111,7 @@ class Disk(Part):
         self._spans, self._queue, self._changed = spans, deque[Request](), threading.Condition()
         self._closed, self._files = False, dict[Path, int]()
         self._under_way = dict[Request, Steps[None]]()
+        self._failure: GraphError | None = None  # of the thread
         self._last = 0  # when a request ended last: a trace shows one after the other
         self._thread: threading.Thread | None = None
         self._checkers = list[threading.Thread]()
@@ -119,6 +120,8 @@ class Disk(Part):
     def put(self, requests: Sequence[Request]) -> None:
         """Read these, in their order."""
         with self._changed:
+            if self._failure is not None:
+                raise self._failure
             if self._thread is None:
                 self._thread = start(f"garaph-{self.name}", self._work)
                 with suppress(DeviceError):  # those there are do the work
@@ -151,17 +154,37 @@ class Disk(Part):
 
     def _work(self) -> None:
         done = list[Request]()
-        with closing(Reads[Request]()) as reads:
-            while self._begin(reads, bool(done)):
-                self._end(done)  # while the disk reads what comes next
-                done = [request for request, result in reads.wait() if self._advance(reads, request, result)]
+        try:
+            with closing(Reads[Request]()) as reads:
+                while self._begin(reads, bool(done)):
+                    self._go_on(reads, done)
+        except BaseException as error:
+            self._give_up(done, error)
 
-    def _end(self, done: list[Request]) -> None:
-        for request in done:
-            if self._checkers:
-                self._unchecked.put(request)
-            else:
-                end(request)
+    def _go_on(self, reads: Reads[Request], done: list[Request]) -> None:
+        """End what is `done`, while the disk reads what comes next; then `done` is what of that has ended."""
+        while done:
+            self._end(done.pop(0))
+        for request, result in reads.wait():
+            if self._advance(reads, request, result):
+                done.append(request)
+
+    def _give_up(self, done: list[Request], error: BaseException) -> None:
+        """The thread ends: so does all that waits for it."""
+        what = str(error) or type(error).__name__
+        with self._changed:
+            self._failure = GraphError(f"{self.name}: what reads it failed ({what}); run again, or check the system")
+            left = [*done, *self._under_way, *self._queue]
+            self._under_way.clear()
+            self._queue.clear()
+        for request in left:
+            request.batch.end(self._failure)
+
+    def _end(self, request: Request) -> None:
+        if self._checkers:
+            self._unchecked.put(request)
+        else:
+            end(request)
 
     def _check(self) -> None:
         while (request := self._unchecked.get()) is not None:
@@ -177,9 +200,11 @@ class Disk(Part):
             while not (busy or self._under_way or self._queue or self._closed):
                 self._changed.wait()
             room = 0 if self._closed else reads.depth - len(self._under_way)
-            begun = [self._queue.popleft() for _ in range(min(room, len(self._queue)))]
+            begun = [self._queue[k] for k in range(min(room, len(self._queue)))]
+            for request in begun:
+                self._under_way[request] = self._read(request)
+                self._queue.popleft()
         for request in begun:
-            self._under_way[request] = self._read(request)
             self._advance(reads, request, None)
         return bool(busy or self._under_way or not self._closed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from ..errors import GraphError, ParameterError
 from ..graph.graph import ENCODINGS, PACKED, RAW, Graph
@@ -84,4 +85,4 @@ def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int |
     check_fits(name, graph.encoding, bytes_held(graph), limit)
     if encoding == AUTO and raw_bytes > limit:
         tell_packed(name, raw_bytes, limit)
-    return graph
+    return replace(graph, memory=limit)
