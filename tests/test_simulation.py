@@ -288,6 +288,14 @@ def test_graphs_that_nobody_holds_have_all_their_edges(n, m):
     assert all(a.last_vertex == b.first_vertex for a, b in pairwise(pages))
 
 
+def test_pages_never_fit_exactly():
+    """As those of real graphs: after equal ones a small one is left."""
+    n, m = 1 << 22, 1 << 26
+    sizes = [page.edges for page in Workload(SUMS, n, m, even_offsets(n, m), (), 4.0, 8.0).residency(m).pages]
+    assert len(set(sizes[:-1])) <= 2
+    assert sizes[-1] < sizes[0] / 50
+
+
 def test_gathered_edges_are_as_recorded_between_what_is_known():
     known = [Activity(1, 0, 0), Activity(10, 100, 800), Activity(5, 50)]
     work = workload(LABELS, known)
