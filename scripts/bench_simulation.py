@@ -21,6 +21,7 @@ import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -88,11 +89,12 @@ def spec_text(
     return text
 
 
-def measured(folder: Path, text: str) -> list[Recorded]:
+def measured(folder: Path, *wanted: Any) -> list[Recorded]:
+    """The runs in `folder`, which is made by the experiment that is `wanted`, as `spec_text` has it, if need be."""
     if not folder.exists():
         with tempfile.TemporaryDirectory() as place, Progress(False) as progress:
             spec = Path(place) / "spec.toml"
-            spec.write_text(text)
+            spec.write_text(spec_text(*wanted))
             experiment.run(experiment.read(spec), folder, on_event=progress)
     return fastest(read_results(folder))
 
@@ -128,13 +130,13 @@ def main() -> None:
     options.out.mkdir(exist_ok=True)
     of = [
         measured(
-            options.out / folder,
-            spec_text(scales, list(shares), options.programs, options.edge_factor, repeats, folder == "calibrate"),
+            options.out / folder, scales, list(shares), options.programs, options.edge_factor, repeats,
+            folder == "calibrate",
         )
         for folder, scales, shares, repeats in zip(
             ("calibrate", "predict"), (options.calibrate, options.predict), budgets, options.repeats, strict=True
         )
-    ]
+    ]  # fmt: skip
     machine = calibrate(of[0])
     write_machine(machine, options.out / "machine.toml", f"Calibrated on R-MAT {options.calibrate}, {options.budget}.")
     print("| graph | program | device | edges with room | measured, s | predicted, s | error | active known |")

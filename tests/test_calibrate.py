@@ -26,7 +26,7 @@ from garaph_py.simulation.workload import (
 def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> Recorded:
     """A run as the known machine has it."""
     n, m = 1 << scale, 16 << scale
-    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 1e-4]
+    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 1e-4, 2e-7]
     activities = tuple(Activity(round(n * one), round(m * one)) for one in shares)
     work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
     policy, room = Policy(device), None if device == CPU else int(share * m * 4)
@@ -37,7 +37,7 @@ def recorded(scale: int, traits: Traits, device: str, share: float, machine: Mac
 def test_calibration_finds_the_machine_again():
     measured = [
         recorded(scale, traits, device, 0.25)
-        for scale in (20, 21)
+        for scale in (22, 23)
         for traits in (SUMS, LABELS)
         for device in (CPU, GPU, "hybrid")
     ]
@@ -47,7 +47,10 @@ def test_calibration_finds_the_machine_again():
     assert pull.edge.at(1 << 24) == pytest.approx(1e-9 + 4 * 3e-10, rel=0.1)
     assert machine.work_of(CPU, "ConnectedComponents", PUSH).edge.base == pytest.approx(4e-9, rel=0.02)
     assert machine.link.to_device == pytest.approx(5e10, rel=0.1)
-    for scale in (22, 23):
+    assert machine.link.beside_cpu == pytest.approx(0.9, abs=0.05)
+    assert machine.host_copy == pytest.approx(8e9, rel=0.2)
+    assert machine.overhead("PageRank").page > 5e-5
+    for scale in (24, 25):
         for traits in (SUMS, LABELS):
             for device in (CPU, GPU, "hybrid"):
                 for share in (0.5, 0.125):
@@ -87,7 +90,16 @@ def gpu_trace() -> dict:
     events = [{"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}} for tid, name in names.items()]
     for number, copied in enumerate((8000, 0)):
         at = number * 10_000
-        details = {"f": 1.0, "active vertices": 100, "edges": 2000, "device": "gpu", "to device": copied}
+        details = {
+            "f": 1.0,
+            "active vertices": 100,
+            "edges": 2000,
+            "device": "gpu",
+            "to device": copied,
+            "from device": 412,
+            "pages": 2,
+            "skipped": 0,
+        }
         events.append({"ph": "X", "tid": 0, "name": f"{number}: pull", "ts": at, "dur": 5000, "args": details})
         for page, took in enumerate((1000, 3000)):
             span = {"ph": "X", "name": "", "args": {"page": page, "edges": 1000}}

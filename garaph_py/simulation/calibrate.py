@@ -3,8 +3,9 @@
 Of the CPU, for each program and mode, seconds of an iteration are a constant, and for each edge visited and each
 active vertex a constant and something more with each doubling of the vertex data: so two sizes of graphs give a slope.
 Of the GPU, edges that stay give its own pace, edges that are copied the link's; where all are copied its own does not
-show, and is as `dispatch/rates.py` expects. What then is left of its iterations, and of those of both, is so much an
-iteration and so much a vertex.
+show, and is as `dispatch/rates.py` expects. What then is left of its iterations is so much an iteration and so much a
+vertex. Of both, what the CPU took beyond its edges is so much a piece that it was handed, and what is left of their
+iterations so much an iteration and so much a byte copied; these have few iterations, and are the same for all programs.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from scipy.optimize import nnls
 from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
 from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from .machine import Line, Link, Machine, Work, doublings
+from .machine import ANY, Line, Link, Machine, Work, doublings
 from .recorded import Recorded, Row
 from .scheduler import HYBRID
 from .simulate import simulate
@@ -31,8 +32,6 @@ Array = npt.NDArray[Any]
 COPIED = 0.05
 """Of the edges: an iteration that copies less says what the GPU does, one that copies more what the link does."""
 ROUNDS, LEAST_SECONDS = 20, 1e-9
-BESIDE = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4)
-"""What of the link is left beside a CPU that pulls: candidates, of which the one is taken that predicts best."""
 
 
 def calibrate(runs: Sequence[Recorded], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
@@ -62,8 +61,8 @@ def calibrate(runs: Sequence[Recorded], cores: int | None = None, gpu_memory: in
     memory = max(run.workload.fixed + whole_room(run) for run in on_gpu)
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
     machine = replace(machine, work=machine.work + tuple(gpu_work(on_gpu)))
-    machine = with_rests(machine, [run for run in on_gpu if run.policy.device == GPU], GPU)
-    together = [run for run in on_gpu if run.policy.device == HYBRID]
+    alone, together = ([run for run in on_gpu if run.policy.device == device] for device in (GPU, HYBRID))
+    machine = with_copies(with_rests(machine, alone), alone)
     return beside(machine, together) if together else machine
 
 
@@ -131,6 +130,8 @@ def link_of(runs: Sequence[Recorded]) -> Link:
         return Link(rate, rate)
     found = [(run, row) for run, row in iterations(runs, GPU) if copies(run, row)]
     found = found or [(run, row) for run, row in iterations(runs, BOTH) if copies(run, row)]
+    # the first one counts what was copied while the run was set up
+    found = [(run, row) for run, row in found if row is not run.rows[0]] or found
     if not found:
         raise ParameterError("no run copies edges to the GPU, so the link's pace is not known; measure one that does")
     names = sorted({run.workload.traits.name for run, _ in found})
@@ -161,39 +162,69 @@ def gpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
         yield Work(GPU, program, PULL, edge)
 
 
-def rests(machine: Machine, runs: Sequence[Recorded], device: str) -> dict[str, list[tuple[Recorded, float]]]:
-    """For each program what iterations on `device` took beyond what they are simulated to take."""
-    found: dict[str, list[tuple[Recorded, float]]] = defaultdict(list)
+def rests(
+    machine: Machine, runs: Iterable[Recorded], device: str, mode: str = PULL
+) -> Iterator[tuple[Recorded, Row, float]]:
+    """What iterations on `device` took beyond what they are simulated to take, if as many edges are copied."""
+    assert machine.link is not None
     for run in runs:
         simulated = simulate(run.workload, machine, run.policy, whole_room(run)).iterations
         for row, played in zip(run.rows, simulated, strict=True):
-            if row["device"] == device == played.device and row["mode"] == played.mode == PULL:
-                found[run.workload.traits.name].append((run, row["seconds"] - played.seconds))
-    return found
+            if row["device"] == device == played.device and row["mode"] == played.mode == mode:
+                more = (row["to_device"] - played.to_device) / machine.link.to_device
+                yield run, row, max(row["seconds"] - played.seconds - more, 0.0)
 
 
-def with_rests(machine: Machine, runs: Sequence[Recorded], device: str) -> Machine:
-    """`machine` with what iterations take beside all else."""
-    for program, found in rests(machine, runs, device).items():
-        work = machine.overhead(program) if device == BOTH else machine.work_of(device, program, PULL)
+def with_rests(machine: Machine, runs: Sequence[Recorded]) -> Machine:
+    """`machine` with what iterations of the GPU alone take beside all else: of each size the median."""
+    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for run, _, rest in rests(machine, runs, GPU):
+        found[run.workload.traits.name][run.workload.vertices].append(rest)
+    for program, sizes in found.items():
+        work = machine.work_of(GPU, program, PULL)
         others = tuple(one for one in machine.work if one is not work)
-        sizes = [float(run.workload.vertices) for run, _ in found]
-        values = fit([sizes, np.ones(len(found)).tolist()], [max(rest, 0.0) for _, rest in found])
+        medians = [float(np.median(each)) for each in sizes.values()]
+        values = fit([[float(size) for size in sizes], np.ones(len(sizes))], medians)
         own = replace(work, program=program, vertex=Line(values[0]), iteration=values[1])
         machine = replace(machine, work=(*others, own))
     return machine
 
 
+def with_copies(machine: Machine, runs: Sequence[Recorded]) -> Machine:
+    """`machine` with the pace at which a thread copies values, as it does with those of pages beside skipped ones."""
+    paces = [
+        row["from_device"] / run.workload.back_bytes * run.workload.traits.value_bytes / rest
+        for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL)
+        if row["pages_skipped"] and rest
+    ]
+    return replace(machine, host_copy=float(np.median(paces))) if paces else machine
+
+
+def handed(machine: Machine, run: Recorded, row: Row) -> tuple[float, float]:
+    """How many pieces the CPU was handed in an iteration of both, and what is left of its seconds beside their edges:
+    both end together.
+    """
+    work, program = run.workload, run.workload.traits.name
+    cpu, gpu = (machine.work_of(device, program, PULL) for device in (CPU, GPU))
+    share = row["from_device"] / (work.vertices * work.back_bytes)  # of the GPU, in vertices as in edges
+    pieces = row["pages"] - share * len(work.residency(whole_room(run)).pages)
+    left = row["seconds"] - gpu.iteration - gpu.seconds(0, work.vertices, work.vertex_data)
+    left -= cpu.seconds((1 - share) * work.edges, (1 - share) * work.vertices, work.vertex_data, run.threads)
+    return max(pieces, 0.0), max(left, 0.0)
+
+
 def beside(machine: Machine, runs: Sequence[Recorded]) -> Machine:
-    """`machine` with the costs of iterations of both processors."""
-    best, least = machine, float("inf")
+    """`machine` with what it costs that both work: of each piece, of the beginning and the end, and of the link."""
     assert machine.link is not None
-    for share in BESIDE:
-        tried = with_rests(replace(machine, link=replace(machine.link, beside_cpu=share)), runs, BOTH)
-        wrong = sum(
-            np.log(simulate(run.workload, tried, run.policy, whole_room(run)).seconds / run.seconds) ** 2
-            for run in runs
-        )
-        if wrong < least * (1 - 1e-6):
-            best, least = tried, wrong
-    return best
+    shared = [handed(machine, run, row) for run, row in iterations(runs, BOTH) if row["mode"] == PULL]
+    if not shared:
+        return machine
+    pieces, left = zip(*shared, strict=True)
+    both = Work(BOTH, ANY, PULL, page=fit([pieces, np.ones(len(pieces))], left)[0])
+    found = list(rests(replace(machine, work=(*machine.work, both)), runs, BOTH))
+    if found:
+        copying = [row["to_device"] / machine.link.to_device for _, row, _ in found]
+        slower, start = fit([copying, np.ones(len(found))], [rest for *_, rest in found])
+        machine = replace(machine, link=replace(machine.link, beside_cpu=1 / (1 + slower)))
+        both = replace(both, iteration=start)
+    return replace(machine, work=(*machine.work, both))

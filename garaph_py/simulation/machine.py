@@ -20,7 +20,7 @@ ANY = "any"
 """A program's name in work that is the same for every program that has no entry of its own."""
 REFERENCE = 1 << 20
 """Bytes of vertex data that a core's own cache holds: up to here they make no difference."""
-KEYS = ("cores", "host_memory", "gpu_memory", "link", "disks", "work")
+KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
 WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteration")
@@ -58,7 +58,8 @@ class Work:
     Attributes
     ----------
     processor : {"cpu", "gpu", "both"}
-        ``"both"``: what it costs to begin and to end an iteration in which both take pages, beside what each does.
+        ``"both"``: what an iteration in which both take pages costs beside what each does, and what each page does,
+        or part of one, that the CPU is handed.
     program, mode : str
     edge : Line
         For an edge visited: seconds of one core, or of the GPU.
@@ -137,6 +138,8 @@ class Machine:
         Bytes; None where the host's is no limit, and where there is no GPU.
     link : Link or None
     disks : Disks or None
+    host_copy : float or None
+        Bytes a second at which one thread copies values from array to array; None where that takes no time.
     """
 
     cores: int
@@ -145,10 +148,15 @@ class Machine:
     gpu_memory: int | None = None
     link: Link | None = None
     disks: Disks | None = None
+    host_copy: float | None = None
 
-    def work_of(self, processor: str, program: str, mode: str) -> Work:
-        """The entry for this work: of the program or of any, in this mode, else in pull, else in what is known of the
-        program.
+    def copying(self, nbytes: float) -> float:
+        """Seconds in which one thread of the host copies so many bytes of values."""
+        return nbytes / self.host_copy if self.host_copy else 0.0
+
+    def work_of(self, processor: str, program: str, *modes: str) -> Work:
+        """The entry for this work: of the program or of any, in the first of these modes that is known, else in pull,
+        else in what is known of the program.
 
         Raises
         ------
@@ -157,7 +165,7 @@ class Machine:
         """
         known = {(work.program, work.mode): work for work in self.work if work.processor == processor}
         own = [key for key in known if key[0] == program]
-        for key in ((program, mode), (ANY, mode), (program, PULL), (ANY, PULL), *own):
+        for key in (*((name, mode) for mode in (*modes, PULL) for name in (program, ANY)), *own):
             if key in known:
                 return known[key]
         raise ParameterError(
@@ -211,6 +219,7 @@ def machine_of(document: dict[str, Any]) -> Machine:
             toml.positive(disks, "sequential", "disks: "),
             toml.positive(disks, "random", "disks: "),
         ) if disks else None,
+        toml.positive(document, "host_copy", "") if "host_copy" in document else None,
     )  # fmt: skip
 
 
@@ -244,7 +253,9 @@ def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str =
 def machine_text(machine: Machine, comment: str = "") -> str:
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines.append(f"cores = {machine.cores}")
-    lines += [f"{name} = {size}" for name in ("host_memory", "gpu_memory") if (size := getattr(machine, name))]
+    lines += [
+        f"{name} = {size}" for name in ("host_memory", "host_copy", "gpu_memory") if (size := getattr(machine, name))
+    ]
     for name in ("link", "disks"):
         if (part := getattr(machine, name)) is not None:
             lines += ["", f"[{name}]", *(f"{key} = {value!r}" for key, value in vars(part).items())]

@@ -59,6 +59,10 @@ class Costs:
         Of an edge over link and disks; of a vertex's value, and of all that the GPU sends back for a vertex.
     beside_cpu : float
         Share of the link that is left while the CPU computes.
+    landing : float
+        Seconds for a vertex in which the thread that serves the GPU copies its value, and does nothing else.
+    handing : float
+        Seconds in which the CPU comes by a page, which nobody counts as work on it.
     on_disk : callable
         Whether ``page`` has to be read from there.
     """
@@ -69,6 +73,8 @@ class Costs:
     value_bytes: float
     back_bytes: float
     beside_cpu: float
+    landing: float
+    handing: float
     on_disk: Callable[[Page], bool]
 
 
@@ -118,8 +124,8 @@ class Play:
         self._arrived: deque[tuple[Page, Buffer]] = deque()
         self._launched: deque[tuple[Page, Buffer]] = deque()
         self._copies: deque[tuple[float, float, Event]] = deque()  # the first is under way
-        self._computing = False
-        self._cpu_until, self._planned = 0.0, 0
+        self._computing, self._ahead = False, 0  # pages that stay, launched and not ended
+        self._cpu_until, self._thread_until, self._planned = 0.0, 0.0, 0
         for actor in (self._transmit, self._compute, *([self._take] if self.steal else [])):
             self._at(0.0, actor)
         while self._events:
@@ -136,7 +142,9 @@ class Play:
         return self.disks.serve(page.edges * self.costs.edge_bytes if self.costs.on_disk(page) else 0, now)
 
     def _transmit(self, now: float) -> None:
-        """Ask for copies of pages while there is room for them."""
+        """Ask for copies of pages while there is room for them, unless values are landing: then once they have."""
+        if now < self._thread_until:
+            return
         while len(self._copies) < COPIES and (first := self.waiting.first_coming()) is not None:
             buffer = self.resident.get(first.number)
             if buffer is None and not self.free:
@@ -173,24 +181,36 @@ class Play:
 
     def _compute(self, now: float) -> None:
         """Let the GPU begin with the next page, if it is idle."""
-        while len(self._launched) < AHEAD and (taken := self.waiting.next_here()) is not None:
+        while now >= self._thread_until and self._ahead < AHEAD and (taken := self.waiting.next_here()) is not None:
             self._launched.append(taken)
+            self._ahead += 1
         if self._computing or not (self._arrived or self._launched):
             return
-        page, buffer = (self._arrived or self._launched).popleft()
+        stays = not self._arrived
+        page, buffer = (self._launched if stays else self._arrived).popleft()
         self._computing = True
         self.edges[GPU] += page.edges
         self.done[page] = GPU
-        self._at(now + self.costs.gpu(page), partial(self._computed, page, buffer))
+        self._at(now + self.costs.gpu(page), partial(self._computed, page, buffer, stays))
 
-    def _computed(self, page: Page, buffer: Buffer, now: float) -> None:
+    def _computed(self, page: Page, buffer: Buffer, stays: bool, now: float) -> None:
         self._computing = False
         vertices = page.last_vertex - page.first_vertex
         back = self.from_device.serve(vertices * self.costs.back_bytes, now)
-        self.gpu_seconds = max(self.gpu_seconds, back)
+        self._at(back, partial(self._back, page, buffer, stays))
+        self._compute(now)
+
+    def _back(self, page: Page, buffer: Buffer, stays: bool, now: float) -> None:
+        """A page's values are on the host."""
+        landing = (page.last_vertex - page.first_vertex) * self.costs.landing
+        self.gpu_seconds = self._thread_until = max(self._thread_until, now) + landing
+        self._at(self.gpu_seconds, partial(self._ended, page, buffer, stays))
+
+    def _ended(self, page: Page, buffer: Buffer, stays: bool, now: float) -> None:
+        self._ahead -= stays
         if page.number not in self.resident:
             self.free.append(buffer)
-            self._transmit(now)
+        self._transmit(now)
         self._compute(now)
 
     def _take(self, now: float) -> None:
@@ -199,7 +219,7 @@ class Play:
         page = self.steal(self.waiting)
         if page is None:
             return
-        ready, seconds = max(self._read(page, now), self._cpu_until, now), self.costs.cpu(page)
+        ready, seconds = max(self._read(page, now), self._cpu_until, now), self.costs.cpu(page) + self.costs.handing
         self._cpu_until = ready + seconds
         self.edges[CPU] += page.edges
         self.done[page] = CPU
@@ -209,6 +229,6 @@ class Play:
 
     def _send(self, page: Page, seconds: float, now: float) -> None:
         """The CPU's values of a page, to the GPU."""
-        self.took(page.edges, seconds)
+        self.took(page.edges, seconds - self.costs.handing)
         nbytes = (page.last_vertex - page.first_vertex) * self.costs.value_bytes
         self._copy(nbytes, now, lambda now: None, now)

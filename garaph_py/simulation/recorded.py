@@ -43,7 +43,8 @@ class Recorded:
     room : int or None
         Bytes of the GPU's memory that were left for edges; None where it was not bounded.
     rows : tuple of dict
-        Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``.
+        Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``, ``from_device``,
+        ``pages``, ``pages_skipped``.
     copying, gathering : float or None
         Bytes a second of single copies to the GPU, where a trace or an experiment's machine tells, and the GPU's
         seconds an edge, where a trace does.
@@ -239,5 +240,6 @@ def row_of(span: Row) -> Row:
     return {
         "number": int(number), "mode": mode, "f": details["f"], "active": details["active vertices"],
         "edges": details["edges"], "seconds": span["dur"] * 1e-6, "device": details["device"],
-        "to_device": details["to device"],
+        "to_device": details["to device"], "from_device": details["from device"], "pages": details["pages"],
+        "pages_skipped": details["skipped"],
     }  # fmt: skip

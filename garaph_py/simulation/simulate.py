@@ -20,8 +20,6 @@ from .scheduler import HYBRID, Policy, Scheduler
 from .workload import Activity, Workload
 
 FOREVER = float("inf")
-ACTIVE_BITS = 1
-"""Of a vertex that comes back from the GPU beside its value: whether it is active."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,9 @@ def simulate(workload: Workload, machine: Machine, policy: Policy, room: int | N
 
 @dataclass(frozen=True)
 class Row:
-    """What an iteration did: edges visited, seconds, bytes over the link, and who processed which page."""
+    """What an iteration did: edges visited, seconds, bytes of edges to the device and of values from there, and who
+    processed which page.
+    """
 
     edges: int
     seconds: float
@@ -174,9 +174,12 @@ class Run:
         hybrid = self._policy.device == HYBRID
         before, pages, followed = 0.0, self._device_pages, 0
         if mode == NOTIFY_PULL:  # the CPU finds whom to notify, and pages without any are left out
-            work, followed = machine.work_of(CPU, self._program, mode), activity.active_edges
-            before = work.seconds(followed, activity.active, workload.vertex_data, self._cores)
+            # along the same edges as a push: that is the nearest, where no notifying was measured
+            work, followed = machine.work_of(CPU, self._program, mode, PUSH), activity.active_edges
+            before = work.iteration + work.seconds(followed, activity.active, workload.vertex_data, self._cores)
             pages = some(pages, followed)
+            if len(pages) < len(self._device_pages):  # else arrays are swapped: `GpuKernel.commit`
+                before += machine.copying(sum(map(vertices, pages)) * workload.traits.value_bytes)
         gpu = machine.work_of(GPU, self._program, PULL)
         to_device, from_device = Channel(link.to_device), Channel(link.from_device)
         if hybrid and self._stale:
@@ -192,22 +195,24 @@ class Run:
             self._costs(
                 lambda page: cpu.seconds(page.edges, vertices(page), size, self._cores) + cpu.page,
                 lambda page: gpu.seconds(workload.gpu_edges(page), 0, size) + gpu.page,
+                takes,
             ),
             self._scheduler.steal if takes else None, self._scheduler.took,
         )  # fmt: skip
         play.run()
         ahead = sum(page.edges for page in self._ahead & play.done.keys())
         self._ahead -= play.done.keys()
-        seconds = max(play.cpu_seconds, play.gpu_seconds)
-        before += gpu.iteration + gpu.seconds(0, workload.vertices, size)
+        # what the GPU takes beside its pages, the CPU need not wait for, and the real rates count it as well
+        gpu_seconds = play.gpu_seconds + gpu.iteration + gpu.seconds(0, workload.vertices, size)
+        seconds = max(play.cpu_seconds, gpu_seconds)
         if hybrid:
-            self._scheduler.shared(play.edges[GPU], play.gpu_seconds, play.copied + ahead)
-        if device == BOTH:
+            self._scheduler.shared(play.edges[GPU], gpu_seconds, play.copied + ahead)
+        if takes:
             overhead = machine.overhead(self._program)
             before += overhead.iteration + overhead.seconds(0, workload.vertices, size)
         return Row(
             followed + sum(play.edges.values()), before + seconds, play.done,
-            len(self._device_pages) - len(pages), to_device.nbytes + ahead * workload.edge_bytes, from_device.nbytes,
+            len(self._device_pages) - len(pages), (play.copied + ahead) * workload.edge_bytes, from_device.nbytes,
         )  # fmt: skip
 
     def _waiting(self, pages: list[Page], shared: bool) -> tuple[Waiting, deque[Buffer]]:
@@ -227,11 +232,14 @@ class Run:
         disks = self._machine.disks
         return Channel(FOREVER if disks is None else disks.rate)
 
-    def _costs(self, cpu: Callable[[Page], float], gpu: Callable[[Page], float]) -> Costs:
-        workload, link = self._workload, self._machine.link
+    def _costs(self, cpu: Callable[[Page], float], gpu: Callable[[Page], float], shared: bool = False) -> Costs:
+        workload, machine, link = self._workload, self._machine, self._machine.link
+        lands = shared and not workload.traits.synchronous  # where half a copy must not be seen
+        landing = machine.copying(workload.traits.value_bytes) if lands else 0.0
+        handing = machine.overhead(self._program).page if shared else 0.0
         return Costs(
             cpu, gpu, workload.edge_bytes, workload.traits.value_bytes,
-            workload.traits.value_bytes + ACTIVE_BITS / 8, 1.0 if link is None else link.beside_cpu,
+            workload.back_bytes, 1.0 if link is None else link.beside_cpu, landing, handing,
             lambda page: page.last_edge > self._kept,
         )  # fmt: skip
 
@@ -241,7 +249,12 @@ def vertices(page: Page) -> int:
 
 
 def some(pages: list[Page], notified: int) -> list[Page]:
-    """Those of `pages` in which somebody is, where so many are notified anywhere."""
-    count = len(pages)
-    hit = math.ceil(-count * math.expm1(notified * math.log1p(-1 / count))) if count > 1 else count
-    return pages if hit >= count else [pages[k * count // hit] for k in range(hit)]
+    """Those of `pages` in which somebody is, where so many are notified anywhere: as many as are to be expected."""
+    edges, due, hit = sum(page.edges for page in pages), 0.5, []
+    for page in pages:
+        share = page.edges / max(edges, 1)
+        due += 1.0 if share == 1 else -math.expm1(notified * math.log1p(-share))
+        if due >= 1:
+            hit.append(page)
+            due -= 1
+    return hit

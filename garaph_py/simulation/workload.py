@@ -23,8 +23,13 @@ from ..program import BoundProgram, VertexProgram, bind
 
 Array = npt.NDArray[Any]
 
-GRAIN = 1 << 20
-"""Runs of vertices that stand for a graph nobody holds: its pages are cut between them."""
+GRAIN = 1_000_000
+"""Runs of vertices that stand for a graph nobody holds: its pages are cut between them. No power of two, as bounds of
+pages are: in a real graph pages never fit exactly, and after equal ones a small one is left."""
+
+
+ACTIVE_BITS = 1
+"""Of a vertex that comes back from the GPU beside its value: whether it is active."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,11 @@ class Workload:
     def vertex_data(self) -> int:
         """Bytes of the vertices' values, which are gathered at random."""
         return self.vertices * self.traits.value_bytes
+
+    @property
+    def back_bytes(self) -> float:
+        """What the GPU sends back for a vertex."""
+        return self.traits.value_bytes + ACTIVE_BITS / 8
 
     @property
     def fixed(self) -> int:
