@@ -6,16 +6,13 @@ import errno
 import gc
 import json
 import os
-import re
 import threading
 from dataclasses import replace
 
 import command
 import numpy as np
 import pytest
-import twins
 import xxhash
-from graphs import equal
 from hypothesis import given
 from hypothesis import strategies as st
 from test_disks import failing, kernel  # noqa: F401 - a fixture
@@ -26,8 +23,6 @@ from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
 from garaph_py.pages import disks, passes, sectors, sources, store
 from garaph_py.pages.blocks import INDEX_DTYPE
-from garaph_py.pages.folder import Folder
-from garaph_py.pages.manifest import serialize
 from garaph_py.pages.packed_blocks import begin_masks
 from garaph_py.pages.stored import BUFFERS, StoredSource, spread
 
@@ -99,117 +94,11 @@ def test_answers_are_those_of_memory(saved, room):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
 
 
-@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
-@pytest.mark.parametrize("room", [150_000, 500_000])
-def test_push_follows_out_edges_from_disk(saved, room, sync):
-    graph, path, _ = saved
-    stored, how = opened(path, room), {"device": "cpu", "mode": "push", "sync": sync}
-    programs = [gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph))]
-    if not graph.directed:
-        programs.append(gp.apps.ConnectedComponents())
-    for program in programs:
-        for threads in (1, 2):
-            here = gp.run(program, graph, threads=threads, **how)
-            there = gp.run(program, stored, threads=threads, page_edges=5000, **how)
-            np.testing.assert_array_equal(there.values, here.values)
-            if sync:
-                assert [(i.mode, i.active, i.f, i.edges) for i in there.stats.iterations] == [
-                    (i.mode, i.active, i.f, i.edges) for i in here.stats.iterations
-                ]
-
-
-def test_auto_pushes_from_disk_and_takes_no_turns(saved):
-    graph, path, _ = saved
-    stored = opened(path, 300_000)
-    pushes = {type(p).__name__: gp.run(p, stored, device="cpu").stats.iterations for p in (
-        gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)))}  # fmt: skip
-    assert all("push" in {step.mode for step in steps} for steps in pushes.values())
-    in_turns = gp.run(gp.apps.SSSP(hub(graph)), graph, device="cpu").stats.iterations
-    assert len(pushes["SSSP"]) < len(in_turns)
-
-
 def test_modes_that_edges_on_disk_do_not_have_are_named_before_the_run(saved):
     _, path, _ = saved
     stored = opened(path, 300_000)
     with pytest.raises(ParameterError, match=r"pull-tiled.*second copy.*stay on disk; open the graph with more memory"):
         gp.run(gp.apps.PageRank(), stored, mode="pull-tiled")
-
-
-def wide(edges):
-    """Lengths of which 1024 that stand together fit 32 bits among in-edges, and do not among out-edges."""
-    return edges.targets.astype(np.int64) << 20
-
-
-def fractions(edges):
-    return np.random.default_rng(3).random(len(edges.targets))
-
-
-@pytest.mark.parametrize("lengths", [wide, fractions])
-@pytest.mark.parametrize("encoding", ["raw", "packed"])
-def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, lengths):
-    """Of out-edges on two disks, from which the graph in memory gives the same bits."""
-    edges = twins.skewed(71, 9000, 30000)
-    graph = graph_of(replace(edges, weights=lengths(edges)))
-    for disk in ("a", "b"):
-        (tmp_path / disk).mkdir()
-    path = tmp_path / "graph"
-    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=[tmp_path / "a", tmp_path / "b"])
-    arrays = store.info(path).arrays
-    assert arrays["out_values"].encoding == ("raw", 1)
-    assert arrays["in_values"].encoding == (encoding if lengths is wide else "raw", 1)
-    program = gp.apps.SSSP(hub(graph))
-    expected = gp.run(program, graph, mode="pull", sync=True).values
-    for there in (opened(path, 200_000), store.open(path, encoding=encoding)):
-        for how in ({"mode": "push", "sync": True}, {"mode": "push", "sync": False}, {}):
-            found = gp.run(program, there, device="cpu", **how)
-            assert found.values.tobytes() == expected.tobytes()
-            assert "push" in {step.mode for step in found.stats.iterations}
-
-
-@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
-def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
-    """As all were once: it is read, and pushes where it needs no values."""
-    graph, _, encoding = saved
-    old = tmp_path / "old"
-    store.save(graph, old, encoding=encoding, block_bytes=8192)
-    info = store.info(old)
-    for name in ("out_values.data", "out_values.index"):
-        (old / name).unlink()
-    (old / "manifest.json").write_bytes(serialize(replace(
-        info, arrays={name: array for name, array in info.arrays.items() if name != "out_values"})))  # fmt: skip
-    assert store.verify(old) == []
-    assert equal(graph, store.open(old))
-    stored, sssp = opened(old, 300_000), gp.apps.SSSP(hub(graph))
-    assert "push" in {step.mode for step in gp.run(gp.apps.BFS(hub(graph)), stored, device="cpu").stats.iterations}
-    found = gp.run(sssp, stored, device="cpu")
-    np.testing.assert_array_equal(found.values, gp.run(sssp, graph, device="cpu").values)
-    assert "push" not in {step.mode for step in found.stats.iterations}
-    with pytest.raises(
-        ParameterError,
-        match=r"mode='push'.*saved without, or to make them takes more memory than it may; import it again",
-    ):
-        gp.run(sssp, stored, mode="push")
-
-
-@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
-def test_damage_to_the_values_of_out_edges(saved, tmp_path):
-    """It is found by who reads them: not in memory, where they are made."""
-    graph, _, encoding = saved
-    path, sssp = tmp_path / "graph", gp.apps.SSSP(hub(graph))
-    store.save(graph, path, encoding=encoding, block_bytes=8192)
-    with Folder(path) as folder:
-        block = int(store.reader_of(folder, store.info(path), "out_values").index["offset"][3])
-    data = bytearray((path / "out_values.data").read_bytes())
-    data[block + 5] ^= 1
-    (path / "out_values.data").write_bytes(data)
-    named = rf"out_values.data, byte {block}: block 3: its checksum does not match"
-    assert [re.search(named, str(problem)) is not None for problem in store.verify(path)] == [True]
-    expected = gp.run(sssp, graph, device="cpu").values
-    np.testing.assert_array_equal(gp.run(sssp, store.open(path), mode="push").values, expected)
-    stored = opened(path, 200_000)
-    np.testing.assert_array_equal(gp.run(sssp, stored, device="cpu", mode="pull").values, expected)
-    with pytest.raises(DamagedGraphError, match=named):
-        gp.run(sssp, stored, mode="push")
 
 
 def test_what_is_read_is_what_is_needed(saved):

@@ -23,16 +23,17 @@ Array = npt.NDArray[Any]
 
 def arrays_of(graph: Graph, team: Team) -> dict[str, Array | Packed]:
     """The arrays that make up `graph`, by their names in the format; of a directed one, the values of its out-edges are
-    made for this."""
+    made for this, if it has none."""
     into, values = edge_arrays(graph.in_edges)
     arrays: dict[str, Array | Packed] = {"in_offsets": graph.in_edges.offsets, "in_sources": into}
     if values is not None:
         arrays["in_values"] = values
     if graph.directed:
-        out, _ = edge_arrays(graph.out_edges)
+        out, out_values = edge_arrays(graph.out_edges)
         arrays |= {"out_offsets": graph.out_edges.offsets, "out_targets": out}
         if values is not None:
-            arrays["out_values"] = reversed_values(graph.in_edges, graph.out_edges.offsets, team)
+            made = reversed_values(graph.in_edges, graph.out_edges.offsets, team) if out_values is None else out_values
+            arrays["out_values"] = made
     if isinstance(graph.ids, StringIds):
         arrays |= string_arrays(graph.ids.arrow)
     elif isinstance(graph.ids, IntegerIds):

@@ -1,0 +1,149 @@
+"""Push over edges that stay on disk: along out-edges, and with their values."""
+# ruff: noqa: F811 - fixtures of another file
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import twins
+from graphs import equal
+from test_stored import hub, little, opened, saved  # noqa: F401 - fixtures among them
+
+import garaph_py as gp
+from garaph_py.errors import DamagedGraphError, GraphError, ParameterError
+from garaph_py.pages import store
+from garaph_py.pages.fit import bytes_held
+from garaph_py.pages.folder import Folder
+from garaph_py.pages.manifest import serialize
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("room", [150_000, 500_000])
+def test_push_follows_out_edges_from_disk(saved, room, sync):
+    graph, path, _ = saved
+    stored, how = opened(path, room), {"device": "cpu", "mode": "push", "sync": sync}
+    programs = [gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph))]
+    if not graph.directed:
+        programs.append(gp.apps.ConnectedComponents())
+    for program in programs:
+        for threads in (1, 2):
+            here = gp.run(program, graph, threads=threads, **how)
+            there = gp.run(program, stored, threads=threads, page_edges=5000, **how)
+            np.testing.assert_array_equal(there.values, here.values)
+            if sync:
+                assert [(i.mode, i.active, i.f, i.edges) for i in there.stats.iterations] == [
+                    (i.mode, i.active, i.f, i.edges) for i in here.stats.iterations
+                ]
+
+
+def test_auto_pushes_from_disk_and_takes_no_turns(saved):
+    graph, path, _ = saved
+    stored = opened(path, 300_000)
+    pushes = {type(p).__name__: gp.run(p, stored, device="cpu").stats.iterations for p in (
+        gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)))}  # fmt: skip
+    assert all("push" in {step.mode for step in steps} for steps in pushes.values())
+    in_turns = gp.run(gp.apps.SSSP(hub(graph)), graph, device="cpu").stats.iterations
+    assert len(pushes["SSSP"]) < len(in_turns)
+
+
+def wide(edges):
+    """Lengths of which 1024 that stand together fit 32 bits among in-edges, and do not among out-edges."""
+    return edges.targets.astype(np.int64) << 20
+
+
+def fractions(edges):
+    return np.random.default_rng(3).random(len(edges.targets))
+
+
+@pytest.mark.parametrize("lengths", [wide, fractions])
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, lengths):
+    """Of out-edges on two disks, from which the graph in memory gives the same bits."""
+    edges = twins.skewed(71, 9000, 30000)
+    graph = graph_of(replace(edges, weights=lengths(edges)))
+    for disk in ("a", "b"):
+        (tmp_path / disk).mkdir()
+    path = tmp_path / "graph"
+    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=[tmp_path / "a", tmp_path / "b"])
+    arrays = store.info(path).arrays
+    assert arrays["out_values"].encoding == ("raw", 1)
+    assert arrays["in_values"].encoding == (encoding if lengths is wide else "raw", 1)
+    program = gp.apps.SSSP(hub(graph))
+    expected = gp.run(program, graph, mode="pull", sync=True).values
+    for there in (opened(path, 200_000), store.open(path, encoding=encoding)):
+        for how in ({"mode": "push", "sync": True}, {"mode": "push", "sync": False}, {}):
+            found = gp.run(program, there, device="cpu", **how)
+            assert found.values.tobytes() == expected.tobytes()
+            assert "push" in {step.mode for step in found.stats.iterations}
+
+
+@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
+def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
+    """As all were once: it is read, and pushes where it needs no values."""
+    graph, _, encoding = saved
+    old = tmp_path / "old"
+    store.save(graph, old, encoding=encoding, block_bytes=8192)
+    info = store.info(old)
+    for name in ("out_values.data", "out_values.index"):
+        (old / name).unlink()
+    (old / "manifest.json").write_bytes(serialize(replace(
+        info, arrays={name: array for name, array in info.arrays.items() if name != "out_values"})))  # fmt: skip
+    assert store.verify(old) == []
+    assert equal(graph, store.open(old))
+    stored, sssp = opened(old, 300_000), gp.apps.SSSP(hub(graph))
+    assert "push" in {step.mode for step in gp.run(gp.apps.BFS(hub(graph)), stored, device="cpu").stats.iterations}
+    found = gp.run(sssp, stored, device="cpu")
+    np.testing.assert_array_equal(found.values, gp.run(sssp, graph, device="cpu").values)
+    assert "push" not in {step.mode for step in found.stats.iterations}
+    with pytest.raises(
+        ParameterError,
+        match=r"mode='push'.*saved without, or to make them takes more memory than it may; import it again",
+    ):
+        gp.run(sssp, stored, mode="push")
+
+
+@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
+def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
+    graph, path, encoding = saved
+    sssp, held = gp.apps.SSSP(hub(graph)), bytes_held(store.open(path, encoding=encoding))
+    more = graph.m * 4 * (1 + (encoding == "packed")) + 8 * graph.n
+    for memory, pushes in ((held + more, True), (held + more - 1, False)):
+        loaded = store.open(path, encoding=encoding, memory=memory)
+        found = gp.run(sssp, loaded, device="cpu")
+        np.testing.assert_array_equal(found.values, gp.run(sssp, graph, device="cpu").values)
+        assert ("push" in {step.mode for step in found.stats.iterations}) == pushes
+    with pytest.raises(ParameterError, match=r"mode='push'.*more memory than it may"):
+        gp.run(sssp, loaded, mode="push")
+
+
+@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
+def test_forged_values_of_out_edges(saved, tmp_path):
+    """Whose checksums are right: a push along negative ones would never end."""
+    graph, _, encoding = saved
+    path, lies = tmp_path / "graph", replace(graph.out_edges, values=np.full(graph.m, -5, graph.edge_dtype))
+    store.save(replace(graph, out_edges=lies), path, encoding=encoding, block_bytes=8192)
+    with pytest.raises(GraphError, match=r"needs edge values of 0 or more, but out-edges have -5.*import the"):
+        gp.run(gp.apps.SSSP(hub(graph)), opened(path, 300_000), device="cpu")
+
+
+@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
+def test_damage_to_the_values_of_out_edges(saved, tmp_path):
+    """It is found by who reads them: not in memory, where they are made."""
+    graph, _, encoding = saved
+    path, sssp = tmp_path / "graph", gp.apps.SSSP(hub(graph))
+    store.save(graph, path, encoding=encoding, block_bytes=8192)
+    with Folder(path) as folder:
+        block = int(store.reader_of(folder, store.info(path), "out_values").index["offset"][3])
+    data = bytearray((path / "out_values.data").read_bytes())
+    data[block + 5] ^= 1
+    (path / "out_values.data").write_bytes(data)
+    named = rf"out_values.data, byte {block}: block 3: its checksum does not match"
+    assert [re.search(named, str(problem)) is not None for problem in store.verify(path)] == [True]
+    expected = gp.run(sssp, graph, device="cpu").values
+    np.testing.assert_array_equal(gp.run(sssp, store.open(path), mode="push").values, expected)
+    stored = opened(path, 200_000)
+    gp.run(gp.apps.BFS(hub(graph)), stored, device="cpu")
+    for mode in ("push", "pull"):
+        with pytest.raises(DamagedGraphError, match=named):
+            gp.run(sssp, stored, device="cpu", mode=mode)
