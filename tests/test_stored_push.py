@@ -124,7 +124,7 @@ def test_forged_values_of_out_edges(saved, tmp_path):
     path, lies = tmp_path / "graph", replace(graph.out_edges, values=np.full(graph.m, -5, graph.edge_dtype))
     store.save(replace(graph, out_edges=lies), path, encoding=encoding, block_bytes=8192)
     with pytest.raises(GraphError, match=r"needs edge values of 0 or more, but out-edges have -5.*import the"):
-        gp.run(gp.apps.SSSP(hub(graph)), opened(path, 300_000), device="cpu")
+        gp.run(gp.apps.SSSP(hub(graph)), opened(path, 500_000), device="cpu")
 
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
