@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from .graph import Graph
+from .graph.tiles import BITS
 from .program import BoundProgram
 from .state import BLOCK, WORD
 
 SETS = 4
 """Of vertices: `State`."""
+TABLES = 3
+"""Of a number for each tile, while tiles are made."""
 RANK_BYTES = 4
 """Of a destination's number: the GPU's `Ranks`."""
 
@@ -24,3 +27,10 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool
         a_vertex += bound.reports.itemsize
     data = 0 if bound.vertex_data is None else bound.vertex_data.nbytes
     return int(graph.n * a_vertex) + graph.nbytes + graph.ids.nbytes + data
+
+
+def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
+    """Bytes of tiles, of what they are made with beside edges, and of the sums that a pull by them takes."""
+    values = graph.edge_dtype if bound.reads_edge_values else None
+    an_edge, blocks = 4 + (0 if values is None else values.itemsize), -(-graph.n >> BITS)
+    return graph.m * an_edge + 8 * (TABLES * blocks**2 + 1) + graph.n * bound.accumulator.itemsize

@@ -18,7 +18,7 @@ from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
 from .errors import DeviceError, GraphError, ParameterError, ProgramError
-from .footprint import vertex_bytes
+from .footprint import tile_bytes, vertex_bytes
 from .gpu.device import find as find_device
 from .gpu.gather import AUTO, REPLICATED, SEGMENTED
 from .gpu.kernel import GpuKernel
@@ -28,7 +28,7 @@ from .graph.graph import ENCODINGS, PACKED
 from .graph.tiles import BITS
 from .kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH, PageKernel
 from .pages.layout import check_page_edges
-from .pages.passes import pass_bytes
+from .pages.passes import few_edges, pass_bytes
 from .pages.source import PageSource
 from .pages.sources import Sources
 from .program import BoundProgram, VertexId, VertexProgram, bind
@@ -97,7 +97,8 @@ def run(
         Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`), ``"pull-tiled"``
         for synchronous runs of programs without `done`, `prepare` and ``dst``: several times faster where many
         iterations update everybody, for 4 bytes an edge more (and the edge values once more, if the program reads
-        them). The graph keeps the tiles; later runs use them of their own accord. Both run on the CPU.
+        them). The graph keeps the tiles; later runs use them of their own accord. Where edges stay on disk the tiles
+        need room in the memory that the graph was opened with, and are this run's alone. Both run on the CPU.
     sync : bool, optional
         Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
         at once, which often converges in fewer iterations; a program's `done` is then not used. By default
@@ -108,7 +109,7 @@ def run(
         Bound on the in-edges of a page.
     encoding : {"auto", "raw", "packed"}
         How edges are stored while it runs: as `graph` has them, or as `Graph.unpacked` or `Graph.packed` makes them for
-        this run. Packed edges are half the bytes for more work; the answer is the same. There are no tiles of them.
+        this run. Packed edges are half the bytes for more work; the answer is the same.
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
         free, else the CPU alone, but for pages that the GPU has done sooner. ``"auto"`` does that where there is a GPU
@@ -202,21 +203,11 @@ def run(
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
-    if mode == PUSH and bound.reads_edge_values and not graph.has_valued_out_edges:
+    if mode in CPU_ONLY and bound.reads_edge_values and not graph.has_valued_out_edges:
         raise ParameterError(
-            f"mode='push': {bound.name} reads edge values, and this directed graph has none for its out-edges: it was "
+            f"mode={mode!r}: {bound.name} reads edge values, and this directed graph's out-edges have none: it was "
             "saved without, or to make them takes more memory than it may; import it again, open it with more memory "
             "(memory, --memory), or choose another mode"
-        )
-    if mode == PULL_TILED and (graph.on_disk or stored == PACKED):
-        raise ParameterError(
-            "mode='pull-tiled' makes a second copy of the edges in memory from raw ones, and these "
-            + (
-                "stay on disk; open the graph with more memory (memory, --memory)"
-                if graph.on_disk
-                else "are packed; run on graph.unpacked() or with encoding='raw' (--encoding raw)"
-            )
-            + ", or choose another mode"
         )
     if device in ("gpu", HYBRID) and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")
@@ -373,9 +364,15 @@ class Run:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
-        self._sources.divide(self._beside_edges(synchronous, gpu=False), pushes=self._pushes)
-        source = self._sources.into(page_edges)
-        self._cpu.out_source = self._sources.out(source)
+        sources, beside = self._sources, self._beside_edges(synchronous, gpu=False)
+        if self._graph.on_disk and self._limits.mode == PULL_TILED:
+            sources.divide(beside, pushes=True, tiles=tile_bytes(self._bound, self._graph))
+            most = few_edges(sources.room)
+            source = self._cpu.out_source = sources.out(None, min(page_edges or most, most))
+        else:
+            sources.divide(beside, pushes=self._pushes)
+            source = sources.into(page_edges)
+            self._cpu.out_source = sources.out(source)
         state = self._left
         if state is None:
             state = self._begin(self._cpu, synchronous)

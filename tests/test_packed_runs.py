@@ -9,7 +9,7 @@ import garaph_py as gp
 from garaph_py.cpu import edges as readers
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.graph.packed import RUN
-from garaph_py.kernel import NOTIFY_PULL, PULL, PUSH
+from garaph_py.kernel import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.native import Kernel, sums_of_packed
 from garaph_py.pages.memory import MemorySource
 
@@ -144,13 +144,15 @@ def test_an_encoding_for_one_run(graph_of):
         gp.run(gp.apps.PageRank(), graph, encoding="zip")
 
 
-def test_tiles_need_raw_edges(graph_of):
-    program, mode = gp.apps.PageRank(), "pull-tiled"
-    graph = graph_of(twins.skewed(3, 500, 5000, "int32"))
-    for given, encoding in ((graph.packed(1), "auto"), (graph, "packed")):
-        with pytest.raises(ParameterError, match=r"encoding='raw' \(--encoding raw\)"):
-            gp.run(program, given, mode=mode, encoding=encoding)
-    assert gp.run(program, graph.packed(1), mode=mode, encoding="raw", iterations=2).stats.encoding == "raw"
+@pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)
+def test_tiles(both, case):
+    edges, raw, packed = both(case)
+    how = {"mode": PULL_TILED, "iterations": 4, "threads": 2}
+    expected = gp.run(case.program(edges), raw, **how)
+    for given, encoding in ((packed, "auto"), (raw, "packed"), (packed, "raw")):
+        run = gp.run(case.program(edges), given, encoding=encoding, **how)
+        assert_same_bits(run, expected)
+        assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
 
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])

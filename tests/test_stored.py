@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from test_disks import failing, kernel  # noqa: F401 - a fixture
 
 import garaph_py as gp
-from garaph_py.errors import DamagedGraphError, GraphError, ParameterError, VerificationError
+from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
 from garaph_py.graph.unpacking import begins_where
 from garaph_py.pages import disks, passes, sectors, sources, store
@@ -92,13 +92,6 @@ def test_answers_are_those_of_memory(saved, room):
         else:
             np.testing.assert_array_equal(there.values, here.values)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
-
-
-def test_modes_that_edges_on_disk_do_not_have_are_named_before_the_run(saved):
-    _, path, _ = saved
-    stored = opened(path, 300_000)
-    with pytest.raises(ParameterError, match=r"pull-tiled.*second copy.*stay on disk; open the graph with more memory"):
-        gp.run(gp.apps.PageRank(), stored, mode="pull-tiled")
 
 
 def test_what_is_read_is_what_is_needed(saved):

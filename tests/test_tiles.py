@@ -9,9 +9,10 @@ from cases import EXACT, FLOAT, assert_close, assert_exact
 
 import garaph_py as gp
 from garaph_py import runtime
+from garaph_py.cpu import pull_tiled
+from garaph_py.cpu.pull_tiled import tiles_of
 from garaph_py.dispatch.decide import Observation, decide
 from garaph_py.errors import ParameterError
-from garaph_py.graph.tiles import make_tiles
 from garaph_py.kernel import NOTIFY_PULL, PULL, PULL_TILED
 from garaph_py.threads import Team
 
@@ -31,7 +32,7 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
     edges = twins.skewed(62, N, 50_000, "int32")
     graph = graph_of(edges, weighted=weighted)
     with Team(size) as team:
-        tiles = make_tiles(graph, weighted, team)
+        tiles = tiles_of(graph, weighted, None, team)
     tile = np.repeat(np.arange(9), np.diff(tiles.starts))
     targets = ((tile // 3) << 16) + (tiles.edges >> 16)
     sources = ((tile % 3) << 16) + (tiles.edges & 0xFFFF)
@@ -41,6 +42,21 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
     assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == sorted(
         zip(*(c.tolist() for c in given), strict=True)
     )
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+@pytest.mark.parametrize("weights", [None, "int32", "float64"])
+def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, directed):
+    """Also where they are unpacked a part at a time, each of several blocks or of a part of one."""
+    monkeypatch.setattr(pull_tiled, "UNPACKED", 7000)
+    graph = graph_of(twins.skewed(65, N, 50_000, weights), directed=directed)
+    packed = graph.packed(1)
+    with Team(2) as team:
+        one, other = (tiles_of(g, weights is not None, None, team) for g in (graph, packed))
+    assert one.edges.tobytes() == other.edges.tobytes()
+    assert one.starts.tobytes() == other.starts.tobytes()
+    assert weights is None or (one.values.dtype == weights and one.values.tobytes() == other.values.tobytes())
+    assert packed.has_tiles(weights is not None)
 
 
 @pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)

@@ -6,14 +6,39 @@ order of their sources, as in `pull`, and no vertex is cut.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from ..graph.tiles import BITS
+from ..graph import Graph
+from ..graph.graph import PACKED
+from ..graph.tiles import BITS, Tiles, make_tiles
 from ..native import Kernel, atomic_or, no_unroll, prefetch
+from ..pages.memory import MemorySource
+from ..pages.passes import plain
+from ..pages.source import PageSource
+from ..threads import Team
 from .functions import Functions
 from .pull import CONTEXT, STREAM, make_update, make_views, signature
 
 MASK = (1 << BITS) - 1
+UNPACKED = 1 << 24
+"""Edges in memory that are unpacked at a time to make tiles of them: work for several threads."""
+
+
+def tiles_of(graph: Graph, weighted: bool, stored: PageSource, team: Team) -> Tiles:
+    """The tiles that `graph` keeps, with edge values or without; or, for as long as the caller wants them, those of the
+    out-edges on disk, `stored`."""
+
+    def made(source: PageSource) -> Tiles:
+        offsets, dtype = graph.out_edges.offsets, graph.edge_dtype if weighted else None
+        return make_tiles(offsets, partial(plain, source, offsets, team), dtype, team)
+
+    def made_in_memory() -> Tiles:
+        edges = graph.valued_out_edges(team) if weighted else graph.out_edges
+        return made(MemorySource(edges, UNPACKED if graph.encoding == PACKED else None))
+
+    return made(stored) if graph.on_disk else graph.tiles(weighted, made_in_memory)
 
 
 def make_pull_tiled(f: Functions, edges: str) -> Kernel:

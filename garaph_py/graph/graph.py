@@ -250,14 +250,12 @@ class Graph:
         """Whether `tiles` have been made, with edge values or without."""
         return weighted in self.__dict__.get("_tiles", ())
 
-    def tiles(self, weighted: bool, team: Team) -> Tiles:
+    def tiles(self, weighted: bool, make: Callable[[], Tiles]) -> Tiles:
         """The in-edges by tiles, made once: 4 bytes an edge more, and if `weighted` the edge values once more."""
-        from .tiles import make_tiles
-
         with _making:
             made: dict[bool, Tiles] = self.__dict__.setdefault("_tiles", {})
             if weighted not in made:
-                made[weighted] = make_tiles(self, weighted, team)
+                made[weighted] = make()
         return made[weighted]
 
     @property

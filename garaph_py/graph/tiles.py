@@ -7,22 +7,23 @@ both stay in a core's cache; and an edge is one 32-bit word. (Shards cut the des
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..memory import enough_memory
 from ..native import Each, Kernel
 from ..threads import Team
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 Array = npt.NDArray[Any]
 BITS = 16
 """Of a vertex's place in its block; two such places make an edge's word."""
+Lists = Iterable[tuple[int, int, Array, Array | None]]
+"""First vertex and last, the targets of the former's out-edges up to the latter's, and edge values or None."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,12 @@ def count_tiles(targets, start, stop, counts):
 
 
 def make_place_tiles(has_values: bool):
-    def place_tiles(offsets, targets, values, first, last, cursor, edges, out_values):
-        """The out-edges of the vertices [first, last) to where the tiles' cursors point."""
+    def place_tiles(offsets, base, targets, values, first, last, cursor, edges, out_values):
+        """The out-edges of the vertices [first, last) to where the tiles' cursors point; `targets` begin with edge
+        `base`."""
         for u in range(first, last):
             low = np.uint32(u & ((1 << BITS) - 1))
-            for e in range(offsets[u], offsets[u + 1]):
+            for e in range(offsets[u] - base, offsets[u + 1] - base):
                 target = targets[e]
                 place = cursor[target >> BITS]
                 cursor[target >> BITS] = place + 1
@@ -74,25 +76,55 @@ COUNT_TILES = Kernel("u32* i64 i64 i64*", count_tiles)
 @cache
 def place_tiles_kernel(width: int) -> Kernel:
     value = f"u{8 * width or 32}*"
-    return Kernel(f"i64* u32* {value} i64 i64 i64* u32* {value}", make_place_tiles(width > 0))
+    return Kernel(f"i64* i64 u32* {value} i64 i64 i64* u32* {value}", make_place_tiles(width > 0))
 
 
-def make_tiles(graph: Graph, weighted: bool, team: Team) -> Tiles:
-    """The tiles of `graph`, with edge values or without; threads take blocks of sources, which share no tile."""
-    n, out = graph.n, graph.out_edges
-    blocks = -(-n >> BITS)
-    first = np.arange(blocks) << BITS
-    last = np.minimum(first + (1 << BITS), n)
-    counts = np.zeros((blocks, blocks), np.int64)  # by source block
-    team.launch(COUNT_TILES.rows(blocks, out.neighbours, out.offsets[first], out.offsets[last], Each(counts)))
-    starts = np.zeros(blocks * blocks + 1, np.int64)
-    np.cumsum(counts.T.ravel(), out=starts[1:])
-    cursor = starts[:-1].reshape(blocks, blocks).T.copy()
-    edges = np.empty(graph.m, np.uint32)
-    values = graph.valued_out_edges(team).values if weighted else None
-    width = 0 if values is None else values.dtype.itemsize
-    raw = None if values is None else values.view(f"u{width}")
-    out_raw = None if raw is None else np.empty_like(raw)
-    place = place_tiles_kernel(width)
-    team.launch(place.rows(blocks, out.offsets, out.neighbours, raw, first, last, Each(cursor), edges, out_raw))
-    return Tiles(blocks, starts, edges, None if out_raw is None or values is None else out_raw.view(values.dtype))
+def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[Any] | None, team: Team) -> Tiles:
+    """The tiles of a graph, of whose edges no more than a part of the lists need be in memory at a time.
+
+    Threads take blocks of sources, which share no tile.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Of the out-edges.
+    lists : callable
+        ``lists(values)`` is all of these in their order, with edge values or without. One pass counts, another one
+        places.
+    dtype : dtype or None
+        Of the edge values; None for tiles without.
+
+    Raises
+    ------
+    GraphError
+        If there is not enough memory.
+    """
+    n, m = len(offsets) - 1, int(offsets[-1])
+    blocks, place = -(-n >> BITS), place_tiles_kernel(0 if dtype is None else dtype.itemsize)
+    with enough_memory("tiles"):
+        cursor = np.zeros((blocks, blocks), np.int64)  # by source block
+        starts, edges = np.zeros(blocks * blocks + 1, np.int64), np.empty(m, np.uint32)
+        values = None if dtype is None else np.empty(m, dtype)
+    for first, last, targets, _ in lists(False):
+        bounds, own = by_block(first, last, cursor)
+        at = offsets[bounds] - offsets[first]
+        team.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], Each(own)))
+    np.cumsum(cursor.T.ravel(), out=starts[1:])
+    cursor[:] = starts[:-1].reshape(blocks, blocks).T
+    for first, last, targets, given in lists(dtype is not None):
+        bounds, own = by_block(first, last, cursor)
+        where = offsets, int(offsets[first]), targets, bits_of(given), bounds[:-1], bounds[1:]
+        team.launch(place.rows(len(own), *where, Each(own), edges, bits_of(values)))
+    return Tiles(blocks, starts, edges, values)
+
+
+def by_block(first: int, last: int, rows: Array) -> tuple[Array, Array]:
+    """The vertices [first, last) cut where a block ends, and of `rows` those of their blocks."""
+    block = first >> BITS
+    bounds = np.array([first, *range((block + 1) << BITS, last, 1 << BITS), last])
+    return bounds, rows[block : block + len(bounds) - 1]
+
+
+def bits_of(values: Array | None) -> Array | None:
+    """`values` as the kernels move them."""
+    return None if values is None else values.view(f"u{values.dtype.itemsize}")

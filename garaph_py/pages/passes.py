@@ -13,6 +13,7 @@ from ..graph import Graph
 from ..graph.packed import LISTS, NUMBERS, Packed
 from ..graph.packing import unpack
 from ..threads import Team
+from .source import PageSource
 from .sources import Sources
 
 Array = npt.NDArray[Any]
@@ -50,6 +51,29 @@ def pass_bytes(graph: Graph) -> int:
     return graph.nbytes + graph.ids.nbytes + VERTEX_BYTES * graph.n
 
 
+def few_edges(room: int) -> int:
+    """Of a page in a pass over edges on disk, for which there are so many bytes of memory."""
+    return min(PASS_EDGES, max(room // EDGE_BYTES, 1))
+
+
+def plain(
+    source: PageSource, offsets: Array, team: Team, values: bool = True
+) -> Iterator[tuple[int, int, Array, Array | None]]:
+    """First and last vertex of each page of `source`, its edges unpacked, and their values if there are some and
+    `values` are of interest."""
+    source.expect(source.pages, values=values)
+    for page in source.pages:
+        given = source.edges(page)
+        own = slice(page.first_edge - given.first_edge, page.last_edge - given.first_edge)
+        neighbours, numbers = given.sources, given.values if values else None
+        if isinstance(neighbours, Packed):
+            neighbours = unpack(neighbours, LISTS, team, offsets, given.first_edge)
+        if isinstance(numbers, Packed):
+            numbers = unpack(numbers, NUMBERS, team)
+        yield page.first_vertex, page.last_vertex, neighbours[own], None if numbers is None else numbers[own]
+        source.release(page)
+
+
 def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
     """The edges of `graph`, with their `values` or without, page by page.
 
@@ -63,19 +87,7 @@ def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
     offsets, degrees = graph.in_edges.offsets, graph.in_degrees
     with Team(1) as team, Sources(graph, values) as sources:
         sources.divide(pass_bytes(graph))
-        most = min(PASS_EDGES, max(sources.room // EDGE_BYTES, 1)) if graph.on_disk else None
-        source = sources.into(most)
-        source.expect(source.pages)
-        for page in source.pages:
-            given, vertices = source.edges(page), slice(page.first_vertex, page.last_vertex)
-            own = slice(page.first_edge - given.first_edge, page.last_edge - given.first_edge)
-            neighbours, numbers = given.sources, given.values if values else None
-            if isinstance(neighbours, Packed):
-                neighbours = unpack(neighbours, LISTS, team, offsets, given.first_edge)
-            if isinstance(numbers, Packed):
-                numbers = unpack(numbers, NUMBERS, team)
-            targets = np.repeat(np.arange(vertices.start, vertices.stop, dtype=np.uint32), degrees[vertices])
-            yield Listed(
-                page.first_vertex, page.last_vertex, neighbours[own], targets, None if numbers is None else numbers[own]
-            )
-            source.release(page)
+        source = sources.into(few_edges(sources.room) if graph.on_disk else None)
+        for first, last, neighbours, numbers in plain(source, offsets, team, values):
+            targets = np.repeat(np.arange(first, last, dtype=np.uint32), degrees[first:last])
+            yield Listed(first, last, neighbours, targets, numbers)

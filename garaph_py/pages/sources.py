@@ -65,7 +65,9 @@ class Sources:
                 self._stack.callback(self.disks[-1].close)
         self._stack.callback(self._close)
 
-    def divide(self, vertices: int, readers: int = 1, apart: bool = False, pushes: bool = False) -> None:
+    def divide(
+        self, vertices: int, readers: int = 1, apart: bool = False, pushes: bool = False, tiles: int = 0
+    ) -> None:
         """Divide the graph's memory anew among those who read from now on; sources that there were are closed.
 
         Parameters
@@ -78,6 +80,8 @@ class Sources:
             Out-edges have pages of their own, also where they are the in-edges.
         pushes : bool
             Edge values are of interest with out-edges too.
+        tiles : int
+            Bytes of memory that tiles take; out-edges are read to make them, and no others.
 
         Raises
         ------
@@ -93,16 +97,19 @@ class Sources:
         if into.encoding == PACKED:
             checkers = len(arrays[0].reader.paths) * max(checkers_of_disk(), 1)
             taken += checkers * BLOCKS_AT_HAND * arrays[0].array.block_bytes
-        room = into.memory - taken
+        room = into.memory - taken - tiles
         if room <= 0:
+            what = f"{show_bytes(taken)} of memory for the vertices alone"
+            if tiles:
+                what = f"{show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(taken)} for the vertices"
             raise GraphError(
-                f"the run takes {show_bytes(taken)} of memory for the vertices alone, and may take "
-                f"{show_bytes(into.memory)}; allow more when the graph is opened (memory, --memory)"
+                f"the run takes {what}, and may take {show_bytes(into.memory)}; allow more when the graph is opened "
+                "(memory, --memory)" + (", or choose another mode" if tiles else "")
             )
         self._apart = apart or self._graph.directed
         self._pushes = pushes
-        self._out_room = room * len(self._out_arrays()) // OUT_SHARE
-        self.room = room - self._out_room if self._apart else room
+        self._out_room = room if tiles else room * len(self._out_arrays()) // OUT_SHARE
+        self.room = room - self._out_room if self._apart and not tiles else room
 
     def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
         return [array for array in edges.arrays(values) if isinstance(array, StoredBlocks)]
@@ -134,15 +141,16 @@ class Sources:
         self._open.append(own.beside())
         return self._open[-1]
 
-    def out(self, own: PageSource | None) -> PageSource:
-        """The out-edges, by pages; those of `own`, which reads in-edges in the same thread, if they are the same."""
+    def out(self, own: PageSource | None, page_edges: int | None = None) -> PageSource:
+        """The out-edges, by pages, on disk of `page_edges` at most; those of `own`, which reads in-edges in the same
+        thread, if they are the same."""
         out = self._graph.out_edges
         if not isinstance(out, StoredAdjacency):
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
         arrays = self._out_arrays()
-        source = StoredSource(arrays, out.offsets, self._out_room, self.disks, out.k)
+        source = StoredSource(arrays, out.offsets, self._out_room, self.disks, out.k, page_edges)
         self._open.append(source)
         return source
 
