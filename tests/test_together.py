@@ -319,7 +319,7 @@ def test_the_cpu_takes_pages_only_where_that_helps():
     assert rates.cpu_helps
     assert not rates._replace(cpu=1.0).cpu_helps  # a tenth is less than it takes from the copies
     assert not rates._replace(streamed=0).cpu_helps
-    assert not rates._replace(cpu=2e5, copied=1e6).cpu_helps  # fifty microseconds
+    assert not rates._replace(cpu=2e3, copied=1e4).cpu_helps  # eight tenths of a millisecond
 
 
 def test_the_first_measurement_counts_as_it_is():

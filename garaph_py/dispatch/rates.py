@@ -23,7 +23,10 @@ WEIGHT = 0.5
 LEAST_SECONDS = 5e-4
 """Of work that is worth handing to the CPU."""
 HANDING_SECONDS = 2e-3
-"""What it costs an iteration that the CPU takes pages: two threads share one Python."""
+"""What it costs an iteration that the CPU has pages of its own: two threads share one Python."""
+SHARING_SECONDS = 5e-3
+"""The least of an iteration's copies that is worth the CPU's taking them: it hands pieces out, and the GPU's pages land
+beside it (docs/results/gpu.md: with less, both took as long as the GPU alone, or longer)."""
 FIRST_SECONDS = 1e-3
 """Of the work that the CPU is handed at a time, while nobody knows how fast it is or copies are."""
 LEAST_NOTIFYING = 1 << 14
@@ -113,7 +116,7 @@ class Rates(NamedTuple):
     def cpu_helps(self) -> bool:
         """Whether the CPU should take pages, of those that every iteration copies."""
         share = self.cpu / (self.cpu + self.copied)
-        return share >= LEAST_SHARE and share * self.streamed / self.copied >= HANDING_SECONDS
+        return share >= LEAST_SHARE and share * self.streamed / self.copied >= SHARING_SECONDS
 
     def without_gpu(self, mode: str, active_edges: int, edges: int, seconds: float) -> Rates:
         """After an iteration of the CPU alone in this mode, in which it gathered or pushed along so many edges."""
