@@ -204,10 +204,12 @@ def run(
             "another mode"
         )
     if mode in CPU_ONLY and bound.reads_edge_values and not graph.has_valued_out_edges:
+        made = (
+            "saved without; import it again, open it with" if graph.on_disk else "too much to make in its memory; allow"
+        )
         raise ParameterError(
-            f"mode={mode!r}: {bound.name} reads edge values, and this directed graph's out-edges have none: it was "
-            "saved without, or to make them takes more memory than it may; import it again, open it with more memory "
-            "(memory, --memory), or choose another mode"
+            f"mode={mode!r}: {bound.name} reads edge values, and those of this directed graph's out-edges were {made} "
+            "more memory (memory, --memory), or choose another mode"
         )
     if device in ("gpu", HYBRID) and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")

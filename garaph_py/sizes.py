@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import ceil
 
 import numpy as np
 
@@ -31,10 +32,10 @@ def parse_bytes(size: int | str, name: str) -> int:
     return int(number)
 
 
-def show_bytes(size: float) -> str:
-    """``"6.0 GiB"`` and the like."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+def show_bytes(size: float, up: bool = False) -> str:
+    """``"6.0 GiB"`` and the like; no less than there are, if `up`."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            break
         size /= 1024
-    return f"{size:.1f} TiB"
+    return f"{size:.0f} {unit}" if unit == "B" else f"{ceil(size * 10) / 10 if up else size:.1f} {unit}"

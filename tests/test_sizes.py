@@ -26,3 +26,10 @@ def test_what_is_no_size(text):
 def test_sizes_are_shown():
     shown = {0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 6 << 30: "6.0 GiB", 5 << 40: "5.0 TiB"}
     assert {size: show_bytes(size) for size in shown} == shown
+
+
+def test_what_is_needed_is_not_shown_as_less():
+    assert show_bytes((98 << 20) + 1) == "98.0 MiB"
+    assert show_bytes((98 << 20) + 1, up=True) == "98.1 MiB"
+    assert show_bytes(98 << 20, up=True) == "98.0 MiB"
+    assert show_bytes(5 << 50, up=True) == "5120.0 TiB"

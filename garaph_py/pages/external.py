@@ -314,8 +314,8 @@ class Import:
 
 def too_little(what: str, taken: int, needed: int, memory: int) -> GraphError:
     return GraphError(
-        f"{what} {show_bytes(taken)} of memory, and with what sorting takes {show_bytes(needed)} are needed; "
-        f"{show_bytes(memory)} may be used: allow more (memory)"
+        f"{what} {show_bytes(taken)} of memory, and with what sorting takes {show_bytes(needed, up=True)} are "
+        f"needed; {show_bytes(memory)} may be used: allow more (memory, --memory)"
     )
 
 
