@@ -21,7 +21,7 @@ from garaph_py.pages.import_ import import_file
 from garaph_py.pages.write import creating
 
 OTHER = from_numbered_edges([0, 1], [1, 2], 3, directed=False)
-EDGES = "".join(f"{k * k % 97} {k % 31}\n" for k in range(300))
+EDGES = "".join(f"{k * k % 97} {k % 31} {k % 7}\n" for k in range(300))
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,8 @@ def unsynced(monkeypatch):
 
 
 class Job:
-    """An import of `EDGES`, in memory or out of core, onto disks with another graph on them."""
+    """An import of `EDGES`, directed and weighted and so with every array there is, in memory or out of core, onto disks
+    with another graph on them."""
 
     def __init__(self, folder, names):
         self.folder, self.out, self.source = folder, folder / "graph", folder / "edges.txt"
@@ -39,14 +40,14 @@ class Job:
             (folder / name).mkdir()
         self.disks = [name if name == "." else folder / name for name in names]
         self.source.write_text(EDGES)
-        self.graph = read(self.source, directed=False)
+        self.graph = read(self.source)
         store.save(OTHER, folder / "other", disks=self.disks)
         self.before = self.files()
         self.run()  # what is compiled, or measured, once is not counted
         assert self.there()
 
     def run(self):
-        import_file(self.source, self.out, Wishes(False), directed=False, disks=self.disks, memory="256MiB")
+        import_file(self.source, self.out, Wishes(), disks=self.disks, memory="256MiB")
 
     def files(self):
         return set(self.folder.rglob("*"))
@@ -57,6 +58,7 @@ class Job:
         there = self.out.exists()
         if there:
             assert equal(self.graph, store.open(self.out))
+            assert "out_values" in store.info(self.out).arrays
             for disk in store.info(self.out).disks:
                 shutil.rmtree(self.out / disk)
             shutil.rmtree(self.out, ignore_errors=True)
