@@ -31,8 +31,8 @@ def unsynced(monkeypatch):
 
 
 class Job:
-    """An import of `EDGES`, directed and weighted and so with every array there is, in memory or out of core, onto disks
-    with another graph on them."""
+    """An import of `EDGES`, directed and weighted: of every array there is, in memory or out of core, onto disks with
+    another graph on them."""
 
     def __init__(self, folder, names):
         self.folder, self.out, self.source = folder, folder / "graph", folder / "edges.txt"
