@@ -318,7 +318,10 @@ class Run:
             try:
                 found = find_device()
                 self._sources.divide(
-                    self._beside_edges(synchronous, gpu=True), 1 + together, True, together and self._pushes
+                    self._beside_edges(synchronous, gpu=True),
+                    1 + together,
+                    apart=True,
+                    pushes=together and self._pushes,
                 )
                 self._cpu.out_source = self._sources.out(None)
                 self._cpu.start()

@@ -32,18 +32,17 @@ def require_no_negative_edges(program: Any, graph: Graph) -> None:
         return
     lowest = graph.least_value
     if not lowest >= 0:
+        needs = f"{type(program).__name__} needs edge values of 0 or more, but"
         for edges in listed(graph):
             if (at := np.flatnonzero(~(edge_numbers(edges) >= 0))).size:
                 break
         else:
             raise GraphError(
-                f"{type(program).__name__} needs edge values of 0 or more, but out-edges have {lowest}, where in-edges "
-                "have other values; import the graph again"
+                f"{needs} out-edges have {lowest}, where in-edges have other values; import the graph again"
             )
         ends = graph.ids.take(np.array([edges.sources[at[0]], edges.targets[at[0]]]))
         raise GraphError(
-            f"{type(program).__name__} needs edge values of 0 or more, but the edge {ends[0]} -> {ends[1]} has "
-            f"{edge_numbers(edges)[at[0]]}; remove or shift such edges"
+            f"{needs} the edge {ends[0]} -> {ends[1]} has {edge_numbers(edges)[at[0]]}; remove or shift such edges"
         )
 
 

@@ -217,8 +217,8 @@ class Graph:
         """
         edges = self.in_edges
         if isinstance(edges, StoredAdjacency):
-            stored = {id(side): side.numbers for side in (edges, self.out_edges) if isinstance(side, StoredAdjacency)}
-            return np.array([numbers.least for numbers in stored.values() if numbers is not None]).min()
+            stored = [side.numbers for side in {edges, self.out_edges} if isinstance(side, StoredAdjacency)]
+            return np.array([numbers.least for numbers in stored if numbers is not None]).min()
         values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
         assert values is not None
         return values.least if isinstance(values, Packed) else values.min()
@@ -227,10 +227,12 @@ class Graph:
     def has_valued_out_edges(self) -> bool:
         """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without, nor in
         memory, if to make them takes more than it may."""
-        known = self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__
-        if known or self.on_disk or self.edge_dtype is None or self.memory is None:
-            return known or not self.on_disk or self.edge_dtype is None
-        made = self.m * self.edge_dtype.itemsize * (2 if self.encoding == PACKED else 1) + 8 * self.n
+        dtype = self.edge_dtype
+        if dtype is None or self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__:
+            return True
+        if self.on_disk or self.memory is None:
+            return not self.on_disk
+        made = self.m * dtype.itemsize * (2 if self.encoding == PACKED else 1) + 8 * self.n
         return self.nbytes + self.ids.nbytes + made <= self.memory
 
     def valued_out_edges(self, team: Team) -> Edges:

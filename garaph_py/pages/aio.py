@@ -80,26 +80,28 @@ class Reads(Generic[Key]):
     def wait(self) -> list[tuple[Key, int]]:
         """Those that have ended, at least one if any was begun: bytes read, 0 behind the file's end, or -errno."""
         ended, self._ended = self._ended, []
-        return ended + (self._wait(self._context, 0 if ended else 1) if self._under_way else [])
-
-    def _wait(self, context: int, least: int) -> list[tuple[Key, int]]:
-        count = call("io_getevents", context, least, self.depth, ctypes.addressof(self._events), 0)
-        events = EVENT.iter_unpack(self._events.raw[: count * EVENT.size])
-        return [(self._under_way.pop(number)[0], result) for number, _, result, _ in events]
+        if self._under_way:
+            place = ctypes.addressof(self._events)
+            count = call("io_getevents", self._context, 0 if ended else 1, self.depth, place, 0)
+            for number, _, result, _ in EVENT.iter_unpack(self._events.raw[: count * EVENT.size]):
+                ended.append((self._under_way.pop(number)[0], result))
+        return ended
 
     def close(self) -> None:
         """Wait until nothing is under way any more."""
-        context, self._context = self._context, 0
         try:
             while self._under_way:
-                self._wait(context, 1)
-        except BaseException:  # the kernel does not tell: when this returns it has nothing under way
-            LOST.append(self._under_way)
-            call("io_destroy", context)
-            LOST.pop()
+                self.wait()
+            if self._context:
+                IDLE.append(self._context)
+        except BaseException:  # the kernel does not tell: it has nothing under way any more when it has destroyed that
+            try:
+                call("io_destroy", self._context)
+            except OSError:
+                LOST.append(self._under_way)
             raise
-        if context:
-            IDLE.append(context)
+        finally:
+            self._context = 0
 
 
 def context() -> int:

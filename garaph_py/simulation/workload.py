@@ -26,8 +26,6 @@ Array = npt.NDArray[Any]
 GRAIN = 1_000_000
 """Runs of vertices that stand for a graph nobody holds: its pages are cut between them. No power of two, as bounds of
 pages are: in a real graph pages never fit exactly, and after equal ones a small one is left."""
-
-
 ACTIVE_BITS = 1
 """Of a vertex that comes back from the GPU beside its value: whether it is active."""
 
