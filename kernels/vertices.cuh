@@ -30,11 +30,21 @@ __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumul
   return {activate(c.parameters, fresh, old), (u64)out_edges, part};
 }
 
-// Add what a block's threads did to the page's tally, in an order that depends on the block's shape alone.
-// Shared memory: 16 bytes and 32 partial totals.
+// The page's share of the total, by one warp: partials summed block by block, in the same order every time.
+__device__ __forceinline__ void sum_blocks(const Page& p) {
+  Partial sum = no_total();
+  for (i64 k = lane_id(); k < p.blocks; k += 32) sum = add_total(sum, read_fresh(&p.partials[k]));
+  sum = over_lanes(sum, add_total);
+  if (lane_id() == 0) p.tally->partial = sum;
+}
+
+// Add what a block's threads did to the page's tally, in an order that depends on the block's shape alone; the last block
+// to end sums what all of them left of the total.
+// Shared memory: 24 bytes and 32 partial totals.
 __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
   __shared__ u64 counts[2];
   __shared__ Partial parts[32];
+  __shared__ bool last;
   if (threadIdx.x < 2) counts[threadIdx.x] = 0;
   __syncthreads();
 #pragma unroll
@@ -50,13 +60,21 @@ __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edge
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    if (counts[0]) atomicAdd(&p.tally->active, counts[0]);
+    if (counts[0]) atomicAdd(&p.tally->active, (u32)counts[0]);
     if (counts[1]) atomicAdd(&p.tally->active_edges, counts[1]);
     if constexpr (HAS_TOTAL) {
       Partial sum = parts[0];
       for (int k = 1; k < blockDim.x >> 5; k++) sum = add_total(sum, parts[k]);
       p.partials[block] = sum;
+      __threadfence();
+      last = atomicAdd(&p.tally->ended, 1) == p.blocks - 1;
+      if (last) p.tally->ended = 0;
     }
+  }
+  if constexpr (HAS_TOTAL) {
+    __syncthreads();
+    __threadfence();
+    if (last && threadIdx.x < 32) sum_blocks(p);
   }
 }
 

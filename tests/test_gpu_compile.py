@@ -29,11 +29,10 @@ COMMON = {
     "gather_packed",
     "sum_hubs",
     "apply_vertices",
-    "finish",
     "report",
 }
 REPLICATED = {"initialize_sums", "gather_replicated"}
-TOTALS = {"initialize", "apply_vertices", "finish", "gather_replicated"}
+TOTALS = {"initialize", "apply_vertices", "gather_replicated"}
 """Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type."""
 
 

@@ -215,7 +215,7 @@ def test_every_function_may_ask_for_everything():
     kernels = linked(program, "float32")
     assert not any(map(ptx.calls, kernels.values()))
     assert ptx.doubles(kernels["gather_segmented"]) == []
-    assert {name.split(".")[0] for name in ptx.doubles(kernels["finish"])} <= {"ld", "st", "add", "mov"}
+    assert {name.split(".")[0] for name in ptx.doubles(kernels["apply_vertices"])} <= {"ld", "st", "add", "mov", "cvt"}
 
 
 FUNCTIONS = (

@@ -187,6 +187,4 @@ class Turns:
 
 def readable(total: npt.NDArray[np.generic]) -> object:
     """The total as `converged` sees it: a number, or an object with the named fields."""
-    if not total.dtype.names:
-        return total[0].item()
-    return np.rec.array(total)[0]
+    return total.view(np.recarray)[0] if total.dtype.names else total[0].item()

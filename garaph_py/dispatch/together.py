@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -143,17 +143,48 @@ class Together:
         self.device = CPU
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        theirs = every = list(pages)
+        every = list(pages)
+        if self.device == GPU:
+            return self._process_on_gpu(every, source, state, mode)
+        theirs = every
         if self.device == CPU and mode == NOTIFY_PULL:
             theirs = self._divide(every, state)
         if self.device == CPU:
-            return self._process_alone(state, mode)
-        gpu = _Shared(self._gpu, source, theirs, state, self._landing, self.part, alone=self.device == GPU)
-        own: dict[Page, PageResult] = {}
+            return self._process_on_cpu(state, mode)
+        return self._process_on_both(every, theirs, source, state, mode)
+
+    def _process_on_cpu(self, state: State, mode: str) -> list[PageResult]:
+        """An iteration of the CPU's."""
+        started = time.perf_counter()
+        done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
+        seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
+        self.rates = self.rates.without_gpu(mode, state.active_edges, edges, seconds)
+        return done
+
+    def _process_on_gpu(self, pages: list[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        """An iteration of the GPU's, with no more ado than without a CPU: it may take a tenth of a millisecond."""
+        done = dict[Page, PageResult]()
+        into = state if self._landing is None else replace(state, pending=self._landing)
+        started = time.perf_counter()
         try:
-            if self.device == BOTH:
-                given = set(theirs)
-                own = self._take(gpu, [page for page in every if page not in given], state, mode)
+            self._gpu.work(self._gpu.offer(pages, state, mode, shared=False), source, into, done.__setitem__)
+        except DeviceError as error:
+            self._lose(error)
+            return self._redo(pages, done, state, mode)
+        seconds = time.perf_counter() - started
+        if self._landing is not None:
+            state.values, self._landing = self._landing, state.values
+            state.pending = state.values
+        self._pulled(done.values(), seconds, state)
+        return list(done.values())
+
+    def _process_on_both(
+        self, pages: list[Page], theirs: list[Page], source: PageSource, state: State, mode: str
+    ) -> list[PageResult]:
+        """An iteration of which the pages `theirs` are the GPU's, though the CPU may take some in pull."""
+        gpu, given = _Shared(self._gpu, source, theirs, state, self._landing, self.part), set(theirs)
+        try:
+            own = self._take(gpu, [page for page in pages if page not in given], state, mode)
             gpu.wait()
         finally:
             gpu.end()
@@ -162,26 +193,18 @@ class Together:
                 state.notified.put(page.first_vertex, page.last_vertex)
         if gpu.error is not None:
             self._lose(gpu.error)
-            return self._redo(gpu, state, own, mode)
-        if self.device == GPU and self._landing is not None:
-            state.values, self._landing = self._landing, state.values
-            state.pending = state.values
+            return self._redo(theirs, gpu.results | own, state, mode)
+        self._pulled(gpu.results.values(), gpu.seconds if mode == PULL else None, state)
+        return [*gpu.results.values(), *own.values()]
+
+    def _pulled(self, results: Collection[PageResult], seconds: float | None, state: State) -> None:
+        """The GPU has pulled over pages; `seconds` that says how fast it is: a few pages do not."""
         state.activated.blocks[:] = 1
         self._unmarked = True
-        results = gpu.results.values()
-        if mode == PULL:  # some pages only say little of all
+        if seconds is not None:
             edges = sum(result.edges for result in results)
             copied = sum(result.edges for result in results if result.to_device)
-            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=gpu.seconds, copied_edges=copied)
-        return [*results, *own.values()]
-
-    def _process_alone(self, state: State, mode: str) -> list[PageResult]:
-        """An iteration of the CPU's."""
-        started = time.perf_counter()
-        done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
-        seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
-        self.rates = self.rates.without_gpu(mode, state.active_edges, edges, seconds)
-        return done
+            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied)
 
     def _divide(self, pages: list[Page], state: State) -> list[Page]:
         """The pages for the GPU, which is made ready, in an iteration for which the CPU has notified; often none."""
@@ -230,16 +253,15 @@ class Together:
         self._lost, self.note = True, f"the GPU failed, the CPU goes on alone: {error}"
         log.warning("%s", self.note)
 
-    def _redo(self, gpu: _Shared, state: State, own: dict[Page, PageResult], mode: str) -> list[PageResult]:
-        """Process on the CPU what neither it nor the GPU has done to the end; what all did."""
-        done = gpu.results | own
+    def _redo(self, pages: list[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:
+        """Process on the CPU what of the GPU's `pages` neither it nor the GPU has `done` to the end; what all did."""
         if self.device == GPU:
             bits = {page: state.activated.bits[page.words].copy() for page in done}
             self._cpu.begin(state, PULL)
             for page, words in bits.items():
                 state.activated.bits[page.words] = words
-                gpu.land(page)
-        for rest in missing(gpu.pages, sorted(done, key=lambda part: part.first_vertex)):
+                land(page, state, self._landing)
+        for rest in missing(pages, sorted(done, key=lambda part: part.first_vertex)):
             if state.synchronous:
                 run = slice(rest.first_vertex, rest.last_vertex)
                 state.pending[run] = state.values[run]
@@ -264,8 +286,7 @@ class Together:
 
 
 class _Shared:
-    """The pages of an iteration that the GPU is offered; its thread, or if it works `alone` the calling one, works on
-    them till `end`.
+    """The pages of an iteration that the GPU is offered; a thread of its own works on them till `end`.
 
     Parameters
     ----------
@@ -274,22 +295,17 @@ class _Shared:
     """
 
     def __init__(
-        self, gpu: Accelerator, source: PageSource, pages: list[Page], state: State, landing: Array | None, part: Part,
-        alone: bool,
-    ) -> None:  # fmt: skip
-        self.pages = pages
+        self, gpu: Accelerator, source: PageSource, pages: list[Page], state: State, landing: Array | None, part: Part
+    ) -> None:
         self.results: dict[Page, PageResult] = {}
         self.error: DeviceError | None = None
         self.seconds = 0.0
         self._failure: BaseException | None = None
         self._gpu, self._source, self._state, self._part = gpu, source, state, part
-        self._landing, self._alone = landing, alone
-        self._waiting = gpu.offer(self.pages, state, PULL, shared=not alone)
+        self._landing = landing
+        self._waiting = gpu.offer(pages, state, PULL, shared=True)
         self._thread: threading.Thread | None = None
         part.doing = ("sharing pages with the GPU",)
-        if alone:
-            self._work()
-            return
         try:
             self._thread = start("garaph-gpu", self._work)
         except DeviceError as error:
@@ -307,15 +323,8 @@ class _Shared:
         self.seconds = time.perf_counter() - started
 
     def _tell(self, page: Page, result: PageResult) -> None:
-        if not self._alone:
-            self.land(page)
+        land(page, self._state, self._landing)
         self.results[page] = result
-
-    def land(self, page: Page) -> None:
-        """Make visible what has come of a page, if it was not at once."""
-        if self._landing is not None:
-            run = slice(page.first_vertex, page.last_vertex)
-            self._state.values[run].view(np.uint8)[:] = self._landing[run].view(np.uint8)
 
     def steal(self, rates: Rates) -> Page | None:
         """The next page for the CPU, or part of one, while the GPU works."""
@@ -346,6 +355,13 @@ class _Shared:
         self._part.doing = ("idle",)
         if self._failure is not None:
             raise self._failure
+
+
+def land(page: Page, state: State, landing: Array | None) -> None:
+    """Make visible what has come of a page to `landing`, if it was not at once."""
+    if landing is not None:
+        run = slice(page.first_vertex, page.last_vertex)
+        state.values[run].view(np.uint8)[:] = landing[run].view(np.uint8)
 
 
 def missing(pages: Iterable[Page], done: list[Page]) -> Iterator[Page]:

@@ -28,7 +28,7 @@ PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nv
 BEFORE_PROGRAM = ("words.cuh", "packed.cuh", "atomics.cuh")
 AFTER_PROGRAM = (
     "edges.cuh", "segments.cuh", "vertices.cuh", "mark_starts.cu", "pack.cu", "initialize.cu", "prepare.cu",
-    "gather_segmented.cu", "gather_packed.cu", "sum_hubs.cu", "apply.cu", "finish.cu", "report.cu",
+    "gather_segmented.cu", "gather_packed.cu", "sum_hubs.cu", "apply.cu", "report.cu",
 )  # fmt: skip
 REPLICATED = ("gather_replicated.cu",)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -131,20 +130,28 @@ def open_device() -> Device:
     )
 
 
-@contextmanager
-def failing(driver: Any) -> Iterator[None]:
+class failing:  # not a generator: those take microseconds, several times an iteration
     """Turn the driver's errors into ours; one that ends the context ends the device for this process."""
-    global _broken
-    try:
-        yield
-    except driver.MemoryError as error:
-        raise DeviceMemoryError(
-            f"the GPU has not enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
-        ) from None
-    except driver.Error as error:
+
+    def __init__(self, driver: Any) -> None:
+        self._driver = driver
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        global _broken
+        if error is None or not isinstance(error, self._driver.Error):
+            return
+        if isinstance(error, self._driver.MemoryError):
+            raise DeviceMemoryError(
+                f"the GPU has not enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
+            ) from None
         try:
-            driver.Context.synchronize()
-        except driver.Error:  # it has come to stay: the context is lost
+            self._driver.Context.synchronize()
+        except self._driver.Error:  # it has come to stay: the context is lost
             _broken = str(error)
         raise DeviceError(f"the GPU failed ({error}); look at nvidia-smi and the kernel log, {FALLBACK}") from None
 

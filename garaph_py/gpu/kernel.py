@@ -278,8 +278,6 @@ class GpuKernel:
         for page in self.residency.pages:
             task = self.task_of(page)
             self.launcher.on_blocks("initialize", page.last_vertex - page.first_vertex, stream, task)
-            if self.bound.total is not None:
-                self.launcher.finish(stream, task)
         stream.synchronize()
         places = (
             (state.values, self.address("values")),
@@ -347,7 +345,7 @@ class GpuKernel:
             tell(page, result)
 
         work = PageWork(
-            self.launcher, self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
+            self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
             self._tallies, self._tally_address, self.bound.total is not None, landed,
         )  # fmt: skip
         with self.device, failing(self.device.driver):

@@ -33,7 +33,6 @@ NAMES = (
     "gather_packed",
     "sum_hubs",
     "apply_vertices",
-    "finish",
     "report",
 )
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
@@ -95,9 +94,6 @@ class Launcher:
         """Launch a kernel with a block a work item and all of the block's share of shared memory."""
         if count:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
-
-    def finish(self, stream: Any, task: Array) -> None:
-        self._launch("finish", 1, 32, stream, task)
 
     def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
         if vertices:

@@ -88,16 +88,24 @@ class ThreadTime(Part):
             self.wall += time.perf_counter() - wall
             self.used += time.thread_time() - used
 
-    @contextmanager
-    def waiting(self, *what: object) -> Iterator[None]:
+    def waiting(self, *what: object) -> Wait:
         """Waiting for `what` in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
         self.doing = "waiting for", *what
-        wall, used = time.perf_counter(), time.thread_time()
-        try:
-            yield
-        finally:
-            self.waited += time.perf_counter() - wall
-            self.used -= time.thread_time() - used
+        return Wait(self)
+
+
+class Wait:
+    """A `ThreadTime` waits."""
+
+    def __init__(self, thread: ThreadTime) -> None:
+        self._thread = thread
+
+    def __enter__(self) -> None:
+        self._wall, self._used = time.perf_counter(), time.thread_time()
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.waited += time.perf_counter() - self._wall
+        self._thread.used -= time.thread_time() - self._used
 
 
 @dataclass

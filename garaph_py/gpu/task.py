@@ -52,7 +52,12 @@ PAGE = (
     ("last_rank", "i64"),
     ("blocks", "i64"),
 )
-TALLY = (("active", "u64"), ("active_edges", "u64"), ("partial", "Partial"))
+TALLY = (
+    ("active_edges", "u64"),
+    ("active", "u32"),
+    ("ended", "u32"),  # blocks that have left their partial totals; 0 again after the last
+    ("partial", "Partial"),
+)
 ITEM = (
     ("first_edge", "i64"),
     ("last_edge", "i64"),

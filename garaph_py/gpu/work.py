@@ -13,19 +13,17 @@ from ..kernel import PageResult
 from ..pages.layout import Page
 from ..state import State
 from .gather import Gather
-from .launch import Launcher
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class PageWork:
     """`streams.Work` on a state.
 
     Parameters
     ----------
-    launcher : Launcher
     gather : Gather
     task_of : callable
         ``task_of(page, buffer)``: a kernel's arguments.
@@ -43,7 +41,6 @@ class PageWork:
         ``tell(page, result)``: the page is done, and all it changed is on the host.
     """
 
-    launcher: Launcher
     gather: Gather
     task_of: Callable[[Page, Buffer], Array]
     copy: Callable[[Array, int, Any], None]
@@ -54,18 +51,18 @@ class PageWork:
     has_total: bool
     tell: Callable[[Page, PageResult], None]
 
+    def __post_init__(self) -> None:
+        self._pending, self._activated = (int(self.context[name][0]) for name in ("pending", "activated"))
+
     def compute(self, page: Page, buffer: Buffer) -> None:
-        task = self.task_of(page, buffer)
-        self.gather.launch(page, task, buffer.stream)
-        if self.has_total:
-            self.launcher.finish(buffer.stream, task)
+        self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
     def bring(self, page: Page, stream: Any) -> None:
-        state, context, number = self.state, self.context, page.number
+        state, number = self.state, page.number
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)
-            self._bring(state.pending, int(context["pending"][0]), vertices, stream)
-            self._bring(state.activated.bits, int(context["activated"][0]), page.words, stream)
+            self._bring(state.pending, self._pending, vertices, stream)
+            self._bring(state.activated.bits, self._activated, page.words, stream)
         self._bring(self.tallies, self.tally_address, slice(number, number + 1), stream)
 
     def _bring(self, array: Array, address: int, run: slice, stream: Any) -> None:
@@ -80,6 +77,6 @@ class PageWork:
 
 def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:
     """What a page did, as its tally says."""
-    active, edges, *_ = tallies[page.number].item()
+    edges, active, *_ = tallies[page.number].item()
     partials = tallies["partial"][page.number : page.number + 1].copy() if has_total else None
     return PageResult(page.edges, active, edges, active, partials)
