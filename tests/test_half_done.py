@@ -97,7 +97,7 @@ class HalfDone:
             run = slice(page.first_vertex, page.last_vertex)
             self._values[run] = state.values[run]
 
-    def settle(self, state, everything):
+    def settle(self, state, skipped=()):
         pass
 
     def work(self, waiting, source, state, tell):

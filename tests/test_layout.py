@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import ParameterError
-from garaph_py.pages.layout import cut, layout
+from garaph_py.pages.layout import cut, layout, renewal
 
 
 @given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 30))
@@ -49,3 +50,25 @@ def test_a_cut_page_is_two(degrees, edges, multiple, data):
         assert rest.first_vertex < rest.last_vertex
         last = taken.last_vertex - 1
         assert taken.edges <= edges or taken.first_vertex == last // multiple * multiple
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=12))
+def test_both_arrays_are_right_with_the_fewest_copies(pages: list[tuple[int, bool]]) -> None:
+    offsets = np.arange(sum(size for size, _ in pages) + 1)
+    bounds = np.cumsum([0] + [size for size, _ in pages])
+    made = [layout(offsets[: last + 1], len(offsets))[0] for last in bounds[1:]]
+    cuts = [replace(page, first_vertex=int(first)) for page, first in zip(made, bounds, strict=False)]
+    processed = [page for page, (_, chosen) in zip(cuts, pages, strict=True) if chosen]
+    skipped = [page for page in cuts if page not in processed]
+    values, pending = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
+    for page in processed:
+        pending[page.first_vertex : page.last_vertex] = 1
+    for page in skipped:
+        pending[page.first_vertex : page.last_vertex] = 2  # of some iteration before
+    expected = np.where(pending == 1, 1, 0)
+    copied, swaps = renewal(processed, skipped)
+    to, source = (pending, values) if swaps else (values, pending)
+    for page in copied:
+        to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
+    np.testing.assert_array_equal(to, expected)
+    assert sum(page.vertices for page in copied) <= (len(offsets) - 1) / 2

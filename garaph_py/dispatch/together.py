@@ -273,7 +273,7 @@ class Together:
     def commit(self, state: State, mode: str) -> None:
         if self.device != CPU and mode == PULL and not self._lost:
             try:
-                self._gpu.settle(state, True)
+                self._gpu.settle(state)
             except DeviceError as error:
                 self._lose(error)
                 state.activated.mark()

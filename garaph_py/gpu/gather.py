@@ -73,7 +73,7 @@ class Gather:
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
         size = partial_dtype(bound.total).itemsize
-        blocks = [block_count(page.last_vertex - page.first_vertex) for page in pages]
+        blocks = [block_count(page.vertices) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
         self._hub_starts = np.searchsorted(ranks.hubs, [page.first_vertex for page in pages])
         self._hubs = memory.upload("hubs", self._make_hubs())
@@ -120,7 +120,7 @@ class Gather:
     def apply(self, page: Page, task: Array, stream: Any) -> None:
         """The second half: every vertex of the page."""
         self._launcher.on_warps("sum_hubs", int(task["page"]["hub_count"][0]), stream, task)
-        self._launcher.on_blocks("apply_vertices", page.last_vertex - page.first_vertex, stream, task)
+        self._launcher.on_blocks("apply_vertices", page.vertices, stream, task)
 
     def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:
         told = task["page"]
@@ -211,7 +211,7 @@ class Gather:
     def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
         """A copy of `task` that changes nothing but scratch memory, addressed as if it were the whole arrays."""
         trial, memory = task.copy(), self._memory
-        vertices = page.last_vertex - page.first_vertex
+        vertices = page.vertices
         places = (
             ("pending", vertices * self._value_bytes, page.first_vertex * self._value_bytes),
             ("activated", vertices // 8 + 8, page.first_vertex // 8),

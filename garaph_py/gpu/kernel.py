@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from ..errors import DeviceError, DeviceMemoryError
 from ..graph import Graph
 from ..graph.graph import PACKED
 from ..kernel import NOTIFY_PULL, PULL, PageResult, sum_partials
-from ..pages.layout import Page, cut
+from ..pages.layout import Page, cut, renewal
 from ..pages.source import PageSource
 from ..pages.sources import Sources
 from ..program import BoundProgram
@@ -277,7 +277,7 @@ class GpuKernel:
         stream, driver = self.streams.compute[0], self.device.driver
         for page in self.residency.pages:
             task = self.task_of(page)
-            self.launcher.on_blocks("initialize", page.last_vertex - page.first_vertex, stream, task)
+            self.launcher.on_blocks("initialize", page.vertices, stream, task)
         stream.synchronize()
         places = (
             (state.values, self.address("values")),
@@ -391,40 +391,49 @@ class GpuKernel:
         told["base_edge"] = page.first_edge // RUN * RUN
         told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
-        told["blocks"] = block_count(page.last_vertex - page.first_vertex)
+        told["blocks"] = block_count(page.vertices)
         self.gather.tell(told, page)
         if buffer is not None:
             self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
         return told.tobytes()
 
     def commit(self, state: State, mode: str) -> None:
-        everything = len(self._processed) == len(self.residency.pages)
-        self.settle(state, everything)
-        if everything:
+        skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
+        self.settle(state, skipped)
+        copied, swaps = renewal(self._processed, skipped)
+        to, source = (state.pending, state.values) if swaps else (state.values, state.pending)
+        for page in copied:
+            to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
+        if swaps:
             state.values, state.pending = state.pending, state.values
-        else:
-            for page in self._processed:
-                run = slice(page.first_vertex, page.last_vertex)
-                state.values[run] = state.pending[run]
 
-    def settle(self, state: State, everything: bool) -> None:
-        """Make the new values the current ones on the device: of `everything`, or of the pages it processed.
+    def _skipped(self) -> list[Page]:
+        """The pages that the last `work` has not processed."""
+        processed = {page.number for page in self._processed}
+        return [page for page in self.residency.pages if page.number not in processed]
+
+    def settle(self, state: State, skipped: Sequence[Page] = ()) -> None:
+        """Make the new values the current ones on the device, but those of pages `skipped`, which have none.
 
         The device comes first: if it fails, nothing is committed.
         """
-        with self.device, failing(self.device.driver):  # what came from elsewhere: the host will write there again
-            self.streams.forth.synchronize()
+        driver = self.device.driver
+        with self.device, failing(driver):
+            self.streams.forth.synchronize()  # what came from elsewhere: the host will write there again
+            if state.synchronous:
+                copied, swaps = renewal(self._processed, skipped)
+                to, source = map(self.address, ("pending", "values") if swaps else ("values", "pending"))
+                size = state.values.itemsize
+                for page in copied:
+                    at = page.first_vertex * size
+                    driver.memcpy_dtod(to + at, source + at, page.vertices * size)
+                if swaps:
+                    self._swap("values", "pending")
+        self._swap("active", "activated")
+
+    def _swap(self, one: str, other: str) -> None:
         context = self._context
-        if state.synchronous and not everything:
-            size = state.values.itemsize
-            with self.device, failing(self.device.driver):
-                for page in self._processed:
-                    at, nbytes = page.first_vertex * size, (page.last_vertex - page.first_vertex) * size
-                    to, source = (int(context[name][0]) + at for name in ("values", "pending"))
-                    self.device.driver.memcpy_dtod(to, source, nbytes)
-        elif state.synchronous:
-            context["values"], context["pending"] = context["pending"].copy(), context["values"].copy()
-        context["active"], context["activated"] = context["activated"].copy(), context["active"].copy()
+        context[one], context[other] = context[other].copy(), context[one].copy()
 
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:

@@ -56,7 +56,7 @@ def shards(offsets: Array, page: Page, copies: int, replication: Replication) ->
     A shard is extended while destinations times factor stay within `copies`, the factor recomputed at each extension;
     vertices without in-edges need no accumulator.
     """
-    vertices = page.last_vertex - page.first_vertex
+    vertices = page.vertices
     firsts, chosen = np.empty(vertices + 1, np.int64), np.empty(vertices, np.int64)
     count = cutting()(
         offsets, page.first_vertex, page.last_vertex, copies, replication.bounds, len(replication.bounds),

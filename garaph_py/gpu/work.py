@@ -69,7 +69,7 @@ class PageWork:
         self.copy(array[run].view(np.uint8), address + run.start * array.itemsize, stream)
 
     def landed(self, page: Page, copied: int) -> None:
-        back = (page.last_vertex - page.first_vertex) * (self.state.pending.itemsize * 8 + 1) // 8
+        back = page.vertices * (self.state.pending.itemsize * 8 + 1) // 8
         result = result_of(page, self.tallies, self.has_total)
         result.to_device, result.from_device = copied, back + self.tallies.itemsize
         self.tell(page, result)

@@ -5,6 +5,7 @@ A layout is an index computed at run time over the graph's arrays; nothing on di
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,10 @@ class Page:
     last_edge: int
 
     @property
+    def vertices(self) -> int:
+        return self.last_vertex - self.first_vertex
+
+    @property
     def edges(self) -> int:
         return self.last_edge - self.first_edge
 
@@ -50,6 +55,16 @@ def cut(offsets: npt.NDArray[Any], page: Page, edges: int, multiple: int = 1) ->
         return None, page
     edge = int(offsets[vertex])
     return replace(page, last_vertex=vertex, last_edge=edge), replace(page, first_vertex=vertex, first_edge=edge)
+
+
+def renewal(processed: Sequence[Page], skipped: Sequence[Page]) -> tuple[Sequence[Page], bool]:
+    """How new values become the current ones, which stand in an array of their own: pages whose values are copied from
+    one array to the other, and whether then the arrays are swapped.
+
+    Copied are new values of the pages `processed`, or, where those are fewer, old ones of the `skipped`.
+    """
+    swaps = sum(page.vertices for page in skipped) <= sum(page.vertices for page in processed)
+    return (skipped, True) if swaps else (processed, False)
 
 
 def check_page_edges(page_edges: int) -> int:

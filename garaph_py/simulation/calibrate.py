@@ -191,13 +191,18 @@ def with_rests(machine: Machine, runs: Sequence[Recorded]) -> Machine:
 
 
 def with_copies(machine: Machine, runs: Sequence[Recorded]) -> Machine:
-    """`machine` with the pace at which a thread copies values, as it does with those of pages beside skipped ones."""
-    paces = [
-        row["from_device"] / run.workload.back_bytes * run.workload.traits.value_bytes / rest
-        for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL)
-        if row["pages_skipped"] and rest
-    ]
-    return replace(machine, host_copy=float(np.median(paces))) if paces else machine
+    """`machine` with the pace at which a thread copies values, as it does where pages are skipped (`renewal`)."""
+    copied = list[tuple[float, float]]()
+    for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL):
+        processed = row["from_device"] / run.workload.back_bytes
+        fewer = min(processed, run.workload.vertices - processed)
+        if row["pages_skipped"]:
+            copied.append((fewer * run.workload.traits.value_bytes, rest))
+    if not copied:
+        return machine
+    nbytes, seconds = zip(*copied, strict=True)
+    pace, _ = fit([nbytes, np.ones(len(copied))], seconds)  # where few are copied, the rest is something else
+    return replace(machine, host_copy=1 / pace) if pace else machine
 
 
 def handed(machine: Machine, run: Recorded, row: Row) -> tuple[float, float]:

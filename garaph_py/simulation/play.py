@@ -195,14 +195,14 @@ class Play:
 
     def _computed(self, page: Page, buffer: Buffer, stays: bool, now: float) -> None:
         self._computing = False
-        vertices = page.last_vertex - page.first_vertex
+        vertices = page.vertices
         back = self.from_device.serve(vertices * self.costs.back_bytes, now)
         self._at(back, partial(self._back, page, buffer, stays))
         self._compute(now)
 
     def _back(self, page: Page, buffer: Buffer, stays: bool, now: float) -> None:
         """A page's values are on the host."""
-        landing = (page.last_vertex - page.first_vertex) * self.costs.landing
+        landing = page.vertices * self.costs.landing
         self.gpu_seconds = self._thread_until = max(self._thread_until, now) + landing
         self._at(self.gpu_seconds, partial(self._ended, page, buffer, stays))
 
@@ -230,5 +230,5 @@ class Play:
     def _send(self, page: Page, seconds: float, now: float) -> None:
         """The CPU's values of a page, to the GPU."""
         self.took(page.edges, seconds - self.costs.handing)
-        nbytes = (page.last_vertex - page.first_vertex) * self.costs.value_bytes
+        nbytes = page.vertices * self.costs.value_bytes
         self._copy(nbytes, now, lambda now: None, now)

@@ -12,7 +12,7 @@ from ..events import Iteration
 from ..gpu.residency import too_little
 from ..gpu.streams import Buffer, Waiting, best_order
 from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from ..pages.layout import Page
+from ..pages.layout import Page, renewal
 from ..runtime import SPARED
 from .machine import Machine
 from .play import Channel, Costs, Play
@@ -178,8 +178,9 @@ class Run:
             work, followed = machine.work_of(CPU, self._program, mode, PUSH), activity.active_edges
             before = work.iteration + work.seconds(followed, activity.active, workload.vertex_data, self._cores)
             pages = some(pages, followed)
-            if len(pages) < len(self._device_pages):  # else arrays are swapped: `GpuKernel.commit`
-                before += machine.copying(sum(map(vertices, pages)) * workload.traits.value_bytes)
+            hit = set(pages)
+            copied, _ = renewal(pages, [page for page in self._device_pages if page not in hit])  # `GpuKernel.commit`
+            before += machine.copying(sum(page.vertices for page in copied) * workload.traits.value_bytes)
         gpu = machine.work_of(GPU, self._program, PULL)
         to_device, from_device = Channel(link.to_device), Channel(link.from_device)
         if hybrid and self._stale:
@@ -193,7 +194,7 @@ class Run:
         play = Play(
             waiting, free, self._resident, to_device, from_device, self._disks(),
             self._costs(
-                lambda page: cpu.seconds(page.edges, vertices(page), size, self._cores) + cpu.page,
+                lambda page: cpu.seconds(page.edges, page.vertices, size, self._cores) + cpu.page,
                 lambda page: gpu.seconds(workload.gpu_edges(page), 0, size) + gpu.page,
                 takes,
             ),
@@ -242,10 +243,6 @@ class Run:
             workload.back_bytes, 1.0 if link is None else link.beside_cpu, landing, handing,
             lambda page: page.last_edge > self._kept,
         )  # fmt: skip
-
-
-def vertices(page: Page) -> int:
-    return page.last_vertex - page.first_vertex
 
 
 def some(pages: list[Page], notified: int) -> list[Page]:

@@ -168,7 +168,7 @@ class Workload:
         if len(self.offsets) == self.vertices + 1:
             return cut(self.offsets, page, edges, VERTICES)
         share = (page.last_edge - edges - page.first_edge) / max(page.edges, 1)
-        vertex = page.first_vertex + int(share * (page.last_vertex - page.first_vertex))
+        vertex = page.first_vertex + int(share * page.vertices)
         if vertex <= page.first_vertex:
             return None, page
         edge = page.last_edge - edges
