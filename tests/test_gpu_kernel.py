@@ -72,10 +72,23 @@ def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of,
         tracemalloc.stop()
 
 
+def path(n, first=0):
+    return np.arange(first, first + n - 1), np.arange(first + 1, first + n)
+
+
+def mainland(n=20000, island=700):
+    """Random edges, and a path that nobody comes to."""
+    rng = np.random.default_rng(5)
+    sources, targets = path(island, n)
+    return twins.Edges(
+        n + island, np.append(rng.integers(0, n, 4 * n), sources), np.append(rng.integers(0, n, 4 * n), targets)
+    )
+
+
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])
-def test_pages_nobody_notified_are_left_alone(device_for, graph_of, mode):
-    path = twins.Edges(20000, np.arange(19999), np.arange(1, 20000))
-    graph = graph_of(path)
+@pytest.mark.parametrize("edges", [twins.Edges(20000, *path(20000)), mainland()], ids=["most", "few"])
+def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode):
+    graph = graph_of(edges)
     program = Quiet()
     driver = device_for(program, graph)
     expected = gp.run(program, graph, device="cpu", sync=True, iterations=30)
