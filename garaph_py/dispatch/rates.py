@@ -103,14 +103,15 @@ class Rates(NamedTuple):
 
         An iteration that copies what stays, or waits for it, says nothing about the others.
         """
-        usual = copied_edges <= self.streamed
-        return self._replace(
-            cpu=blend(self.cpu, cpu_edges, cpu_seconds, WEIGHT if self.cpu_known else 1.0),
-            cpu_known=self.cpu_known or bool(cpu_edges and cpu_seconds),
-            gpu=blend(self.gpu, gpu_edges, gpu_seconds) if usual else self.gpu,
-            copied=blend(self.copied, copied_edges, gpu_seconds) if usual else self.copied,
-            copied_known=self.copied_known or bool(usual and copied_edges),
-        )
+        known = self
+        if cpu_edges and cpu_seconds:
+            cpu = blend(self.cpu, cpu_edges, cpu_seconds, WEIGHT if self.cpu_known else 1.0)
+            known = known._replace(cpu=cpu, cpu_known=True)
+        if gpu_edges and gpu_seconds and copied_edges <= self.streamed:
+            known = known._replace(gpu=blend(self.gpu, gpu_edges, gpu_seconds))
+            if copied_edges:
+                known = known._replace(copied=blend(self.copied, copied_edges, gpu_seconds), copied_known=True)
+        return known
 
     @property
     def cpu_helps(self) -> bool:
