@@ -320,6 +320,16 @@ def test_a_second_ctrl_c_leaves_nothing_either(tmp_path: Path, monkeypatch: pyte
     assert list(tmp_path.iterdir()) == []
 
 
+def test_verify_counts_problems(garaph: Shell, tmp_path: Path) -> None:
+    garaph("generate", "uniform", tmp_path / "graph", "--scale", 4)
+    for count, name in enumerate(("in_offsets", "out_offsets"), 1):
+        data = bytearray((tmp_path / "graph" / f"{name}.data").read_bytes())
+        data[0] ^= 1
+        (tmp_path / "graph" / f"{name}.data").write_bytes(data)
+        status, out, _ = garaph("verify", tmp_path / "graph")
+        assert (status, out.splitlines()[-1]) == (1, f"{tmp_path / 'graph'}: {count} problem{'s' * (count > 1)}")
+
+
 def test_a_closed_pipe_is_no_accident(edges: Path) -> None:
     script = "import sys; from garaph_py.cli import main; sys.argv = ['garaph', 'run', 'PageRank', sys.argv[1]]; main()"
     with subprocess.Popen(

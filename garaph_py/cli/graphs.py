@@ -262,6 +262,7 @@ def verify(
         damage = store.verify(graph, threads=threads, on_event=progress)
     for problem in damage:
         print(problem)
-    print(f"{graph}: {f'{len(damage)} problems' if damage else 'whole'}")
+    count = len(damage)
+    print(f"{graph}: {f'{count} problems' if count > 1 else '1 problem' if count else 'whole'}")
     if damage:
         raise typer.Exit(1)
