@@ -86,6 +86,9 @@ class Result:
         Names of reported fields (or ``"value"``) that are vertices.
     program : str
         The program's name.
+    unreached : number or None
+        The value of vertices that nothing has reached, if there may be such: the identity of the sum of a program that
+        relaxes.
     """
 
     values: Array
@@ -93,6 +96,7 @@ class Result:
     stats: Stats
     program: str
     vertex_fields: tuple[str, ...] = ()
+    unreached: Any = None
 
     @cached_property
     def ids(self) -> Array:
@@ -130,20 +134,18 @@ class Result:
         return self.values[chosen] if self.values.dtype.names else self.values
 
     def top(self, k: int = 10, name: str | None = None) -> list[tuple[Any, Any]]:
-        """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`."""
+        """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`.
+
+        Those that nothing has reached come last, whatever number says that: infinity is no large distance.
+        """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
             raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
         values = self._raw(name)
-        finite = np.flatnonzero(values == values)
-        k = min(int(k), len(finite))
-        if k == 0:
+        unreached = np.zeros(len(values), np.bool_) if self.unreached is None else values == self.unreached
+        order = largest(values, np.flatnonzero((values == values) & ~unreached), int(k))
+        order = np.append(order, np.flatnonzero(unreached)[: int(k) - len(order)])
+        if not len(order):
             return []
-        kept = values[finite]
-        threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
-        above = finite[kept > threshold]
-        level = finite[kept == threshold][: k - len(above)]
-        above = above[::-1]  # a stable sort, then reversed: equal values end up in the order of ids
-        order = np.concatenate([above[np.argsort(values[above], kind="stable")][::-1], level])
         shown = self.column(name)
         ids = self.vertex_ids.take(order)
         return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(ids, order, strict=True)]
@@ -188,6 +190,19 @@ class Result:
         state = "converged" if self.stats.converged else "stopped"
         size, count = len(self.values), len(self.stats.iterations)
         return f"<Result of {self.program}: {size:,} values, {state} after {count} iterations>"
+
+
+def largest(values: Array, among: Array, k: int) -> Array:
+    """The indices of the `k` largest `values` at the indices `among`, which ascend; equal ones in their order."""
+    k = min(k, len(among))
+    if k == 0:
+        return among[:0]
+    kept = values[among]
+    threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
+    above = among[kept > threshold]
+    level = among[kept == threshold][: k - len(above)]
+    above = above[::-1]  # a stable sort, then reversed: equal values end up in the order of ids
+    return np.concatenate([above[np.argsort(values[above], kind="stable")][::-1], level])
 
 
 def _plain(value: Any) -> Any:

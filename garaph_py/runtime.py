@@ -255,7 +255,8 @@ def run(
             stats = Stats(
                 run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding, run.before
             )
-        result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program))
+        unreached = bound.identity() if bound.relaxes and "result" not in bound.arguments else None
+        result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program), unreached)
         facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
         record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
         if verify:

@@ -403,10 +403,11 @@ def test_the_command_resumes_what_was_interrupted(stored, directory, monkeypatch
 
 def test_the_command_says_what_cannot_be_resumed(graph, directory, monkeypatch, capsys):
     assert garaph(monkeypatch, "resume", directory) == 1
-    assert "no such directory" in capsys.readouterr().err
+    ended = "a run that has finished removes its checkpoints; to run again: garaph run ... --checkpoint"
+    assert f"there is no such directory; {ended} {directory}" in capsys.readouterr().err
     directory.mkdir()
     assert garaph(monkeypatch, "resume", directory) == 1
-    assert "there is no checkpoint" in capsys.readouterr().err
+    assert f"there is no checkpoint; {ended} {directory}" in capsys.readouterr().err
     monkeypatch.setattr(sys, "argv", ["my.py", "fast"])
     stopped(gp.apps.PageRank(), graph, directory, 1)
     assert garaph(monkeypatch, "resume", directory) == 1

@@ -20,6 +20,7 @@ import garaph_py as gp
 from garaph_py.cli import run, show
 from garaph_py.events import Iteration
 from garaph_py.gpu import device
+from garaph_py.pages import write
 from garaph_py.result import Stats
 
 EDGES = "# who pays whom\na\tb\nb\tc\nc\ta\nd\ta\n"
@@ -282,6 +283,51 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
         assert process.stderr.read() == b"interrupted; nothing was written\n"
     assert process.returncode == 130
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_before_the_commands_are_loaded() -> None:
+    script = (
+        "import signal, sys; from garaph_py.cli import main\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Slow()); main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, b"interrupted; nothing was written\n")
+
+
+def test_ctrl_c_when_the_graph_is_there(garaph: Shell, tmp_path: Path) -> None:
+    from garaph_py.pages import import_
+
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    garaph.monkeypatch.setattr(import_.store, "info", interrupted)  # which is asked last
+    status, _, err = garaph("generate", "uniform", tmp_path / "graph", "--scale", 4)
+    assert (status, err) == (130, f"interrupted when {tmp_path / 'graph'} had been written; it is whole\n")
+    assert garaph("verify", tmp_path / "graph")[0] == 0
+
+
+def test_a_second_ctrl_c_leaves_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def remove(directory: Path, *, ignore_errors: bool, remove=shutil.rmtree) -> None:
+        signal.raise_signal(signal.SIGINT)
+        remove(directory, ignore_errors=ignore_errors)
+
+    monkeypatch.setattr(write.shutil, "rmtree", remove)
+    with pytest.raises(KeyboardInterrupt), write.creating(tmp_path / "graph"):
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verify_counts_problems(garaph: Shell, tmp_path: Path) -> None:
+    garaph("generate", "uniform", tmp_path / "graph", "--scale", 4)
+    for count, name in enumerate(("in_offsets", "out_offsets"), 1):
+        data = bytearray((tmp_path / "graph" / f"{name}.data").read_bytes())
+        data[0] ^= 1
+        (tmp_path / "graph" / f"{name}.data").write_bytes(data)
+        status, out, _ = garaph("verify", tmp_path / "graph")
+        assert (status, out.splitlines()[-1]) == (1, f"{tmp_path / 'graph'}: {count} problem{'s' * (count > 1)}")
 
 
 def test_a_closed_pipe_is_no_accident(edges: Path) -> None:

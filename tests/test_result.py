@@ -99,6 +99,16 @@ def test_top_of_nothing():
     assert result(np.zeros(0)).top(3) == []
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_top_of_distances_ends_with_who_is_not_reached(dtype):
+    graph = gp.from_edges(["s", "s", "x", "b"], ["a", "b", "y", "c"], weights=np.array([3, 1, 1, 1], dtype))
+    answer = gp.run(gp.apps.SSSP("s"), graph)
+    never = np.inf if dtype == "float64" else np.iinfo(np.int64).max
+    assert answer.top(6) == [("a", 3), ("c", 2), ("b", 1), ("s", 0), ("x", never), ("y", never)]
+    assert [vertex for vertex, _ in answer.top(5)] == ["a", "c", "b", "s", "x"]
+    assert answer.top(2) == [("a", 3), ("c", 2)]
+
+
 def test_top_by_name():
     assert tree(STRINGS).top(2) == [("e, f", 2), ("a", 1)]
     assert tree(STRINGS).top(5, "level")[-1] == ("", -1)

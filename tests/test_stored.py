@@ -6,6 +6,7 @@ import errno
 import gc
 import json
 import os
+import re
 import threading
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from garaph_py.pages import disks, passes, sectors, sources, store
 from garaph_py.pages.blocks import INDEX_DTYPE
 from garaph_py.pages.packed_blocks import begin_masks
 from garaph_py.pages.stored import BUFFERS, StoredSource, spread
+from garaph_py.sizes import parse_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -342,10 +344,23 @@ def test_masks_say_where_lists_begin(lengths, first, count, data):
 
 def test_too_little_memory_says_how_much_is_needed(saved):
     _, path, _ = saved
-    with pytest.raises(GraphError, match=r"of memory for the vertices alone.*allow more when the graph is opened"):
-        gp.run(gp.apps.PageRank(), opened(path, -(1 << 16)), device="cpu")
-    with pytest.raises(GraphError, match=r"a page takes .* allow .* more \(memory"):
-        gp.run(gp.apps.PageRank(), opened(path, 30_000), device="cpu", page_edges=1 << 20)
+    gp.run(gp.apps.PageRank(), opened(path, 160_000), device="cpu", page_edges=1 << 20)  # by smaller pages
+    for program, how in (
+        (gp.apps.PageRank(), {}),
+        (gp.apps.SSSP(0), {"mode": "push"}),
+        (gp.apps.SSSP(0), {"verify": True, "page_edges": 1 << 20}),
+        (gp.apps.SSSP(0), {"mode": "pull-tiled"}),
+    ):
+        refused = 0
+        for room in range(-(1 << 17), 0, 1 << 16):
+            graph = opened(path, room)
+            try:
+                gp.run(program, graph, device="cpu", **how)
+            except GraphError as refusal:
+                refused += 1
+                advised = re.search(r"for the vertices and .* allow (.*) when the graph is opened", str(refusal))[1]
+                gp.run(program, with_memory(graph, parse_bytes(advised, "memory")), device="cpu", **how)
+        assert refused
 
 
 def test_what_was_asked_for_in_memory_does_not_stay_on_disk(saved):
@@ -404,7 +419,7 @@ def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch
 
 def test_what_a_verifier_takes_of_memory_is_known_before_the_run(saved):
     _, path, _ = saved
-    with pytest.raises(GraphError, match="of memory for the vertices alone"):
+    with pytest.raises(GraphError, match="of memory for the vertices and"):
         gp.run(gp.apps.PageRank(), opened(path, 150_000), device="cpu", verify=True)
 
 

@@ -13,7 +13,7 @@ from test_stored import hub, little, opened, saved  # noqa: F401 - fixtures amon
 import garaph_py as gp
 from garaph_py.errors import DamagedGraphError, GraphError, ParameterError
 from garaph_py.pages import store
-from garaph_py.pages.fit import bytes_held
+from garaph_py.pages.fit import bytes_held, fitted
 from garaph_py.pages.folder import Folder
 from garaph_py.pages.manifest import serialize
 
@@ -103,16 +103,48 @@ def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
-    graph, path, encoding = saved
-    sssp, held = gp.apps.SSSP(hub(graph)), bytes_held(store.open(path, encoding=encoding))
-    more = graph.m * 4 * (1 + (encoding == "packed")) + 8 * graph.n
+    graph, path, _ = saved
+    sssp, held = gp.apps.SSSP(hub(graph)), bytes_held(graph)
+    more = graph.m * 4 + 8 * graph.n
     for memory, pushes in ((held + more, True), (held + more - 1, False)):
-        loaded = store.open(path, encoding=encoding, memory=memory)
+        loaded = store.open(path, encoding="raw", memory=memory)
         found = gp.run(sssp, loaded, device="cpu")
         np.testing.assert_array_equal(found.values, gp.run(sssp, graph, device="cpu").values)
         assert ("push" in {step.mode for step in found.stats.iterations}) == pushes
     with pytest.raises(ParameterError, match=r"mode='push'.*too much to make in its memory; allow more"):
         gp.run(sssp, loaded, mode="push")
+
+
+@pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
+def test_no_memory_between_two_that_do_is_refused(saved):
+    """Push of edge values, from the least memory that opens the graph to what holds it with values of out-edges."""
+    graph, path, _ = saved
+    sssp, most = gp.apps.SSSP(hub(graph)), bytes_held(graph) + graph.m * 4 + 8 * graph.n
+    expected, places = gp.run(sssp, graph, device="cpu").values, []
+    packed = bytes_held(store.open(path, encoding="packed"))
+    for memory in sorted({*range(most // 8, most, most // 40), packed - 1, packed, most - 1, most}):
+        try:
+            loaded = store.open(path, memory=memory)
+            found = gp.run(sssp, loaded, device="cpu", mode="push", threads=1)
+        except GraphError:
+            assert not places
+            continue
+        np.testing.assert_array_equal(found.values, expected)
+        places.append("disk" if loaded.on_disk else loaded.encoding)
+    assert sorted(places, key=["disk", "packed", "raw"].index) == places
+    assert set(places) == {"disk", "packed", "raw"}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, graph_of):
+    """In lists so close that packed ones leave room to make values where raw ones do not."""
+    n = np.arange(2000)
+    graph = graph_of(twins.Edges(2000, np.repeat(n, 8), (n[:, None] + np.arange(1, 9)).ravel() % 2000,
+                                 np.ones(16000, np.int32)))  # fmt: skip
+    limit = bytes_held(graph) + graph.bytes_to_reverse - packed
+    loaded = fitted(graph, "a file", "auto", limit, 1)
+    assert loaded.encoding == ("packed" if packed else "raw")
+    assert "push" in {step.mode for step in gp.run(gp.apps.SSSP(0), loaded, mode="push").stats.iterations}
 
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
@@ -123,11 +155,13 @@ def test_forged_values_of_out_edges(saved, tmp_path):
     store.save(replace(graph, out_edges=lies), path, encoding=encoding, block_bytes=8192)
     with pytest.raises(GraphError, match=r"needs edge values of 0 or more, but out-edges have -5.*import the"):
         gp.run(gp.apps.SSSP(hub(graph)), opened(path, 500_000), device="cpu")
+    with pytest.raises(GraphError, match="but out-edges have -5"):
+        gp.run(gp.apps.SSSP(hub(graph)), store.open(path, encoding="packed"), device="cpu")
 
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_damage_to_the_values_of_out_edges(saved, tmp_path):
-    """It is found by who reads them: not in memory, where they are made."""
+    """It is found by who reads them: not with raw edges in memory, for which they are made."""
     graph, _, encoding = saved
     path, sssp = tmp_path / "graph", gp.apps.SSSP(hub(graph))
     store.save(graph, path, encoding=encoding, block_bytes=8192)
@@ -140,6 +174,8 @@ def test_damage_to_the_values_of_out_edges(saved, tmp_path):
     assert [re.search(named, str(problem)) is not None for problem in store.verify(path)] == [True]
     expected = gp.run(sssp, graph, device="cpu").values
     np.testing.assert_array_equal(gp.run(sssp, store.open(path), mode="push").values, expected)
+    with pytest.raises(DamagedGraphError, match=named):
+        store.open(path, encoding="packed")
     stored = opened(path, 200_000)
     gp.run(gp.apps.BFS(hub(graph)), stored, device="cpu")
     for mode in ("push", "pull"):

@@ -102,8 +102,8 @@ def test_no_room_for_tiles_is_named_before_the_run(saved):
     _, _, tiles = opened(path, program, 0)
     stored, vertices, _ = opened(path, program, 300_000 - tiles)
     named = (
-        rf"takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(vertices)} for the vertices, and "
-        rf"may take {show_bytes(vertices + 300_000)}; allow more when the graph is opened .*, or choose another mode"
+        rf"takes {show_bytes(tiles)} of memory for tiles of the edges, {show_bytes(vertices)} for the vertices and .* "
+        rf"may take {show_bytes(vertices + 300_000)}; allow .* when the graph is opened .*, or choose another mode"
     )
     with pytest.raises(GraphError, match=named):
         gp.run(program, stored, mode=PULL_TILED)

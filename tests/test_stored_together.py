@@ -137,7 +137,7 @@ def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
     stored = with_memory(stored, (counted[0] + counted[1]) // 2)
     result = gp.run(program, stored, sync=False, mode="pull", page_edges=1000)
     assert result.stats.note.startswith("no GPU used: the run takes")
-    with pytest.raises(GraphError, match="for the vertices alone"):
+    with pytest.raises(GraphError, match="of memory for the vertices and"):
         gp.run(program, stored, device="gpu")
 
 

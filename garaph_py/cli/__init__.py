@@ -7,15 +7,17 @@ import sys
 
 from ..errors import GaraphError, Interrupted
 
-INTERRUPTED = 130
+INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
 
 def main() -> None:
     """Entry point of the console script. Failures a user can cause end in one line on standard error."""
-    from .commands import app
-
     try:
+        from .commands import app
+
         app()
+    except KeyboardInterrupt:  # while that was loaded: later, typer makes it a `SystemExit`
+        fail(NOTHING, INTERRUPTED)
     except Interrupted as ending:
         fail(str(ending), INTERRUPTED)
     except GaraphError as error:
@@ -29,7 +31,7 @@ def main() -> None:
         fail(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 1)
     except SystemExit as ending:
         if ending.code == INTERRUPTED:  # what typer makes of Ctrl-C
-            print("interrupted; nothing was written", file=sys.stderr)
+            print(NOTHING, file=sys.stderr)
         raise
 
 

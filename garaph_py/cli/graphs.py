@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .. import events
-from ..errors import ParameterError
+from ..errors import Interrupted, ParameterError
 from ..graph import Graph
 from ..report import Progress
 
@@ -111,7 +114,7 @@ def import_(
     from ..pages.write import HERE
 
     wishes = Wishes(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
-    with Progress(quiet) as progress:
+    with told_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
             edges,
             out,
@@ -155,13 +158,25 @@ def generate(
     makers = {"rmat": generators.random_rmat, "uniform": generators.random_uniform}
     if kind not in makers:
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
-    with Progress(quiet) as progress:
+    with told_if_written(out), Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
         wishes = Wishes(not undirected, encoding=encoding)
         manifest = write_random(
             edges, out, wishes, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )
     print(f"{out}: {summary(manifest)}")
+
+
+@contextlib.contextmanager
+def told_if_written(out: Path) -> Iterator[None]:
+    """Turn an interrupt that came when the graph was there already into an error that says so."""
+    before = os.path.lexists(out)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if before or not out.is_dir():
+            raise
+        raise Interrupted(f"interrupted when {out} had been written; it is whole") from None
 
 
 def summary(manifest: Manifest) -> str:
@@ -247,6 +262,7 @@ def verify(
         damage = store.verify(graph, threads=threads, on_event=progress)
     for problem in damage:
         print(problem)
-    print(f"{graph}: {f'{len(damage)} problems' if damage else 'whole'}")
+    count = len(damage)
+    print(f"{graph}: {f'{count} problems' if count > 1 else '1 problem' if count else 'whole'}")
     if damage:
         raise typer.Exit(1)

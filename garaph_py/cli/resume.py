@@ -30,15 +30,16 @@ def resume(
     from ..checkpoint.store import Store
     from .commands import app
 
+    ended = "a run that has finished removes its checkpoints; to run again: garaph run ... --checkpoint"
     if not directory.is_dir():
-        raise ParameterError(f"{directory}: there is no such directory")
+        raise ParameterError(f"{directory}: there is no such directory; {ended} {directory}")
     store = Store(directory, Files())
     try:
         found = store.newest()
     finally:
         store.close()
     if found is None:
-        raise ParameterError(f"{directory}: there is no checkpoint")
+        raise ParameterError(f"{directory}: there is no checkpoint; {ended} {directory}")
     if Path(found.command[0]).name != "garaph":
         raise ParameterError(
             f"{directory}: its checkpoint was made by {' '.join(found.command)!r} in {found.folder}; start that again, "

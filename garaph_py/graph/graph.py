@@ -58,6 +58,12 @@ class Adjacency:
     def value_dtype(self) -> np.dtype[Any] | None:
         return None if self.values is None else self.values.dtype
 
+    @property
+    def least_value(self) -> Any:
+        """The least edge value; of edges that there are, with values."""
+        assert self.values is not None
+        return self.values.min()
+
     def with_values(self, values: Array, team: Team) -> Adjacency:
         """The same edges with these values."""
         return replace(self, values=values)
@@ -96,6 +102,13 @@ class PackedAdjacency:
     @property
     def value_dtype(self) -> np.dtype[Any] | None:
         return None if self.packed_values is None else self.packed_values.dtype
+
+    @property
+    def least_value(self) -> Any:
+        """The least edge value; of edges that there are, with values."""
+        values = self.packed_values
+        assert values is not None
+        return values.least if isinstance(values, Packed) else values.min()
 
     @classmethod
     def of(cls, edges: Adjacency | StoredAdjacency, team: Team) -> PackedAdjacency:
@@ -140,6 +153,11 @@ class PackedAdjacency:
 Edges = Adjacency | PackedAdjacency | StoredAdjacency
 
 
+def reversing_bytes(m: int, n: int, dtype: np.dtype[Any], encoding: str) -> int:
+    """Bytes that values of `m` out-edges take while they are made, beside the graph: packed ones twice."""
+    return m * dtype.itemsize * (2 if encoding == PACKED else 1) + 8 * n
+
+
 @dataclass(frozen=True)
 class Graph:
     """A graph, immutable; made by `read`, `open`, `from_edges`, `from_scipy`, `from_networkx` or a generator.
@@ -149,8 +167,8 @@ class Graph:
     in_edges : Adjacency, PackedAdjacency or StoredAdjacency
         CSC: for each vertex its sources, with edge values.
     out_edges : Adjacency, PackedAdjacency or StoredAdjacency
-        CSR: for each vertex its targets, without values: it only serves to notify (section 2.1). An undirected graph
-        stores its adjacency once, and this is `in_edges` itself.
+        CSR: for each vertex its targets, without values where it only serves to notify (section 2.1). An undirected
+        graph stores its adjacency once, and this is `in_edges` itself.
     directed : bool
         False when every edge stands in both directions.
     ids : VertexIds
@@ -213,27 +231,26 @@ class Graph:
     def least_value(self) -> Any:
         """The least edge value, NaN if one is; of a graph that has values and edges.
 
-        On disk those of out-edges stand by themselves, and nothing but this says that they are the same.
+        In a directory those of out-edges stand by themselves, and nothing but this says that they are the same.
         """
-        edges = self.in_edges
-        if isinstance(edges, StoredAdjacency):
-            stored = [side.numbers for side in {edges, self.out_edges} if isinstance(side, StoredAdjacency)]
-            return np.array([numbers.least for numbers in stored if numbers is not None]).min()
-        values = edges.packed_values if isinstance(edges, PackedAdjacency) else edges.values
-        assert values is not None
-        return values.least if isinstance(values, Packed) else values.min()
+        sides = [self.in_edges] if self.out_edges is self.in_edges else [self.in_edges, self.out_edges]
+        return np.array([edges.least_value for edges in sides if edges.value_dtype is not None]).min()
 
     @property
     def has_valued_out_edges(self) -> bool:
         """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without, nor in
         memory, if to make them takes more than it may."""
+        if self.on_disk:
+            return self.edge_dtype is None or self.out_edges.value_dtype is not None
+        made = self.bytes_to_reverse
+        return not made or self.memory is None or self.nbytes + self.ids.nbytes + made <= self.memory
+
+    @property
+    def bytes_to_reverse(self) -> int:
+        """Bytes that it takes to make the values of `valued_out_edges`; 0 if nobody has to, or can."""
         dtype = self.edge_dtype
-        if dtype is None or self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__:
-            return True
-        if self.on_disk or self.memory is None:
-            return not self.on_disk
-        made = self.m * dtype.itemsize * (2 if self.encoding == PACKED else 1) + 8 * self.n
-        return self.nbytes + self.ids.nbytes + made <= self.memory
+        known = self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__
+        return 0 if dtype is None or known or self.on_disk else reversing_bytes(self.m, self.n, dtype, self.encoding)
 
     def valued_out_edges(self, team: Team) -> Edges:
         """`out_edges` with their values, for whom the CSR does not only serve to notify; in memory made once."""

@@ -77,6 +77,12 @@ class StoredAdjacency:
     def has_packed_values(self) -> bool:
         return self.numbers is not None and self.numbers.encoding != "raw"
 
+    @property
+    def least_value(self) -> Any:
+        """The least edge value; of edges that there are, with values."""
+        assert self.numbers is not None
+        return self.numbers.least
+
     def arrays(self, values: bool) -> list[Stored]:
         """What is on disk: the lists, and the edge values if they are of interest and there are some."""
         return [self.lists] if self.numbers is None or not values else [self.lists, self.numbers]

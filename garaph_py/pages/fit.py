@@ -79,10 +79,11 @@ def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int |
     GraphError
         If it does not fit.
     """
-    raw_bytes = bytes_held(graph)
-    if graph.encoding == RAW and encoding_to_open(encoding, raw_bytes, limit) == PACKED:
+    raw_bytes = bytes_held(graph) + graph.bytes_to_reverse
+    packs = graph.encoding == RAW and encoding_to_open(encoding, raw_bytes, limit) == PACKED
+    if packs:
         graph = graph.packed(threads)
     check_fits(name, graph.encoding, bytes_held(graph), limit)
-    if encoding == AUTO and raw_bytes > limit:
+    if packs and encoding == AUTO:
         tell_packed(name, raw_bytes, limit)
     return replace(graph, memory=limit)

@@ -17,7 +17,7 @@ from .disks import Disk, checkers_of_disk
 from .layout import Page
 from .memory import MemorySource
 from .source import PageSource
-from .stored import StoredSource
+from .stored import RoomError, StoredSource, least_room
 from .stored_blocks import StoredBlocks
 
 Array = npt.NDArray[Any]
@@ -97,19 +97,37 @@ class Sources:
         if into.encoding == PACKED:
             checkers = len(arrays[0].reader.paths) * max(checkers_of_disk(), 1)
             taken += checkers * BLOCKS_AT_HAND * arrays[0].array.block_bytes
+        self._taken, self._tiles = taken, tiles
+        self._apart, self._pushes = apart or self._graph.directed, pushes
+        parts = len(self._out_arrays()) if self._apart else 0
+        self._parts = (0, OUT_SHARE) if tiles else (OUT_SHARE - parts, parts)
         room = into.memory - taken - tiles
         if room <= 0:
-            what = f"{show_bytes(taken)} of memory for the vertices alone"
-            if tiles:
-                what = f"{show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(taken)} for the vertices"
-            raise GraphError(
-                f"the run takes {what}, and may take {show_bytes(into.memory)}; allow more when the graph is opened "
-                "(memory, --memory)" + (", or choose another mode" if tiles else "")
-            )
-        self._apart = apart or self._graph.directed
-        self._pushes = pushes
-        self._out_room = room if tiles else room * len(self._out_arrays()) // OUT_SHARE
-        self.room = room - self._out_room if self._apart and not tiles else room
+            raise self._too_little()
+        self._out_room = room * self._parts[1] // OUT_SHARE
+        self.room = room if tiles else room - self._out_room
+
+    def _too_little(self, into_needs: int = 0) -> GraphError:
+        """An error that says with how much memory the run can begin, where in-edges take so many bytes at least."""
+        into, out = self._graph.in_edges, self._graph.out_edges
+        assert isinstance(into, StoredAdjacency)
+        assert isinstance(out, StoredAdjacency)
+        needs = [0, 0]
+        if self._parts[0]:
+            needs[0] = max(into_needs, least_room(self._arrays(into, self._reads_values), into.offsets, self.readers))
+        if self._parts[1]:
+            needs[1] = least_room(self._out_arrays(), out.offsets)
+        least = max(-(-bytes_ * OUT_SHARE // max(part, 1)) for bytes_, part in zip(needs, self._parts, strict=True))
+        vertices = f"{show_bytes(self._taken)} of memory for the vertices"
+        if self._tiles:
+            tiles = f"{show_bytes(self._tiles)} of memory for tiles of the edges"
+            vertices = f"{tiles}, {show_bytes(self._taken)} for the vertices"
+        whole = show_bytes(self._taken + self._tiles + least, up=True)
+        return GraphError(
+            f"the run takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
+            f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory)"
+            + (", or choose another mode" if self._tiles else "")
+        )
 
     def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
         return [array for array in edges.arrays(values) if isinstance(array, StoredBlocks)]
@@ -128,9 +146,12 @@ class Sources:
         if not isinstance(into, StoredAdjacency):
             return MemorySource(into if edges is None else edges, page_edges, pages)
         arrays = self._arrays(into, self._reads_values)
-        source = StoredSource(
-            arrays, into.offsets, self.room, self.disks, into.k, page_edges, pages, elsewhere, made, self.readers
-        )
+        try:
+            source = StoredSource(
+                arrays, into.offsets, self.room, self.disks, into.k, page_edges, pages, elsewhere, made, self.readers
+            )
+        except RoomError as error:
+            raise self._too_little(error.least) from None
         self._open.append(source)
         return source
 
@@ -149,8 +170,10 @@ class Sources:
             return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
-        arrays = self._out_arrays()
-        source = StoredSource(arrays, out.offsets, self._out_room, self.disks, out.k, page_edges)
+        try:
+            source = StoredSource(self._out_arrays(), out.offsets, self._out_room, self.disks, out.k, page_edges)
+        except RoomError:
+            raise self._too_little() from None
         self._open.append(source)
         return source
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
-from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency
+from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency, reversing_bytes
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..graph.packed import Packed
 from ..graph.packing import UnsortedError
@@ -47,8 +47,9 @@ from .write import HERE, Place, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
 
-MADE_IN_MEMORY = ("out_values",)
-"""What is not read where the edges are: `Graph.valued_out_edges` takes no longer to make it when it is needed."""
+MADE_OF_RAW = ("out_values",)
+"""What is not read with raw edges: `Graph.valued_out_edges` takes no longer to make it when it is needed. Of packed
+ones it does not, and while it is made it takes several times its memory."""
 
 
 def save(
@@ -143,8 +144,9 @@ def open(
     ----------
     path : path-like
     encoding : {"auto", "raw", "packed"}
-        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`. A raw
-        directory's edges are packed as they are read. Those that exceed `memory` even so stay on disk, as they are.
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`, with
+        the values of a directed graph's out-edges, whether or not a run will need them. A raw directory's edges are
+        packed as they are read. Those that exceed `memory` even so stay on disk, as they are.
     memory : int or str, optional
         Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available. To
         read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
@@ -188,21 +190,24 @@ def read_graph(
         for reader in readers.values():
             if damage := reader.truncation():
                 raise damage
-        wanted = {name: array for name, array in manifest.arrays.items() if on_disk or name not in MADE_IN_MEMORY}
-        sizes = {name: array.raw_bytes for name, array in wanted.items()}
-        rules, total = expectations(manifest), sum(sizes.values())
-        chosen = encoding_to_open(encoding, total, limit)
-        if chosen == PACKED:
-            sizes = {name: least_bytes(array) for name, array in wanted.items()}
-
+        arrays_raw = {name: array for name, array in manifest.arrays.items() if name not in MADE_OF_RAW}
+        total = sum(array.raw_bytes for array in arrays_raw.values())
+        if manifest.directed and manifest.edge_dtype is not None:
+            total += reversing_bytes(manifest.edges, manifest.vertices, manifest.edge_dtype, RAW)
+        rules, chosen = expectations(manifest), encoding_to_open(encoding, total, limit)
+        wanted = manifest.arrays if on_disk or chosen == PACKED else arrays_raw
         if on_disk:
             sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in wanted.items()}
+        elif chosen == PACKED:
+            sizes = {name: least_bytes(array) for name, array in wanted.items()}
+        else:
+            sizes = {name: array.raw_bytes for name, array in wanted.items()}
 
         def allow(name: str, nbytes: int) -> None:
             sizes[name] = nbytes
             check_fits(folder.path, chosen, sum(sizes.values()), limit, more=chosen == PACKED)
 
-        progress = Progress("reading graph", total, on_event)
+        progress = Progress("reading graph", sum(array.raw_bytes for array in wanted.values()), on_event)
         arrays: dict[str, Any] = {}
         for name in wanted:
             reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))

@@ -155,6 +155,57 @@ class Slot:
     loaded: bool = False
 
 
+class RoomError(GraphError):
+    """There is too little memory for the pages of a source; `least` bytes would do."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(f"a page of edges takes {show_bytes(least)} of memory, more than there are")
+        self.least = least
+
+
+class Sizes:
+    """The memory that pages take, of which `readers` hold one each.
+
+    Attributes
+    ----------
+    of_pages : list of list of int
+        Bytes of each page in the area of each array.
+    totals : list of int
+        Bytes of each page.
+    largest : list of int
+        Bytes that any page takes in the area of each array.
+    buffer : int
+        Bytes for any page for each reader.
+    """
+
+    def __init__(self, arrays: Sequence[StoredBlocks], pages: Sequence[Page], readers: int) -> None:
+        self.pages = pages
+        self.of_pages: list[list[int]] = [[room_of(array, page) for array in arrays] for page in pages]
+        self.totals: list[int] = [sum(sizes) for sizes in self.of_pages]
+        self.largest = [max(column) for column in zip(*self.of_pages, strict=True)] or [0] * len(arrays)
+        self.buffer: int = readers * sum(self.largest)
+
+    def least(self, elsewhere: int = 0) -> int:
+        """Bytes with which the pages can be read: those of a buffer, or of all pages if none is `elsewhere`."""
+        return self.buffer if elsewhere else min(self.buffer, sum(self.totals))
+
+
+def room_of(array: StoredBlocks, page: Page) -> int:
+    """Bytes that a page takes in the area of an array."""
+    first = page.first_edge // RUN * RUN
+    return array.room(first, page.last_edge) + records_bytes(array, array.span(first, page.last_edge))
+
+
+def block_edges(arrays: Sequence[StoredBlocks]) -> int:
+    """A bound on the edges of a page below which it takes no less memory: as a rule parts of two blocks."""
+    return min(int(array.elements) for array in arrays)
+
+
+def least_room(arrays: Sequence[StoredBlocks], offsets: Array, readers: int = 1) -> int:
+    """Bytes of memory with which a `StoredSource` over so much can be made."""
+    return Sizes(arrays, layout(offsets, block_edges(arrays)), readers).least()
+
+
 class StoredSource:
     """`PageSource` over the disks that hold a graph directory. Of one thread; `beside` is for another one.
 
@@ -187,8 +238,8 @@ class StoredSource:
 
     Raises
     ------
-    GraphError
-        If `room` is too small for one page.
+    RoomError
+        If `room` is too small for one page, also if pages are as small as they can be where they are laid out here.
     """
 
     def __init__(
@@ -203,22 +254,16 @@ class StoredSource:
             width = max(sum(array.stored_bytes for array in arrays) / edges, 1e-3)
             wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
             page_edges = max(int(wanted / width), 1)
-        self.pages: Sequence[Page] = layout(offsets, page_edges) if pages is None else pages
+        sizes = Sizes(arrays, layout(offsets, page_edges) if pages is None else pages, readers)
+        if pages is None and sizes.least(elsewhere) > room:  # which were to grow with the room
+            sizes = Sizes(arrays, layout(offsets, min(page_edges, block_edges(arrays))), readers)
+        if sizes.least(elsewhere) > room:
+            raise RoomError(sizes.least(elsewhere))
+        self.pages: Sequence[Page] = sizes.pages
         self._firsts = [page.first_vertex for page in self.pages]
-        sizes = [self._sizes(page) for page in self.pages]
-        totals = [sum(size) for size in sizes]
-        largest = [max(column) for column in zip(*sizes, strict=True)] or [0] * len(arrays)
-        buffer = readers * sum(largest)  # one for each
-        buffers = 0 if sum(totals) <= room and not elsewhere else min(max(room // max(buffer, 1), 1), BUFFERS)
-        left = room - buffers * buffer
-        if left < 0:
-            pages_take = "a page takes" if readers == 1 else f"{readers} pages take"
-            raise GraphError(
-                f"{pages_take} {show_bytes(buffer)}, and {show_bytes(max(room, 0))} of memory are left for "
-                f"edges; allow {show_bytes(-left)} more (memory, --memory), or smaller pages (page_edges)"
-            )
-        self.stays = [False] * elsewhere + spread(totals[elsewhere:], left)
-        self._room_of = sizes
+        buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.buffer, 1), BUFFERS)
+        self.stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.buffer)
+        self._room_of, largest = sizes.of_pages, sizes.largest
         self._staying, self._lock = dict[int, Slot](), Lock()
         self._begin_to_read([largest] * buffers)
 
@@ -247,15 +292,6 @@ class StoredSource:
     def bytes_read(self) -> int:
         """From all disks, since the beginning."""
         return sum(disk.bytes_read for disk in self._disks)
-
-    def _sizes(self, page: Page) -> list[int]:
-        """Bytes that a page takes in each of the areas."""
-        sizes = []
-        for array in self._arrays:
-            first = page.first_edge // RUN * RUN
-            records = records_bytes(array, array.span(first, page.last_edge))
-            sizes.append(array.room(first, page.last_edge) + records)
-        return sizes
 
     def _slot(self, sizes: list[int], stays: bool) -> Slot:
         areas = []

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
+from .. import interrupts
 from ..errors import GaraphError, ParameterError
 from ..files import make_alone
 from ..machine import read_ratio
@@ -90,8 +91,9 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
             rename(temporary, target)  # the last: what the manifest lists is there
         except BaseException:
             if os.path.lexists(temporary):  # else it has become the graph
-                for directory in (*partial, *final, temporary):
-                    shutil.rmtree(directory, ignore_errors=True)
+                with interrupts.held():  # a second Ctrl-C comes soon after the first
+                    for directory in (*partial, *final, temporary):
+                        shutil.rmtree(directory, ignore_errors=True)
             raise
     try:
         sync_directory(target.parent)
