@@ -26,6 +26,7 @@ from garaph_py.graph.packed import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packe
 from garaph_py.pages import keep, store
 from garaph_py.pages import manifest as manifests
 from garaph_py.pages.blocks import INDEX_DTYPE
+from garaph_py.pages.fit import RUN_BYTES
 from garaph_py.pages.packed_blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError, cut
 
 ENCODINGS = ("raw", "packed")
@@ -176,7 +177,7 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
     graph = rmat(12, weights=(1, 9))
     store.save(graph, tmp_path / "g", encoding=saved)
     with caplog.at_level(logging.INFO, "garaph_py"):
-        least = graph.nbytes + graph.bytes_to_reverse
+        least = graph.nbytes + graph.bytes_to_reverse + RUN_BYTES * graph.n
         assert store.open(tmp_path / "g", memory=least).encoding == "raw"
         assert store.open(tmp_path / "g").encoding == "raw"
         assert not caplog.records

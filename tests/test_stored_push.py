@@ -13,7 +13,7 @@ from test_stored import hub, little, opened, saved  # noqa: F401 - fixtures amon
 import garaph_py as gp
 from garaph_py.errors import DamagedGraphError, GraphError, ParameterError
 from garaph_py.pages import store
-from garaph_py.pages.fit import bytes_held, fitted
+from garaph_py.pages.fit import RUN_BYTES, bytes_held, fitted
 from garaph_py.pages.folder import Folder
 from garaph_py.pages.manifest import serialize
 
@@ -119,9 +119,10 @@ def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
 def test_no_memory_between_two_that_do_is_refused(saved):
     """Push of edge values, from the least memory that opens the graph to what holds it with values of out-edges."""
     graph, path, _ = saved
-    sssp, most = gp.apps.SSSP(hub(graph)), bytes_held(graph) + graph.m * 4 + 8 * graph.n
+    beside = RUN_BYTES * graph.n
+    sssp, most = gp.apps.SSSP(hub(graph)), bytes_held(graph) + graph.m * 4 + 8 * graph.n + beside
     expected, places = gp.run(sssp, graph, device="cpu").values, []
-    packed = bytes_held(store.open(path, encoding="packed"))
+    packed = bytes_held(store.open(path, encoding="packed")) + beside
     for memory in sorted({*range(most // 8, most, most // 40), packed - 1, packed, most - 1, most}):
         try:
             loaded = store.open(path, memory=memory)

@@ -28,6 +28,7 @@ from .check import Begins, arrow_strings, begins_stored, expectations, invalid_s
 from .encode import arrays_of, blocks_of, raw_bytes, ready
 from .fit import (
     AUTO,
+    RUN_BYTES,
     TooLargeError,
     check_encoding,
     check_fits,
@@ -148,7 +149,8 @@ def open(
         the values of a directed graph's out-edges, whether or not a run will need them. A raw directory's edges are
         packed as they are read. Those that exceed `memory` even so stay on disk, as they are.
     memory : int or str, optional
-        Bytes that the graph's arrays may take, such as ``"2GiB"``; by default four fifths of what is available. To
+        Bytes that graph and run may take, such as ``"2GiB"``; by default the graph's arrays may take four fifths of
+        what is available, and so they may take all of `memory` where `encoding` says that they are to be in it. To
         read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
     threads : int, optional
         By default all cores this process may use.
@@ -165,20 +167,20 @@ def open(
         If the arrays do not fit into `memory`: with ``encoding="auto"``, not even offsets and ids.
     """
     check_encoding(encoding)
-    limit = memory_limit(memory)
+    limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
     try:
-        return read_graph(path, encoding, limit, threads, on_event)
+        return read_graph(path, encoding, limit, threads, on_event, beside)
     except TooLargeError:
         if encoding != AUTO:
             raise
-    return read_graph(path, encoding, limit, threads, on_event, on_disk=True)
+    return read_graph(path, encoding, limit, threads, on_event, beside, on_disk=True)
 
 
 def read_graph(
     path: str | os.PathLike[str], encoding: str, limit: int, threads: int | None, on_event: events.Listener,
-    on_disk: bool = False,
+    beside: int = 0, on_disk: bool = False,
 ) -> Graph:  # fmt: skip
-    """See `open`; the edges stay `on_disk`, or everything fits or raises `TooLargeError`."""
+    """See `open`; the edges stay `on_disk`, or all fits, with `beside` bytes a vertex, or raises `TooLargeError`."""
 
     def refuse(damage: FormatError) -> None:
         raise damage
@@ -194,7 +196,8 @@ def read_graph(
         total = sum(array.raw_bytes for array in arrays_raw.values())
         if manifest.directed and manifest.edge_dtype is not None:
             total += reversing_bytes(manifest.edges, manifest.vertices, manifest.edge_dtype, RAW)
-        rules, chosen = expectations(manifest), encoding_to_open(encoding, total, limit)
+        room = max(limit - beside * manifest.vertices, 0)
+        rules, chosen = expectations(manifest), encoding_to_open(encoding, total, room)
         wanted = manifest.arrays if on_disk or chosen == PACKED else arrays_raw
         if on_disk:
             sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in wanted.items()}
@@ -205,7 +208,7 @@ def read_graph(
 
         def allow(name: str, nbytes: int) -> None:
             sizes[name] = nbytes
-            check_fits(folder.path, chosen, sum(sizes.values()), limit, more=chosen == PACKED)
+            check_fits(folder.path, chosen, sum(sizes.values()), limit if on_disk else room, more=chosen == PACKED)
 
         progress = Progress("reading graph", sum(array.raw_bytes for array in wanted.values()), on_event)
         arrays: dict[str, Any] = {}
@@ -231,9 +234,9 @@ def read_graph(
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
-        tell_stored(folder.path, total, limit)
+        tell_stored(folder.path, total, room)
     elif chosen == PACKED and encoding == AUTO:
-        tell_packed(folder.path, total, limit)
+        tell_packed(folder.path, total, room)
     graph = assemble(manifest, arrays, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
