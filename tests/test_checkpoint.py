@@ -21,6 +21,7 @@ from garaph_py.checkpoint import saver
 from garaph_py.checkpoint.policy import SHARE, Every, Measured, is_due, parse_every
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DamagedCheckpointError, ParameterError
+from garaph_py.pages.store import read_graph
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -99,6 +100,23 @@ def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, direct
         assert result.stats.converged == expected.stats.converged
         rows = zip(result.stats.iterations, expected.stats.iterations[after:], strict=True)
         assert all((row.mode, row.f, row.edges) == (other.mode, other.f, other.edges) for row, other in rows)
+
+
+@pytest.mark.parametrize("first", ["memory", "disk"])
+def test_edges_may_be_elsewhere_when_it_goes_on(graph, directory, tmp_path, first):
+    program, found = gp.apps.BFS(HUB), {}
+    for name in ("g", "again"):
+        gp.save(graph, tmp_path / name, block_bytes=1 << 14)
+        found[name, "memory"] = gp.open(tmp_path / name)
+        found[name, "disk"] = read_graph(tmp_path / name, "auto", 8 << 20, None, events.ignore, on_disk=True)
+    second = "disk" if first == "memory" else "memory"
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    stopped(program, found["g", first], directory, 1, device="cpu", sync=True)
+    with pytest.raises(ParameterError, match=r"another run .*graph directory: not the same"):
+        gp.run(program, found["again", second], checkpoint=directory, resume=True, sync=True)
+    result = resumed(program, found["g", second], directory, device="cpu", sync=True)
+    assert result.stats.resumed == 1
+    np.testing.assert_array_equal(result.values, expected.values)
 
 
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])

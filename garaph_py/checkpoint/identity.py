@@ -21,7 +21,8 @@ from .format import octets
 Array = npt.NDArray[Any]
 
 PER_VERTEX, EDGES, FUNCTIONS = "per-vertex parameters", "edges and edge values", "the program's functions"
-HASHES = (PER_VERTEX, EDGES, FUNCTIONS)
+DIRECTORY = "graph directory"
+HASHES = (PER_VERTEX, EDGES, DIRECTORY, FUNCTIONS)
 CHUNK = 1 << 10
 """Runs of packed numbers that are unpacked at a time: a million of them."""
 
@@ -29,7 +30,8 @@ CHUNK = 1 << 10
 def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team) -> dict[str, Any]:
     """The identity of a run, as JSON has it: texts, numbers and flags by what they are of.
 
-    The graph counts with every edge and edge value, not with the user's ids, and packed or raw is the same.
+    The graph counts with every edge and edge value, not with the user's ids, and packed or raw is the same; or by the
+    directory that it was opened from, which is all that counts where edges stay on disk.
     """
     record, kind = bound.parameters, type(bound.program)
     numbers = {name: repr(record[name][0].item()) for name in record.dtype.names or ()}
@@ -46,7 +48,8 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team
         "number of edges": graph.m,
         "directed": bool(graph.directed),
         "type of the edge values": None if graph.edge_dtype is None else str(graph.edge_dtype),
-        EDGES: graph_digest(graph, team),
+        EDGES: None if graph.on_disk else graph_digest(graph, team),
+        DIRECTORY: graph.directory,
         "type of the values": str(bound.value),
         FUNCTIONS: bound.key,
         "synchronous": synchronous,
@@ -56,6 +59,9 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     """What two identities do not agree on, for a person; empty if they are the same."""
     names = [name for name in dict.fromkeys([*there, *here]) if there.get(name) != here.get(name)]
+    known = [name for name in (EDGES, DIRECTORY) if None is not there.get(name) == here.get(name)]
+    if known:  # either says that it is the graph
+        names = [name for name in names if name not in (EDGES, DIRECTORY)]
     if "program" in names:  # then the rest has nothing to say
         names = ["program"]
     return "; ".join(
@@ -65,12 +71,11 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 
 def graph_digest(graph: Graph, team: Team) -> str:
-    """A checksum of the in-edges, with values: one pass over them, once a graph. On disk, their directory's name."""
-    if isinstance(graph.in_edges, StoredAdjacency):
-        return graph.in_edges.lists.graph_id
+    """A checksum of the in-edges, with values, of a graph in memory: one pass over them, once a graph."""
     known: str | None = graph.__dict__.get("_digest")
     if known is None:
         edges = graph.in_edges
+        assert not isinstance(edges, StoredAdjacency)
         arrays: list[tuple[Array | Packed | None, str]] = [(edges.offsets, NUMBERS)]
         if isinstance(edges, PackedAdjacency):
             arrays += [(edges.packed, LISTS), (edges.packed_values, NUMBERS)]

@@ -175,6 +175,8 @@ class Graph:
         The user's ids.
     memory : int or None
         Bytes that its arrays may take, also those made when a run needs them; None if nobody bounded them.
+    directory : str or None
+        What the directory that it was opened from has alone, to be known again by.
     """
 
     in_edges: Edges
@@ -182,6 +184,7 @@ class Graph:
     directed: bool
     ids: VertexIds
     memory: int | None = None
+    directory: str | None = None
 
     @property
     def n(self) -> int:

@@ -34,10 +34,6 @@ class Stored(Protocol):
         """Bytes that the blocks with elements [first, last) take in memory, as they are stored."""
 
     @property
-    def graph_id(self) -> str:
-        """What the directory of the array has alone."""
-
-    @property
     def least(self) -> Any:
         """The least element, of an array that has any."""
 

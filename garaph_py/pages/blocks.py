@@ -168,10 +168,6 @@ class BlockReader:
         self._handles, self._sizes = [handle for handle, _ in opened], np.array([size for _, size in opened], np.uint64)
         self.paths = tuple(disk.path / array.data for disk in disks)
 
-    @property
-    def graph_id(self) -> str:
-        return str(uuid.UUID(bytes=self._identity[:16]))
-
     def _read_index(self, folder: Folder, disks: int) -> Array:
         array = self.array
         handle, size = folder.open(array.index)

@@ -286,7 +286,7 @@ def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
         ids = IntegerIds(arrays["ids"])
     elif manifest.ids == "string":
         ids = StringIds(arrow_strings(arrays["id_offsets"], arrays["id_bytes"]))
-    return Graph(incoming, outgoing, manifest.directed, ids, memory)
+    return Graph(incoming, outgoing, manifest.directed, ids, memory, str(manifest.graph_id))
 
 
 def verify(

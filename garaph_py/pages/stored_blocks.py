@@ -116,10 +116,6 @@ class StoredBlocks:
         """Of memory, for sums of sectors."""
         return self._sums.nbytes
 
-    @property
-    def graph_id(self) -> str:
-        return self.reader.graph_id
-
     @cached_property
     def least(self) -> Any:
         """The least element, NaN if one is; found in a pass over all blocks."""
