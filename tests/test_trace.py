@@ -93,6 +93,8 @@ def read_trace(path: Path) -> list[dict[str, object]]:
 
 def by_track(events: list[dict]) -> dict[str, list[dict]]:
     names = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+    (process,) = {event["pid"] for event in events}
+    assert [name for number, name in names.items() if number in (0, process)] == ["iterations"]  # the main thread
     found: dict[str, list[dict]] = {name: [] for name in names.values()}
     for event in events:
         if event["ph"] == "X":

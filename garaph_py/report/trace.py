@@ -13,7 +13,8 @@ from ..files import write_whole
 
 KINDS = ("cpu", "stream", "copy", "disk")
 """First words of tracks, in the order in which they are shown."""
-PROCESS, ITERATIONS = 1, 0
+PROCESS = ITERATIONS = 1
+"""Perfetto shows the thread with the process's number, or 0, as its main thread, whatever else has that number."""
 
 
 def write_trace(
