@@ -44,16 +44,14 @@ def encoding_to_open(encoding: str, raw_bytes: int, limit: int) -> str:
     return RAW if raw_bytes <= limit else PACKED
 
 
-def tell_packed(name: object, raw_bytes: int, limit: int) -> None:
-    """Log that nobody asked for it."""
-    raw, may = show_bytes(raw_bytes), show_bytes(limit)
-    log.warning("%s: its arrays take %s raw, and %s may be used: packed in memory", name, raw, may)
+PACKED_HERE, ON_DISK = "packed in memory", "edges stay on disk"
 
 
-def tell_stored(name: object, raw_bytes: int, limit: int) -> None:
-    """Log that the edges stay on disk."""
+def tell(name: object, what: str, raw_bytes: int, limit: int, beside: int = 0) -> None:
+    """Log `what` was done, which nobody asked for, since arrays and `beside` exceed `limit`; all in bytes."""
+    runs = f", what runs keep of vertices {show_bytes(beside)}" if beside else ""
     raw, may = show_bytes(raw_bytes), show_bytes(limit)
-    log.warning("%s: its arrays take %s raw, and %s may be used: edges stay on disk", name, raw, may)
+    log.warning("%s: its arrays take %s raw%s, and %s may be used: %s", name, raw, runs, may, what)
 
 
 class TooLargeError(GraphError):
@@ -87,5 +85,5 @@ def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int |
         graph = graph.packed(threads)
     check_fits(name, graph.encoding, bytes_held(graph), limit)
     if packs and encoding == AUTO:
-        tell_packed(name, raw_bytes, limit)
+        tell(name, PACKED_HERE, raw_bytes, limit)
     return replace(graph, memory=limit)

@@ -28,6 +28,8 @@ from .check import Begins, arrow_strings, begins_stored, expectations, invalid_s
 from .encode import arrays_of, blocks_of, raw_bytes, ready
 from .fit import (
     AUTO,
+    ON_DISK,
+    PACKED_HERE,
     RUN_BYTES,
     TooLargeError,
     check_encoding,
@@ -35,8 +37,7 @@ from .fit import (
     encoding_to_open,
     encoding_to_save,
     memory_limit,
-    tell_packed,
-    tell_stored,
+    tell,
 )  # fmt: skip
 from .folder import Folder
 from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
@@ -234,9 +235,9 @@ def read_graph(
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
-        tell_stored(folder.path, total, room)
+        tell(folder.path, ON_DISK, total, limit, beside * manifest.vertices)
     elif chosen == PACKED and encoding == AUTO:
-        tell_packed(folder.path, total, room)
+        tell(folder.path, PACKED_HERE, total, limit, beside * manifest.vertices)
     graph = assemble(manifest, arrays, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
