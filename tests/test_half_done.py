@@ -179,11 +179,12 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
     np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
 
 
-@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize(("device", "alone"), [("gpu", True), ("hybrid", True), ("hybrid", False)])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
-def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, device):
+def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, device, alone):
     """Of those of all iterations, to the device or back, and half of it is done."""
+    monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
     memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu", sync=True)
@@ -224,3 +225,33 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
         assert driver.held == 0
         if len(copies) > number:
             assert "launch failure" in result.stats.note
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
+def test_what_is_not_the_gpus_failure_ends_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
+    monkeypatch.setattr(Rates, "cpu_helps", not alone)
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver, left = device_for(program, graph), iter(range(20))
+    memory, back = memory_for(program, graph, 0.3), driver.memcpy_dtoh_async
+
+    def fails(*how):
+        if next(left, None) is None:
+            raise kind("of somebody else")
+        back(*how)
+
+    driver.memcpy_dtoh_async = fails
+    with pytest.raises(kind):
+        gp.run(
+            program,
+            graph,
+            device="hybrid",
+            sync=sync,
+            gpu_memory=memory,
+            gather="segmented",
+            page_edges=8000,
+            streams=3,
+        )
+    assert driver.held == 0
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]

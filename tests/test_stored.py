@@ -64,7 +64,7 @@ def with_memory(graph, memory):
     """The graph, whose runs may take so much."""
     into = replace(graph.in_edges, memory=memory)
     out = replace(graph.out_edges, memory=memory) if graph.directed else into
-    return Graph(into, out, graph.directed, graph.ids)
+    return replace(graph, in_edges=into, out_edges=out)
 
 
 def hub(graph):

@@ -186,5 +186,5 @@ class Turns:
 
 
 def readable(total: npt.NDArray[np.generic]) -> object:
-    """The total as `converged` sees it: a number, or an object with the named fields."""
-    return total.view(np.recarray)[0] if total.dtype.names else total[0].item()
+    """The total as `converged` sees it, and may keep it: a number, or an object with the named fields."""
+    return total.copy().view(np.recarray)[0] if total.dtype.names else total[0].item()

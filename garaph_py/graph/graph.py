@@ -176,7 +176,7 @@ class Graph:
     memory : int or None
         Bytes that its arrays may take, also those made when a run needs them; None if nobody bounded them.
     directory : str or None
-        What the directory that it was opened from has alone, to be known again by.
+        What the directory that it was opened from has alone, to be known again by; not that of other edges.
     """
 
     in_edges: Edges

@@ -195,13 +195,14 @@ def with_copies(machine: Machine, runs: Sequence[Recorded]) -> Machine:
     copied = list[tuple[float, float]]()
     for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL):
         processed = row["from_device"] / run.workload.back_bytes
-        fewer = min(processed, run.workload.vertices - processed)
+        fewer = min(processed, max(run.workload.vertices - processed, 0.0))
         if row["pages_skipped"]:
             copied.append((fewer * run.workload.traits.value_bytes, rest))
     if not copied:
         return machine
     nbytes, seconds = zip(*copied, strict=True)
-    pace, _ = fit([nbytes, np.ones(len(copied))], seconds)  # where few are copied, the rest is something else
+    others = [np.ones(len(copied))] * (len(set(nbytes)) > 1)  # where few are copied, the rest is something else
+    pace, *_ = fit([nbytes, *others], seconds)
     return replace(machine, host_copy=1 / pace) if pace else machine
 
 
