@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from .errors import GraphError
 from .graph import Graph
 from .graph.tiles import BITS
 from .program import BoundProgram
+from .sizes import show_bytes
 from .state import BLOCK, WORD
 
 SETS = 4
@@ -34,3 +36,18 @@ def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
     values = graph.edge_dtype if bound.reads_edge_values else None
     an_edge, blocks = 4 + (0 if values is None else values.itemsize), -(-graph.n >> BITS)
     return graph.m * an_edge + 8 * (TABLES * blocks**2 + 1) + graph.n * bound.accumulator.itemsize
+
+
+def check_tiles(bound: BoundProgram, graph: Graph) -> None:
+    """Raise `GraphError` if a graph in memory has no tiles, and they would not fit what it may take."""
+    if graph.on_disk or graph.memory is None or graph.has_tiles(bound.reads_edge_values):
+        return
+    reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0
+    tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
+    if tiles + rest > graph.memory:
+        enough = show_bytes(tiles + rest + graph.raw_bytes, up=True)  # with more memory more of the graph is raw
+        raise GraphError(
+            f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)} for graph and "
+            f"vertices, and may take {show_bytes(graph.memory)}; allow {enough} when the graph is opened (memory, "
+            "--memory), or choose another mode"
+        )

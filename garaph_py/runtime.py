@@ -18,7 +18,7 @@ from .cpu import CpuKernel
 from .dispatch.loop import Limits, iterate
 from .dispatch.together import Together
 from .errors import DeviceError, GraphError, ParameterError, ProgramError
-from .footprint import tile_bytes, vertex_bytes
+from .footprint import check_tiles, tile_bytes, vertex_bytes
 from .gpu.device import find as find_device
 from .gpu.gather import AUTO, REPLICATED, SEGMENTED
 from .gpu.kernel import GpuKernel
@@ -221,6 +221,8 @@ def run(
             f"mode='pull-tiled' is for synchronous runs of programs without done, prepare and dst; {bound.name} is not "
             "one, or the run is asynchronous; choose another mode"
         )
+    if mode == PULL_TILED:
+        check_tiles(bound, graph)
     if stored != graph.encoding:
         graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
     cores = available_cores()

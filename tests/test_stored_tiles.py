@@ -1,5 +1,6 @@
 """Pull by tiles of edges that stay on disk: the answers of memory, within the memory that a run may take."""
 
+import re
 import threading
 import weakref
 
@@ -15,6 +16,7 @@ from garaph_py.errors import GraphError
 from garaph_py.graph import tiles as tiling
 from garaph_py.kernel import PULL, PULL_TILED
 from garaph_py.pages import store
+from garaph_py.pages.fit import bytes_held
 from garaph_py.pages.passes import VERTEX_BYTES
 from garaph_py.program import bind
 from garaph_py.sizes import show_bytes
@@ -110,3 +112,24 @@ def test_no_room_for_tiles_is_named_before_the_run(saved):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
     found = gp.run(program, stored, mode=PULL, sync=True, device="cpu")
     np.testing.assert_array_equal(found.values, gp.run(program, graph).values)
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+@pytest.mark.parametrize("kind", ["int32", "float64"])
+def test_tiles_that_have_no_room_in_memory_are_refused(graph_of, tmp_path, kind, encoding):
+    """From the least memory in which the graph is opened on: what is advised works when it is followed once."""
+    graph, refused = graph_of(twins.skewed(61, 70_000, 900_000, kind)), []
+    gp.save(graph, tmp_path / "g", encoding=encoding)
+    for program in (gp.apps.SSSP(hub(graph)), gp.apps.PageRank(stop="never")):
+        expected = gp.run(program, graph, device="cpu", sync=True, iterations=2).values
+        for memory in range(bytes_held(graph) // 3, 4 * bytes_held(graph), bytes_held(graph) // 3):
+            found = gp.open(tmp_path / "g", memory=memory)
+            try:
+                gp.run(program, found, mode=PULL_TILED, iterations=2)
+            except GraphError as error:
+                refused.append(found.on_disk)
+                advised = re.search(r"allow (.*) when the graph is opened", str(error))[1]
+                again = gp.run(program, gp.open(tmp_path / "g", memory=advised), mode=PULL_TILED, iterations=2)
+                np.testing.assert_allclose(again.values, expected, rtol=1e-12)
+    assert True in refused
+    assert False in refused

@@ -38,9 +38,9 @@ def run(
         str | None,
         Option(
             metavar="SIZE",
-            help="What the graph's arrays may take, such as 2GiB. A graph that exceeds it is packed in memory; if that "
-            "is too much, a graph directory's edges stay on disk, and the whole run keeps to it. By default four "
-            "fifths of what is available.",
+            help="What graph and run may take, such as 2GiB. A graph that exceeds it is packed in memory; if that is "
+            "too much, a graph directory's edges stay on disk. By default the graph may take four fifths of what is "
+            "available.",
         ),
     ] = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",

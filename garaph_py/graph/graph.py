@@ -240,6 +240,14 @@ class Graph:
         return np.array([edges.least_value for edges in sides if edges.value_dtype is not None]).min()
 
     @property
+    def raw_bytes(self) -> int:
+        """Bytes that edges and their values take in memory when they are raw, with making those of out-edges."""
+        sides, dtype = 1 + self.directed, self.edge_dtype
+        values = 0 if dtype is None else self.m * dtype.itemsize
+        made = reversing_bytes(self.m, self.n, dtype, RAW) if dtype is not None and self.directed else 0
+        return sides * 4 * self.m + values + made
+
+    @property
     def has_valued_out_edges(self) -> bool:
         """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without, nor in
         memory, if to make them takes more than it may."""

@@ -15,8 +15,8 @@ log = logging.getLogger("garaph_py")
 AUTO = "auto"
 GRAPH_SHARE = 0.8
 """Of the memory that is available, what a graph's arrays may take: a run needs a quarter of them more."""
-RUN_BYTES = 21
-"""Of a vertex, what most runs keep beside: two values of eight bytes, four sets of vertices, and for a GPU a rank."""
+RUN_BYTES = 37
+"""Of a vertex, what most runs keep beside: two values of sixteen bytes, four sets of vertices, and for a GPU a rank."""
 
 
 def check_encoding(encoding: str) -> str:

@@ -13,13 +13,14 @@ from ..graph import Graph
 from ..graph.packed import LISTS, NUMBERS, Packed
 from ..graph.packing import unpack
 from ..threads import Team
+from .layout import PAGE_EDGES
 from .source import PageSource
 from .sources import Sources
 
 Array = npt.NDArray[Any]
 
 PASS_EDGES = 1 << 17
-"""Edges of a page from disk: what is made of them beside fits what a run has at hand."""
+"""Edges of a page, where memory is short: what is made of them beside fits what a run has at hand."""
 EDGE_BYTES = 64
 """Of the room for edges, a page takes so many for each: a small part of it."""
 VERTEX_BYTES = 64
@@ -56,6 +57,15 @@ def few_edges(room: int) -> int:
     return min(PASS_EDGES, max(room // EDGE_BYTES, 1))
 
 
+def page_bound(graph: Graph, sources: Sources) -> int | None:
+    """Of the edges of a page in a pass; None for the usual one."""
+    if graph.on_disk:
+        return few_edges(sources.room)
+    if graph.memory is None:
+        return None
+    return min(max((graph.memory - pass_bytes(graph)) // EDGE_BYTES, PASS_EDGES), PAGE_EDGES)
+
+
 def plain(
     source: PageSource, offsets: Array, team: Team, values: bool = True
 ) -> Iterator[tuple[int, int, Array, Array | None]]:
@@ -87,7 +97,7 @@ def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
     offsets, degrees = graph.in_edges.offsets, graph.in_degrees
     with Team(1) as team, Sources(graph, values) as sources:
         sources.divide(pass_bytes(graph))
-        source = sources.into(few_edges(sources.room) if graph.on_disk else None)
+        source = sources.into(page_bound(graph, sources))
         for first, last, neighbours, numbers in plain(source, offsets, team, values):
             targets = np.repeat(np.arange(first, last, dtype=np.uint32), degrees[first:last])
             yield Listed(first, last, neighbours, targets, numbers)

@@ -122,7 +122,10 @@ class Sources:
         if self._tiles:
             tiles = f"{show_bytes(self._tiles)} of memory for tiles of the edges"
             vertices = f"{tiles}, {show_bytes(self._taken)} for the vertices"
-        whole = show_bytes(self._taken + self._tiles + least, up=True)
+        least_in_all = self._taken + self._tiles + least
+        if self._tiles:  # for with so much memory the edges may no longer stay on disk
+            least_in_all += self._graph.raw_bytes
+        whole = show_bytes(least_in_all, up=True)
         return GraphError(
             f"the run takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
             f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory)"
