@@ -257,8 +257,8 @@ class Disk(Part):
 
 
 def checkers_of_disk() -> int:
-    """How many threads check what one disk gives; where there are few cores its own does."""
-    return min(available_cores() // 4, MOST_CHECKERS)
+    """How many threads check what one disk gives; where there is one core its own does."""
+    return min(available_cores() // 2, MOST_CHECKERS)
 
 
 def end(request: Request) -> None:
