@@ -45,9 +45,10 @@ def check_tiles(bound: BoundProgram, graph: Graph) -> None:
     reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0
     tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
     if tiles + rest > graph.memory:
-        enough = show_bytes(tiles + rest + graph.raw_bytes, up=True)  # with more memory more of the graph is raw
+        edges = graph.nbytes - (1 + graph.directed) * graph.in_edges.offsets.nbytes
+        enough = show_bytes(tiles + rest + max(graph.raw_bytes - edges, 0), up=True)  # with more memory they are raw
         raise GraphError(
             f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)} for graph and "
             f"vertices, and may take {show_bytes(graph.memory)}; allow {enough} when the graph is opened (memory, "
-            "--memory), or choose another mode"
+            "--memory), with which its edges are raw, or choose another mode"
         )

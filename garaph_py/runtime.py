@@ -250,8 +250,9 @@ def run(
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
             with Sources(graph, bound.reads_edge_values, record.spans) as sources:
                 cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph")
-                checks = pass_bytes(graph) if verify else 0
-                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver, checks)
+                if verify:
+                    sources.require(pass_bytes(graph))
+                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
                 if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
                     run.on_cpu(sync, page_edges)
             stats = Stats(
@@ -262,6 +263,7 @@ def run(
         facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
         record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
         if verify:
+            on_event(events.Step("verifying", 0, 0, "edges"))
             check(program, graph, result)
         if saver is not None:
             saver.finish()
@@ -295,10 +297,10 @@ class Run:
     def __init__(
         self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, sources: Sources, limits: Limits,
         on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
-        saver: Saver | None = None, checks: int = 0,
+        saver: Saver | None = None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
-        self._sources, self._spans, self._saver, self._checks, self.before = sources, spans, saver, checks, 0
+        self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
         self._pushes = bound.relaxes and limits.pushes(cpu)
         self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
         self._watch()
@@ -321,7 +323,7 @@ class Run:
             try:
                 found = find_device()
                 self._sources.divide(
-                    self._beside_edges(synchronous, gpu=True),
+                    vertex_bytes(self._bound, self._graph, synchronous, gpu=True),
                     1 + together,
                     apart=True,
                     pushes=together and self._pushes,
@@ -359,10 +361,6 @@ class Run:
                 return False
         return True
 
-    def _beside_edges(self, synchronous: bool, gpu: bool) -> int:
-        """Bytes of memory that are not edges, in the run or when its answer is checked."""
-        return max(vertex_bytes(self._bound, self._graph, synchronous, gpu), self._checks)
-
     def _together(self, gpu: GpuKernel) -> Together:
         """Both processors as one kernel."""
         threads, reactive = self._cpu.team.size, self._limits.engine == "garaph"
@@ -372,7 +370,7 @@ class Run:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
-        sources, beside = self._sources, self._beside_edges(synchronous, gpu=False)
+        sources, beside = self._sources, vertex_bytes(self._bound, self._graph, synchronous)
         if self._graph.on_disk and self._limits.mode == PULL_TILED:
             sources.divide(beside, pushes=True, tiles=tile_bytes(self._bound, self._graph))
             most = few_edges(sources.room)

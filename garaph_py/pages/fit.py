@@ -49,7 +49,7 @@ PACKED_HERE, ON_DISK = "packed in memory", "edges stay on disk"
 
 def tell(name: object, what: str, raw_bytes: int, limit: int, beside: int = 0) -> None:
     """Log `what` was done, which nobody asked for, since arrays and `beside` exceed `limit`; all in bytes."""
-    runs = f", what runs keep of vertices {show_bytes(beside)}" if beside else ""
+    runs = f", what runs keep of vertices up to {show_bytes(beside)}" if beside else ""
     raw, may = show_bytes(raw_bytes), show_bytes(limit)
     log.warning("%s: its arrays take %s raw%s, and %s may be used: %s", name, raw, runs, may, what)
 

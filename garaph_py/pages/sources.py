@@ -107,6 +107,15 @@ class Sources:
         self._out_room = room * self._parts[1] // OUT_SHARE
         self.room = room if tiles else room - self._out_room
 
+    def require(self, vertices: int) -> None:
+        """Raise `GraphError` if a pass over the in-edges has no room beside so many bytes; sources are closed."""
+        self.divide(vertices)
+        into = self._graph.in_edges
+        if not isinstance(into, StoredAdjacency):
+            return
+        if self.room < least_room(self._arrays(into, self._reads_values), into.offsets):
+            raise self._too_little()
+
     def _too_little(self, into_needs: int = 0) -> GraphError:
         """An error that says with how much memory the run can begin, where in-edges take so many bytes at least."""
         into, out = self._graph.in_edges, self._graph.out_edges
@@ -129,7 +138,7 @@ class Sources:
         return GraphError(
             f"the run takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
             f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory)"
-            + (", or choose another mode" if self._tiles else "")
+            + (", with which its edges are in memory too, or choose another mode" if self._tiles else "")
         )
 
     def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
