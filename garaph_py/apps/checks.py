@@ -75,15 +75,23 @@ def components(graph: Graph) -> int:
     from scipy.sparse.csgraph import connected_components
 
     count, component = graph.n, np.arange(graph.n, dtype=np.int32 if graph.n < 1 << 31 else np.int64)
+
+    def join(pairs: list[Array]) -> int:
+        nonlocal component
+        ends = np.concatenate(pairs, axis=1)
+        matrix = csr_array((np.ones(len(ends[0]), np.int8), (ends[0], ends[1])), shape=(count, count))
+        joined_count, joined = connected_components(matrix, directed=False)
+        component = joined[component]
+        return int(joined_count)
+
+    pairs, waiting = list[Array](), 0
     for edges in listed(graph, values=False):
-        u, v = component[edges.sources], component[edges.targets]
-        joins = u != v
-        if joins.any():
-            ends = u[joins], v[joins]
-            matrix = csr_array((np.ones(len(ends[0]), np.int8), ends), shape=(count, count))
-            count, joined = connected_components(matrix, directed=False)
-            component = joined[component]
-    return int(count)
+        ends = np.stack((component[edges.sources], component[edges.targets]))
+        pairs.append(ends[:, ends[0] != ends[1]])
+        waiting += pairs[-1].shape[1]
+        if 4 * waiting >= count:  # to join them takes as long as there are components
+            count, pairs, waiting = join(pairs), [], 0
+    return join(pairs) if waiting else count
 
 
 def in_sums(graph: Graph, contributions: Array) -> Array:
