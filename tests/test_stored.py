@@ -352,7 +352,7 @@ def test_too_little_memory_says_how_much_is_needed(saved):
         (gp.apps.SSSP(0), {"mode": "pull-tiled"}),
     ):
         refused = 0
-        for room in range(-(1 << 17), 0, 1 << 16):
+        for room in (-(1 << 17), -1):
             graph = opened(path, room)
             try:
                 gp.run(program, graph, device="cpu", **how)

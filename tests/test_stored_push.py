@@ -123,7 +123,7 @@ def test_no_memory_between_two_that_do_is_refused(saved):
     sssp, most = gp.apps.SSSP(hub(graph)), bytes_held(graph) + graph.m * 4 + 8 * graph.n + beside
     expected, places = gp.run(sssp, graph, device="cpu").values, []
     packed = bytes_held(store.open(path, encoding="packed")) + beside
-    for memory in sorted({*range(most // 8, most, most // 40), packed - 1, packed, most - 1, most}):
+    for memory in sorted({*range(most // 8, most, most // 16), packed - 1, packed, most - 1, most}):
         try:
             loaded = store.open(path, memory=memory)
             found = gp.run(sssp, loaded, device="cpu", mode="push", threads=1)
