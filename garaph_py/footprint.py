@@ -45,8 +45,8 @@ def check_tiles(bound: BoundProgram, graph: Graph) -> None:
     reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0
     tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
     if tiles + rest > graph.memory:
-        edges = graph.nbytes - (1 + graph.directed) * graph.in_edges.offsets.nbytes
-        enough = show_bytes(tiles + rest + max(graph.raw_bytes - edges, 0), up=True)  # with more memory they are raw
+        more = max(graph.raw_bytes - graph.nbytes, 0)  # for with more memory its edges are raw
+        enough = show_bytes(tiles + rest + more, up=True)
         raise GraphError(
             f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)} for graph and "
             f"vertices, and may take {show_bytes(graph.memory)}; allow {enough} when the graph is opened (memory, "

@@ -71,27 +71,27 @@ def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[Li
 
 def components(graph: Graph) -> int:
     """How many components there are, by edges in either direction."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import connected_components
-
     count, component = graph.n, np.arange(graph.n, dtype=np.int32 if graph.n < 1 << 31 else np.int64)
-
-    def join(pairs: list[Array]) -> int:
-        nonlocal component
-        ends = np.concatenate(pairs, axis=1)
-        matrix = csr_array((np.ones(len(ends[0]), np.int8), (ends[0], ends[1])), shape=(count, count))
-        joined_count, joined = connected_components(matrix, directed=False)
-        component = joined[component]
-        return int(joined_count)
-
     pairs, waiting = list[Array](), 0
     for edges in listed(graph, values=False):
         ends = np.stack((component[edges.sources], component[edges.targets]))
         pairs.append(ends[:, ends[0] != ends[1]])
         waiting += pairs[-1].shape[1]
         if 4 * waiting >= count:  # to join them takes as long as there are components
-            count, pairs, waiting = join(pairs), [], 0
-    return join(pairs) if waiting else count
+            count, joined = joined_by(pairs, count)
+            component, pairs, waiting = joined[component], [], 0
+    return joined_by(pairs, count)[0] if waiting else count
+
+
+def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
+    """Of `count` components, how many there are once `pairs` are joined, and which of these each is in."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.concatenate(pairs, axis=1)
+    matrix = csr_array((np.ones(len(ends[0]), np.int8), (ends[0], ends[1])), shape=(count, count))
+    components_left, joined = connected_components(matrix, directed=False)
+    return int(components_left), joined
 
 
 def in_sums(graph: Graph, contributions: Array) -> Array:

@@ -58,9 +58,9 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     """What two identities do not agree on, for a person; empty if they are the same."""
-    names = [name for name in dict.fromkeys([*there, *here]) if there.get(name) != here.get(name)]
+    others = (name for name in dict.fromkeys([*there, *here]) if name not in (EDGES, DIRECTORY))
+    names = [name for name in others if there.get(name) != here.get(name)]
     decides = EDGES if there.get(EDGES) and here.get(EDGES) else DIRECTORY
-    names = [name for name in names if name not in (EDGES, DIRECTORY)]
     if there.get(decides) is None or there[decides] != here.get(decides):
         names.append(decides)
     if "program" in names:  # then the rest has nothing to say

@@ -262,7 +262,6 @@ def verify(
         damage = store.verify(graph, threads=threads, on_event=progress)
     for problem in damage:
         print(problem)
-    count = len(damage)
-    print(f"{graph}: {f'{count} problems' if count > 1 else '1 problem' if count else 'whole'}")
+    print(f"{graph}: {len(damage)} problem{'s' * (len(damage) > 1)}" if damage else f"{graph}: whole")
     if damage:
         raise typer.Exit(1)

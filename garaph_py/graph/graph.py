@@ -241,11 +241,11 @@ class Graph:
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes that edges and their values take in memory when they are raw, with making those of out-edges."""
+        """What `nbytes` would be with raw edges in memory, and what it takes to make values of out-edges."""
         sides, dtype = 1 + self.directed, self.edge_dtype
         values = 0 if dtype is None else self.m * dtype.itemsize
         made = reversing_bytes(self.m, self.n, dtype, RAW) if dtype is not None and self.directed else 0
-        return sides * 4 * self.m + values + made
+        return sides * (self.in_edges.offsets.nbytes + 4 * self.m) + values + made
 
     @property
     def has_valued_out_edges(self) -> bool:

@@ -133,7 +133,7 @@ class Sources:
             vertices = f"{tiles}, {show_bytes(self._taken)} for the vertices"
         least_in_all = self._taken + self._tiles + least
         if self._tiles:  # for with so much memory the edges may no longer stay on disk
-            least_in_all += self._graph.raw_bytes
+            least_in_all += max(self._graph.raw_bytes - self._graph.nbytes, 0)
         whole = show_bytes(least_in_all, up=True)
         return GraphError(
             f"the run takes {vertices} and {show_bytes(least)} for edges at hand, and may take "

@@ -198,7 +198,8 @@ def read_graph(
         total = sum(array.raw_bytes for array in arrays_raw.values())
         if manifest.directed and manifest.edge_dtype is not None:
             total += reversing_bytes(manifest.edges, manifest.vertices, manifest.edge_dtype, RAW)
-        room = max(limit - beside * manifest.vertices, 0)
+        kept = beside * manifest.vertices
+        room = max(limit - kept, 0)
         rules, chosen = expectations(manifest), encoding_to_open(encoding, total, room)
         wanted = manifest.arrays if on_disk or chosen == PACKED else arrays_raw
         if on_disk:
@@ -236,9 +237,9 @@ def read_graph(
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
-        tell(folder.path, ON_DISK, total, limit, beside * manifest.vertices)
+        tell(folder.path, ON_DISK, total, limit, kept)
     elif chosen == PACKED and encoding == AUTO:
-        tell(folder.path, PACKED_HERE, total, limit, beside * manifest.vertices)
+        tell(folder.path, PACKED_HERE, total, limit, kept)
     graph = assemble(manifest, arrays, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")

@@ -195,8 +195,7 @@ class Play:
 
     def _computed(self, page: Page, buffer: Buffer, stays: bool, now: float) -> None:
         self._computing = False
-        vertices = page.vertices
-        back = self.from_device.serve(vertices * self.costs.back_bytes, now)
+        back = self.from_device.serve(page.vertices * self.costs.back_bytes, now)
         self._at(back, partial(self._back, page, buffer, stays))
         self._compute(now)
 
