@@ -245,8 +245,9 @@ class Streams:
     ----------
     compute : list of pycuda.driver.Stream
         For the kernels of pages that stay, in turns.
-    back, forth : pycuda.driver.Stream
-        For all copies to the host, and for values from there.
+    back, back_early, forth : pycuda.driver.Stream
+        For copies to the host: of pages that are copied, and of those that need not be, whose values would wait for
+        these copies on the same stream; and for values from the host.
     thread : ThreadTime
         Of whoever calls `process`.
     timeline : Timeline or None
@@ -260,8 +261,8 @@ class Streams:
         self._device, self._arrays = device, arrays
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # of a page's arrays in its buffer
         driver = device.driver
-        self.compute, self.back = [driver.Stream() for _ in range(COMPUTE_STREAMS)], driver.Stream()
-        self.forth = driver.Stream()
+        self.compute = [driver.Stream() for _ in range(COMPUTE_STREAMS)]
+        self.back, self.back_early, self.forth = driver.Stream(), driver.Stream(), driver.Stream()
         self._ahead = driver.Stream(NON_BLOCKING)
         self._ahead_bytes = dict[int, int]()  # of pages that stay, copied and not yet processed
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
@@ -338,7 +339,7 @@ class Streams:
         stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
         most = min(COPIES, source.lends)
-        launched: deque[tuple[Page, Buffer, int]] = deque()  # these end in their order, for `back` takes them in it
+        stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched, by `back`
         thread = self.thread
         try:
             source.expect(waiting.all_coming())
@@ -349,33 +350,37 @@ class Streams:
                         arrived = copies.popleft()[0]
                         waiting.arrived(arrived)
                         source.release(arrived)
-                    while launched and launched[0][1].idle.query():
-                        self._end(*launched.popleft(), work)
-                    copied = 0
+                    for launched in (stayed, came):
+                        while launched and launched[0][1].idle.query():
+                            self._end(*launched.popleft(), work)
                     if len(copies) < most and (taken := self._room(waiting)):
                         copied = self._copy(*taken, source)
                         copies.append(taken)
-                    elif len(launched) - len(copies) < AHEAD and (taken := waiting.next_here()):
+                        came.append((*taken, copied))
+                        self._launch(*taken, work, self.back)
+                    elif len(stayed) < AHEAD and (taken := waiting.next_here()):
                         copied = self._ahead_bytes.pop(taken[0].number, 0)
                         if copied:
                             taken[1].stream.wait_for_event(taken[1].copied)
-                    elif len(copies) == most and waiting.coming:
+                        stayed.append((*taken, copied))
+                        self._launch(*taken, work, self.back_early)
+                    elif waiting.is_empty:
+                        break
+                    elif stayed:
+                        with thread.waiting("page", stayed[0][0].number):
+                            stayed[0][1].idle.synchronize()
+                    elif len(copies) == most:
                         with thread.waiting("the copy of page", copies[0][0].number):
                             copies[0][1].copied.synchronize()
-                        continue
-                    elif launched and not waiting.is_empty:
-                        with thread.waiting("page", launched[0][0].number):
-                            launched[0][1].idle.synchronize()
-                        continue
-                    else:
-                        break
-                    self._launch(*taken, work)
-                    launched.append((*taken, copied))
+                    elif came:
+                        with thread.waiting("page", came[0][0].number):
+                            came[0][1].idle.synchronize()
                 with thread.waiting("new values to be copied to the host"):
+                    self.back_early.synchronize()
                     self.back.synchronize()
                 for page, _ in copies:
                     source.release(page)
-                for ended in launched:
+                for ended in (*stayed, *came):
                     self._end(*ended, work)
             if self.timeline is not None:
                 self.timeline.tell(self.back, MANY)
@@ -411,18 +416,18 @@ class Streams:
         buffer.copied.record(buffer.stream)
         return copied
 
-    def _launch(self, page: Page, buffer: Buffer, work: Work) -> None:
-        """Put the work with a page on the streams."""
+    def _launch(self, page: Page, buffer: Buffer, work: Work, back: Any) -> None:
+        """Put the work with a page on the streams, what it changes on `back`."""
         timeline, began, self.thread.doing = self.timeline, time.perf_counter_ns(), ("launching page", page.number)
         work.compute(page, buffer)
         if timeline is not None:
             timeline.ends(timeline.stream(buffer.stream), "gather and apply", page, began, buffer.stream)
         buffer.computed.record(buffer.stream)
-        self.back.wait_for_event(buffer.computed)
-        work.bring(page, self.back)
+        back.wait_for_event(buffer.computed)
+        work.bring(page, back)
         if timeline is not None:
-            timeline.ends(TO_HOST, "copy", page, began, self.back)
-        buffer.idle.record(self.back)
+            timeline.ends(TO_HOST, "copy", page, began, back)
+        buffer.idle.record(back)
 
     def _end(self, page: Page, buffer: Buffer, copied: int, work: Work) -> None:
         """All of it has happened."""
