@@ -158,10 +158,17 @@ class Companion(PageKernel, Protocol):
     Attributes
     ----------
     relaxes : bool
-        In synchronous runs it takes both arrays of values to be equal when an iteration begins.
+        In synchronous runs it takes both arrays of values to be equal when an iteration begins; in asynchronous ones
+        any of a vertex's values that was new once may be seen.
     """
 
     relaxes: bool
+
+    def equalize(self, state: State) -> None:
+        """Make both arrays equal, after they were swapped: they differ in the values of active vertices at most."""
+
+    def awake(self, page: Page, done: PageResult, state: State) -> PageResult:
+        """Make all vertices of a page active, whichever of them changed when this was `done`; what is to be said."""
 
     def forget(self) -> None:
         """The other has done a superstep: what is known from the last one no longer holds."""

@@ -45,11 +45,12 @@ def pending_is_poisoned(monkeypatch):
     begin = together.Together.begin
 
     def poison(self, state, mode):
-        if state.synchronous and self._cpu.relaxes:
-            assert state.pending.tobytes() == state.values.tobytes()
-        elif state.synchronous:
+        alone = self.device == "gpu" or not self._cpu.relaxes
+        if state.synchronous and alone:
             state.pending.view(np.uint8)[:] = 0xA5
-        return begin(self, state, mode)
+        followed = begin(self, state, mode)
+        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
+        return followed
 
     monkeypatch.setattr(together.Together, "begin", poison)
 
@@ -229,16 +230,16 @@ def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch,
         run(program, graph, device="auto", **how)
 
 
-def fail_after(copies, driver, monkeypatch):
-    """The GPU does so many copies to it once iterations have begun."""
-    copy, left = driver.memcpy_htod_async, itertools.count(copies, -1)
+def fail_after(copies, driver, monkeypatch, name="memcpy_htod_async"):
+    """The GPU does so many copies to it, or others, once iterations have begun."""
+    copy, left = getattr(driver, name), itertools.count(copies, -1)
 
-    def fails(place, array, stream=None):
+    def fails(*arguments):
         if next(left) <= 0:
-            raise driver.Error("cuMemcpyHtoDAsync failed: unspecified launch failure")
-        copy(place, array, stream)
+            raise driver.Error("cuMemcpyAsync failed: unspecified launch failure")
+        copy(*arguments)
 
-    numpy_gpu.when_iterations_begin(monkeypatch, lambda: setattr(driver, "memcpy_htod_async", fails))
+    numpy_gpu.when_iterations_begin(monkeypatch, lambda: setattr(driver, name, fails))
 
 
 @pytest.mark.parametrize("at", [0, 3, 8, 20])
@@ -253,6 +254,22 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
     np.testing.assert_array_equal(result.values, expected.values)
     assert "launch failure" in result.stats.note
     assert result.stats.iterations[-1].device == "cpu"
+
+
+@pytest.mark.parametrize("at", range(12))
+@pytest.mark.parametrize("helps", [True, False])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.usefixtures("pending_is_poisoned")
+def test_values_of_a_page_come_and_no_more(device_for, graph_of, always, monkeypatch, sync, helps, at):
+    """A GPU that fails between a page's values and who was activated: along a path, where one vertex is at a time."""
+    path = np.random.default_rng(3).permutation(600)
+    graph, program = graph_of(twins.Edges(600, path[:-1], path[1:])), Quiet(int(path[0]))
+    driver = device_for(program, graph)
+    monkeypatch.setattr(Rates, "cpu_helps", helps)
+    fail_after(at, driver, monkeypatch, "memcpy_dtoh_async")
+    result = run(program, graph, sync=sync, page_edges=200)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    assert "launch failure" in result.stats.note
 
 
 def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkeypatch):
@@ -394,5 +411,6 @@ def test_values_of_several_fields_have_no_turns():
         active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind), synchronous=False
     )
     gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
-    state = together.Together(None, gpu, lambda: None, 2, reactive=False).initialize(False)
+    cpu = SimpleNamespace(relaxes=False)
+    state = together.Together(cpu, gpu, lambda: None, 2, reactive=False).initialize(False)
     assert state.pending is state.values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from ..threads import Team, split
 from .edges import Reader, Windows, reader_of
 from .kernels import kernels
 from .notify import SELECT, make_notify
+from .partitions import Partitions
 from .pull_tiled import tiles_of
 from .push import TO_THE_END
 
@@ -366,11 +368,24 @@ class CpuKernel:
         if mode in (PULL, PULL_TILED) and not self.relaxes:
             state.values, state.pending = state.pending, state.values
             return
+        self._copy(state.activated if self.relaxes else state.notified, state.pending, state.values)
+
+    def equalize(self, state: State) -> None:
+        self._copy(state.active, state.values, state.pending)
+
+    def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
+        """The values of those that changed, from one array to the other."""
         self._prepare(self._kernels.commit)
-        changed = state.activated if self.relaxes else state.notified
-        pending, values = state.pending.view(np.uint32), state.values.view(np.uint32)
         first, last = self._vertex_runs(whole=not changed.is_wide)
-        self._launch(self._kernels.commit, len(first), changed.bits, changed.blocks, first, last, pending, values)
+        arrays = source.view(np.uint32), to.view(np.uint32)
+        self._launch(self._kernels.commit, len(first), changed.bits, changed.blocks, first, last, *arrays)
+
+    def awake(self, page: Page, done: PageResult, state: State) -> PageResult:
+        first, last, offsets = page.first_vertex, page.last_vertex, self.graph.out_edges.offsets
+        state.activated.put(first, last)
+        return replace(
+            done, active=page.vertices, active_edges=int(offsets[last] - offsets[first]), changeable=page.vertices
+        )
 
     def report(self, state: State) -> Array:
         self._tiles = None  # whoever verifies the answer has their memory
@@ -462,30 +477,6 @@ class CpuKernel:
         many = 1 << (edges // RUN).bit_length() >> 1  # a power of two: what is kept is kept for each number of runs
         most = self.team.size if self._to_the_letter else max(RUNS, many)
         return max(1, min(most, edges // WORTH_A_THREAD))
-
-
-class Partitions:
-    """What the runs of a page leave behind: replicas of the vertices that their bounds cut, counts, partial totals.
-
-    Behind those of `parts` runs, `counts` and `partials` have a place for what settling them adds.
-    """
-
-    def __init__(self, parts: int, bound: BoundProgram) -> None:
-        self.heads, self.tails = np.empty((2, parts), bound.accumulator)
-        self.sums = np.empty((parts, 64), bound.accumulator)
-        self.cuts, self.counts = np.empty((parts, 2), np.int64), np.zeros((parts + 1, 4), np.int64)
-        self.partials = np.zeros(parts + 1, partial_dtype(bound.total))
-        self.last_count, self.last_partial = self.counts[parts], self.partials[parts:]
-
-    def forget_settled(self) -> None:
-        """Nothing has been settled, as when there is one run, or no vertex is cut."""
-        self.counts[-1], self.partials[-1] = 0, 0
-
-    def result(self, bound: BoundProgram) -> PageResult:
-        """What all runs did, and settling them."""
-        edges, active, active_edges, changeable = map(int, self.counts.sum(axis=0))
-        partials = None if bound.total is None else self.partials.copy()
-        return PageResult(edges, active, active_edges, changeable, partials)
 
 
 def ranges_of(vertices: VertexSet, offsets: Array, page: Page) -> Array:

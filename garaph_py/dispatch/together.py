@@ -81,10 +81,11 @@ class Together:
         self.device = CPU
         self.note: str | None = None
         self._stale = False  # the device has not got the values of the last iteration
+        self._apart = False  # the two arrays of values are not equal, though the CPU counts on it
         self._unmarked = False  # blocks of the active set say more than the bits do
         self._lost = False
         self.part = Part("CPU and GPU")
-        self._landing: Array | None = None  # where an asynchronous run's values come from the device
+        self._landing: Array | None = None  # where an asynchronous run's values come from the device, if not in place
 
     @property
     def modes(self) -> tuple[str, ...]:
@@ -101,7 +102,7 @@ class Together:
         state.active.mark()
         self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
         if not synchronous:
-            self._landing, state.pending = state.pending, state.values
+            self._landing, state.pending = None if self._cpu.relaxes else state.pending, state.values
         self._equal(state)
         return state
 
@@ -119,7 +120,10 @@ class Together:
             if self._unmarked:
                 state.active.mark()
                 self._unmarked = False
+            self._meet(state)
             return self._cpu.begin(state, mode)
+        if self.device == BOTH:
+            self._meet(state)
         self._send_values(state)
         self._cpu.forget()
         followed = self._cpu.begin(state, mode) if self.device == BOTH else 0
@@ -130,6 +134,12 @@ class Together:
                 raise
             self._stay_with_cpu(error, state)
         return followed
+
+    def _meet(self, state: State) -> None:
+        """The values that the GPU's last iteration has changed, in both arrays: as long as it works alone, none."""
+        if self._apart:
+            self._cpu.equalize(state)
+            self._apart = False
 
     def _send_values(self, state: State) -> None:
         """The values of iterations that the CPU did alone, to the GPU."""
@@ -267,19 +277,29 @@ class Together:
                 state.pending[run] = state.values[run]
             state.activated.bits[rest.words] = 0
             done[rest] = self._alone(rest, state, mode)
+            if not state.synchronous and self._landing is None:  # some of its values may have come, nobody knows which
+                done[rest] = self._cpu.awake(rest, done[rest], state)
         state.activated.mark()
         return list(done.values())
 
     def commit(self, state: State, mode: str) -> None:
-        if self.device != CPU and mode == PULL and not self._lost:
+        if self.device != CPU and mode == PULL and self._settled(state):
+            if state.synchronous:
+                state.values, state.pending = state.pending, state.values
+                self._apart = self._cpu.relaxes
+        else:
+            self._stale, self._apart = True, False
+            self._cpu.commit(state, mode)
+
+    def _settled(self, state: State) -> bool:
+        """Whether new values are the current ones on the device: not if it is lost."""
+        if not self._lost:
             try:
                 self._gpu.settle(state)
             except DeviceError as error:
                 self._lose(error)
                 state.activated.mark()
-        elif not self._lost:
-            self._stale = True
-        self._cpu.commit(state, mode)
+        return not self._lost
 
     def report(self, state: State) -> Array:
         return self._cpu.report(state)
@@ -291,7 +311,7 @@ class _Shared:
     Parameters
     ----------
     landing : ndarray, shape (n,), or None
-        Where an asynchronous run's values come to from the device: half a copy must not be seen.
+        Where an asynchronous run's values come to from the device, if half a copy must not be seen.
     """
 
     def __init__(
