@@ -9,6 +9,7 @@ from garaph_py.dispatch.decide import (
     GPU_THRESHOLD,
     PUSH_THRESHOLD,
     RELAXING_THRESHOLD,
+    Notifying,
     Observation,
     Turn,
     decide,
@@ -61,6 +62,21 @@ def test_the_gpu_pulls() -> None:
     assert decide(seen(int(1000 * GPU_THRESHOLD), "auto", device="gpu")).mode == NOTIFY_PULL
     assert decide(seen(int(1000 * GPU_THRESHOLD) + 1, "auto", device="gpu")).mode == PULL
     assert decide(seen(1000, "auto", device="gpu", everybody=True)).mode == PULL
+
+
+def test_the_gpu_notifies_where_that_has_paid() -> None:
+    start, least = Notifying(), 1e-6
+    assert start.after(NOTIFY_PULL, 1e-4, 9.0, least) == start  # nobody knows how long a pull takes
+    pulled = start.after(PULL, 0.5, 2.0, least).after(PULL, 0.4, 1.0, least).after(PULL, 0.4, 3.0, least)
+    assert pulled == Notifying(GPU_THRESHOLD, 1.0)
+    assert pulled.after(NOTIFY_PULL, 1e-4, 0.9, least) == pulled
+    tried = pulled.after(NOTIFY_PULL, 1e-4, 1.1, least)
+    assert tried.threshold == least
+    assert tried.after(NOTIFY_PULL, 1e-7, 0.5, least) == tried
+    assert tried.after(NOTIFY_PULL, 1e-7, 1.1, least).threshold == 0.0
+    for f, mode in ((least, NOTIFY_PULL), (2 * least, PULL)):
+        where = Observation(10, 10**6, 1, round(f * 10**6), "auto", device="gpu", notifying=tried.threshold)
+        assert decide(where).mode == mode
 
 
 def test_turns_follow_the_wave() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
 GPU_THRESHOLD = 1 / 1000
-"""``auto``'s bound on f where the GPU pulls: notifying, which spares it pages, is the CPU's work, an edge of which
-takes as long as a hundred of the GPU's and more."""
+"""``auto``'s bound on f where the GPU pulls, until it is known better (`Notifying`): notifying, which spares it pages,
+is the CPU's work, an edge of which takes as long as a hundred of the GPU's and more."""
 RELAXING_THRESHOLD = 1 / 1000
 """``auto``'s bound on f where a program relaxes and the processor cannot push: pull from active vertices passes over
 most edges, which notified vertices gather from."""
@@ -57,6 +57,8 @@ class Observation:
         What an iteration of the CPU alone costs whoever is active, over that of pulling over all pages.
     cpu_helps : bool
         It is worth it that the CPU takes pages where the GPU does.
+    notifying : float
+        ``auto``'s bound on f where the GPU works alone: see `Notifying`.
     """
 
     vertices: int
@@ -76,6 +78,7 @@ class Observation:
     sparse: float = 2.0
     start: float = 0.0
     cpu_helps: bool = True
+    notifying: float = GPU_THRESHOLD
 
     @cached_property
     def alpha(self) -> float | None:
@@ -98,6 +101,32 @@ class Decision(NamedTuple):
     mode: str
     why: str
     device: str = CPU
+
+
+@dataclass(frozen=True)
+class Notifying:
+    """Up to which f it pays a GPU that works alone to leave out the pages in which nobody is notified.
+
+    How many are left out f does not say, for it depends on where the notified vertices are. So it is tried once; if it
+    takes longer than to pull over all pages, then again only where there are fewer active edges than pages.
+
+    Attributes
+    ----------
+    threshold : float
+    pull_seconds : float
+        The least that an iteration took that pulled over all pages.
+    """
+
+    threshold: float = GPU_THRESHOLD
+    pull_seconds: float = float("inf")
+
+    def after(self, mode: str, f: float, seconds: float, least: float) -> Notifying:
+        """After such an iteration; `least` is the number of pages over that of edges."""
+        if mode == PULL:
+            return replace(self, pull_seconds=min(seconds, self.pull_seconds))
+        if mode == NOTIFY_PULL and seconds > self.pull_seconds:
+            return replace(self, threshold=least if f > least else 0.0)
+        return self
 
 
 TINY = 1e-30
@@ -165,7 +194,7 @@ def alone(seen: Observation) -> Decision:
         return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}", seen.device)
     if seen.device == GPU and seen.engine == "garaph":
         return Decision(PULL, "the GPU only pulls (section 2.2)", seen.device)
-    auto = GPU_THRESHOLD if seen.device == GPU else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
+    auto = seen.notifying if seen.device == GPU else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}", seen.device)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..kernel import NOTIFY_PULL, PULL, Pages
 from ..pages.layout import Page
 
-CPU_RATE = 2.5e8
+CPU_RATE = 1.5e8
 """Edges a second that a thread pulls, before any was."""
 GPU_RATE = 5e10
 """Edges a second of pages that stay on the GPU, likewise."""

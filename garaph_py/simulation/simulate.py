@@ -16,7 +16,7 @@ from ..pages.layout import Page, renewal
 from ..runtime import SPARED
 from .machine import Machine
 from .play import Channel, Costs, Play
-from .scheduler import HYBRID, Policy, Scheduler
+from .scheduler import GARAPH, HYBRID, Policy, Scheduler
 from .workload import Activity, Workload
 
 FOREVER = float("inf")
@@ -136,6 +136,8 @@ class Run:
                 )
             )  # fmt: skip
             done.owners.append(row.owners)
+            if self._policy.device == GPU:
+                self._scheduler.by_gpu(mode, seen.f, row.seconds, len(self._device_pages))
             started += row.seconds
         return done
 
@@ -235,11 +237,12 @@ class Run:
 
     def _costs(self, cpu: Callable[[Page], float], gpu: Callable[[Page], float], shared: bool = False) -> Costs:
         workload, machine, link = self._workload, self._machine, self._machine.link
-        lands = shared and not workload.traits.synchronous  # where half a copy must not be seen
-        landing = machine.copying(workload.traits.value_bytes) if lands else 0.0
+        traits = workload.traits
+        in_place = traits.synchronous or (traits.relaxes and self._policy.engine != GARAPH)  # as `Together` has it
+        landing = machine.copying(traits.value_bytes) if shared and not in_place else 0.0
         handing = machine.overhead(self._program).page if shared else 0.0
         return Costs(
-            cpu, gpu, workload.edge_bytes, workload.traits.value_bytes,
+            cpu, gpu, workload.edge_bytes, traits.value_bytes,
             workload.back_bytes, 1.0 if link is None else link.beside_cpu, landing, handing,
             lambda page: page.last_edge > self._kept,
         )  # fmt: skip
