@@ -26,7 +26,7 @@ from garaph_py.simulation.workload import (
 def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> Recorded:
     """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
     n, m = 1 << scale, 256 << scale
-    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 1e-4, 2e-7, 1e-8]
+    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 5e-8, 3e-9, 1e-4]
     activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
     work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
     policy, room = Policy(device), None if device == CPU else int(share * m * 4)

@@ -295,7 +295,7 @@ def observation(**what):
 
 @pytest.mark.parametrize(("what", "alpha"), [
     ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
-    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
+    ({"ratio": 4.0, "vertex": 3.0}, 1.04), ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
     ({"ratio": 3.0, "everybody": True}, 3.0), ({"ratio": 4.0, "forced_mode": "pull"}, 4.0),
     ({"ratio": 4.0, "engine": "auto"}, 4.0), ({"ratio": 4.0, "engine": "auto", "active_edges": 10}, 0.08),
     ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "relaxes": True}, 0.48),
@@ -328,6 +328,10 @@ def test_rates_follow_what_was_measured():
     assert rates.measured(gpu_edges=5, gpu_seconds=1.0, copied_edges=10**9).gpu == rates.gpu
     assert rates.alone(10**9, 1.0).alone(10**3, 9.0).seen["start"] == rates.seen["start"]
     assert rates.measured() == rates
+    dear = (
+        Rates.expected(4, 10**9, 10**8, 4.0, False).alone(1, 1.0).alone(1 << 14, 1e-3)
+    )  # no first one, nor a small one
+    assert dear.sparse == pytest.approx(1 + 9e-4 * dear.cpu / 2**15)
     assert Rates.expected(4, 0, 0, 4.0, False).ratio > 0
 
 

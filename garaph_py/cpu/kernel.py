@@ -37,6 +37,8 @@ WHOLE: tuple[Any, ...] = (0, 0, 0, TO_THE_END)
 """All of a page in one run."""
 WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
+SCATTERED = 8
+"""So many edges in order cost what one does that an active or notified vertex has somewhere: each is a cache miss."""
 MOST_CUTS = 1 << 12
 """Pages, or parts of them, whose runs are remembered."""
 FEW = 32
@@ -449,7 +451,7 @@ class CpuKernel:
 
     def _runs_of(self, starts: Array, edges: int, side: Any) -> tuple[Array, Array, Array, Array]:
         """Equal runs of the edges of a set: the block each begins in, where that stands, first and last edge."""
-        bounds = np.array(split(edges, self._count_of(edges)), np.int64)
+        bounds = np.array(split(edges, self._count_of(SCATTERED * edges)), np.int64)
         blocks = np.searchsorted(starts[1:-1], bounds[:-1], side=side)
         return blocks, starts[blocks], bounds[:-1], bounds[1:]
 

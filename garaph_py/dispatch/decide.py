@@ -53,6 +53,8 @@ class Observation:
         T_pull / T_GPU, the CPU's time to pull over all pages over the GPU's; None where only one of them works.
     sparse : float
         What an out-edge of an active vertex costs the CPU alone, over an in-edge that it pulls: 2 in the paper.
+    vertex : float
+        As how many such out-edges an active vertex itself counts: 0 in the paper.
     start : float
         What an iteration of the CPU alone costs whoever is active, over that of pulling over all pages.
     cpu_helps : bool
@@ -76,6 +78,7 @@ class Observation:
     k: float = 1.0
     ratio: float | None = None
     sparse: float = 2.0
+    vertex: float = 0.0
     start: float = 0.0
     cpu_helps: bool = True
     notifying: float = GPU_THRESHOLD
@@ -87,7 +90,8 @@ class Observation:
             return None
         if alone(self).mode in (PULL, PULL_TILED):
             return self.ratio
-        return min(self.start + self.sparse * self.f * self.k, 1.0) * self.ratio
+        f = self.f + self.vertex * self.active / max(self.edges, 1)
+        return min(self.start + self.sparse * f * self.k, 1.0) * self.ratio
 
     @cached_property
     def f(self) -> float:

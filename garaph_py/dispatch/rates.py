@@ -30,7 +30,10 @@ beside it (docs/results/gpu.md: with less, both took as long as the GPU alone, o
 FIRST_SECONDS = 1e-3
 """Of the work that the CPU is handed at a time, while nobody knows how fast it is or copies are."""
 LEAST_NOTIFYING = 1 << 14
-"""Out-edges of active vertices from which on it is worth a look at the pages in which they notify."""
+"""Out-edges of active vertices from which on it is worth a look at the pages in which they notify, and from which on
+iterations of the CPU alone say what such an edge costs."""
+VERTEX_EDGES = 3.0
+"""As many out-edges cost as much as an active vertex does (docs/results/gpu.md)."""
 LEAST_SHARE = 0.12
 """Of the edges, from which on the CPU helps: both live on the host's memory, and copies are some 5 % slower meanwhile
 (docs/results/gpu.md)."""
@@ -93,7 +96,7 @@ class Rates(NamedTuple):
         if self.reactive:
             return {}
         start = self.alone_seconds * self.cpu / max(self.edges, 1)
-        return {"sparse": self.sparse, "start": start, "cpu_helps": self.cpu_helps}
+        return {"sparse": self.sparse, "vertex": VERTEX_EDGES, "start": start, "cpu_helps": self.cpu_helps}
 
     def measured(
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
@@ -119,21 +122,21 @@ class Rates(NamedTuple):
         share = self.cpu / (self.cpu + self.copied)
         return share >= LEAST_SHARE and share * self.streamed / self.copied >= SHARING_SECONDS
 
-    def without_gpu(self, mode: str, active_edges: int, edges: int, seconds: float) -> Rates:
+    def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Rates:
         """After an iteration of the CPU alone in this mode, in which it gathered or pushed along so many edges."""
         if mode == PULL:
             return self.measured(edges, seconds)
         known = self.gathered(edges, seconds) if mode == NOTIFY_PULL else self
-        return known.alone(active_edges, seconds)
+        return known.alone(active_edges + VERTEX_EDGES * active, seconds)
 
-    def alone(self, active_edges: int, seconds: float) -> Rates:
-        """After an iteration of the CPU alone, in which the active vertices had so many out-edges.
+    def alone(self, active_edges: float, seconds: float) -> Rates:
+        """After an iteration of the CPU alone, in which the active vertices had so many out-edges, or counted as many.
 
         The first does not count: threads are asleep and memory is new.
         """
         if not self.alone_before:
             return self._replace(alone_before=True)
-        if active_edges < CPU_START * self.cpu:
+        if active_edges < LEAST_NOTIFYING:
             return self if seconds >= self.alone_seconds else self._replace(alone_seconds=seconds)
         sparse = max(seconds - self.alone_seconds, 0) * self.cpu / active_edges
         return self._replace(sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)

@@ -168,7 +168,7 @@ class Together:
         started = time.perf_counter()
         done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
         seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
-        self.rates = self.rates.without_gpu(mode, state.active_edges, edges, seconds)
+        self.rates = self.rates.without_gpu(mode, state.active_count, state.active_edges, edges, seconds)
         return done
 
     def _process_on_gpu(self, pages: list[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:

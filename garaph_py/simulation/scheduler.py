@@ -102,6 +102,6 @@ class Scheduler:
         """After an iteration of a run on the GPU, which has so many pages."""
         self._notifying = self._notifying.after(mode, f, seconds, pages / max(self._workload.edges, 1))
 
-    def alone(self, mode: str, active_edges: int, edges: int, seconds: float) -> None:
+    def alone(self, mode: str, activity: Activity, edges: int, seconds: float) -> None:
         """After an iteration of a hybrid run that the CPU did alone."""
-        self.rates = self.rates.without_gpu(mode, active_edges, edges, seconds)
+        self.rates = self.rates.without_gpu(mode, activity.active, activity.active_edges, edges, seconds)

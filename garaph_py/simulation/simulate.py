@@ -167,7 +167,7 @@ class Run:
             seconds, owners = play.cpu_seconds, play.done
         seconds += work.iteration
         self._stale = True
-        self._scheduler.alone(mode, activity.active_edges, edges, seconds)
+        self._scheduler.alone(mode, activity, edges, seconds)
         return Row(edges, seconds, owners)
 
     def _on_gpu(self, activity: Activity, mode: str, device: str) -> Row:
