@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -148,8 +148,8 @@ class Accelerator(PageKernel, Protocol):
     def refresh(self, state: State, values: bool) -> None:
         """Take over who is active, and all current `values` if they changed elsewhere."""
 
-    def settle(self, state: State, skipped: Sequence[Page] = ()) -> None:
-        """Make new values the current ones in its memory, but those of pages `skipped`, which have none."""
+    def settle(self, state: State) -> None:
+        """Make new values the current ones in its memory, where every page has some."""
 
 
 class Companion(PageKernel, Protocol):

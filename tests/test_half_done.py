@@ -97,7 +97,7 @@ class HalfDone:
             run = slice(page.first_vertex, page.last_vertex)
             self._values[run] = state.values[run]
 
-    def settle(self, state, skipped=()):
+    def settle(self, state):
         pass
 
     def work(self, waiting, source, state, tell):

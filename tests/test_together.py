@@ -295,7 +295,8 @@ def observation(**what):
 
 @pytest.mark.parametrize(("what", "alpha"), [
     ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
-    ({"ratio": 4.0, "vertex": 3.0}, 1.04), ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
+    ({"ratio": 4.0, "vertex": 3.0}, 1.04),
+    ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
     ({"ratio": 3.0, "everybody": True}, 3.0), ({"ratio": 4.0, "forced_mode": "pull"}, 4.0),
     ({"ratio": 4.0, "engine": "auto"}, 4.0), ({"ratio": 4.0, "engine": "auto", "active_edges": 10}, 0.08),
     ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "relaxes": True}, 0.48),

@@ -399,8 +399,8 @@ class GpuKernel:
 
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
-        self.settle(state, skipped)
         copied, swaps = renewal(self._processed, skipped)
+        self._renew(state, copied, swaps)
         to, source = (state.pending, state.values) if swaps else (state.values, state.pending)
         for page in copied:
             to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
@@ -412,8 +412,11 @@ class GpuKernel:
         processed = {page.number for page in self._processed}
         return [page for page in self.residency.pages if page.number not in processed]
 
-    def settle(self, state: State, skipped: Sequence[Page] = ()) -> None:
-        """Make the new values the current ones on the device, but those of pages `skipped`, which have none.
+    def settle(self, state: State) -> None:
+        self._renew(state, (), True)
+
+    def _renew(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
+        """Make the new values the current ones on the device, as `renewal` has it.
 
         The device comes first: if it fails, nothing is committed.
         """
@@ -421,7 +424,6 @@ class GpuKernel:
         with self.device, failing(driver):
             self.streams.forth.synchronize()  # what came from elsewhere: the host will write there again
             if state.synchronous:
-                copied, swaps = renewal(self._processed, skipped)
                 to, source = map(self.address, ("pending", "values") if swaps else ("values", "pending"))
                 size = state.values.itemsize
                 for page in copied:
