@@ -9,9 +9,9 @@ from garaph_py.dispatch.decide import (
     GPU_THRESHOLD,
     PUSH_THRESHOLD,
     RELAXING_THRESHOLD,
-    Notifying,
     Observation,
     Turn,
+    bound_of_notifying,
     decide,
     first_step,
     next_step,
@@ -64,18 +64,14 @@ def test_the_gpu_pulls() -> None:
     assert decide(seen(1000, "auto", device="gpu", everybody=True)).mode == PULL
 
 
-def test_the_gpu_notifies_where_that_has_paid() -> None:
-    start, least = Notifying(), 1e-6
-    assert start.after(NOTIFY_PULL, 1e-4, 9.0, least) == start  # nobody knows how long a pull takes
-    pulled = start.after(PULL, 0.5, 2.0, least).after(PULL, 0.4, 1.0, least).after(PULL, 0.4, 3.0, least)
-    assert pulled == Notifying(GPU_THRESHOLD, 1.0)
-    assert pulled.after(NOTIFY_PULL, 1e-4, 0.9, least) == pulled
-    tried = pulled.after(NOTIFY_PULL, 1e-4, 1.1, least)
-    assert tried.threshold == least
-    assert tried.after(NOTIFY_PULL, 1e-7, 0.5, least) == tried
-    assert tried.after(NOTIFY_PULL, 1e-7, 1.1, least).threshold == 0.0
-    for f, mode in ((least, NOTIFY_PULL), (2 * least, PULL)):
-        where = Observation(10, 10**6, 1, round(f * 10**6), "auto", device="gpu", notifying=tried.threshold)
+def test_the_gpu_notifies_where_that_spares_pages() -> None:
+    assert bound_of_notifying(GPU_THRESHOLD, 1e-4, 5, 10, 10**7) == GPU_THRESHOLD
+    tried = bound_of_notifying(GPU_THRESHOLD, 1e-4, 4, 10, 10**7)
+    assert tried == 1e-6
+    assert bound_of_notifying(tried, 1e-6, 0, 10, 10**7) == 0.0
+    assert bound_of_notifying(GPU_THRESHOLD, 0.0, 0, 0, 0) == GPU_THRESHOLD
+    for active_edges, mode in ((10, NOTIFY_PULL), (11, PULL)):
+        where = Observation(10, 10**7, 1, active_edges, "auto", device="gpu", notifying=tried)
         assert decide(where).mode == mode
 
 

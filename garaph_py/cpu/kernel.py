@@ -38,7 +38,7 @@ WHOLE: tuple[Any, ...] = (0, 0, 0, TO_THE_END)
 WORTH_A_THREAD = 1 << 12
 """Edges or vertices worth a call of their own: at least as much work as handing it out."""
 SCATTERED = 8
-"""So many edges in order cost what one does that an active or notified vertex has somewhere: each is a cache miss."""
+"""So many edges in order cost what one to anywhere does, along which a vertex notifies or pushes: a cache miss each."""
 MOST_CUTS = 1 << 12
 """Pages, or parts of them, whose runs are remembered."""
 FEW = 32
@@ -210,7 +210,7 @@ class CpuKernel:
         found = self._speakers(active, source)
         source.expect(found, partial(ranges_of, active, out.offsets), values=False)
         for page, starts in found.items():
-            block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right")
+            block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right", SCATTERED)
             edges = self._edges(self._out_reader, source.edges(page), len(start))
             self._launch(
                 self._notifies, len(start), *edges, active.bits, active.blocks, page.first_vertex, page.last_vertex,
@@ -246,7 +246,7 @@ class CpuKernel:
         for page in pages:
             parts, (block, position, start, stop) = 1, WHOLE
             if found is not None and in_runs:
-                block, position, start, stop = self._runs_of(found[page], int(found[page][-1]), "right")
+                block, position, start, stop = self._runs_of(found[page], int(found[page][-1]), "right", SCATTERED)
                 parts = len(start)
             edges, counts = self._edges(reader, source.edges(page), parts), self._parts(parts).counts
             self._launch(
@@ -449,9 +449,10 @@ class CpuKernel:
         )
         return int(counts.sum()), np.cumsum(sums)
 
-    def _runs_of(self, starts: Array, edges: int, side: Any) -> tuple[Array, Array, Array, Array]:
-        """Equal runs of the edges of a set: the block each begins in, where that stands, first and last edge."""
-        bounds = np.array(split(edges, self._count_of(SCATTERED * edges)), np.int64)
+    def _runs_of(self, starts: Array, edges: int, side: Any, each: int = 1) -> tuple[Array, Array, Array, Array]:
+        """Equal runs of the edges of a set, any of which costs as much as `each` of a page: the block that a run begins
+        in, where that stands, first and last edge."""
+        bounds = np.array(split(edges, self._count_of(each * edges)), np.int64)
         blocks = np.searchsorted(starts[1:-1], bounds[:-1], side=side)
         return blocks, starts[blocks], bounds[:-1], bounds[1:]
 

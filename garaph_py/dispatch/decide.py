@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
 GPU_THRESHOLD = 1 / 1000
-"""``auto``'s bound on f where the GPU pulls, until it is known better (`Notifying`): notifying, which spares it pages,
-is the CPU's work, an edge of which takes as long as a hundred of the GPU's and more."""
+"""``auto``'s bound on f where the GPU pulls, until it is known better (`bound_of_notifying`): notifying, which spares it
+pages, is the CPU's work, an edge of which takes as long as a hundred of the GPU's and more."""
 RELAXING_THRESHOLD = 1 / 1000
 """``auto``'s bound on f where a program relaxes and the processor cannot push: pull from active vertices passes over
 most edges, which notified vertices gather from."""
@@ -60,7 +60,7 @@ class Observation:
     cpu_helps : bool
         It is worth it that the CPU takes pages where the GPU does.
     notifying : float
-        ``auto``'s bound on f where the GPU works alone: see `Notifying`.
+        ``auto``'s bound on f where the GPU works alone: see `bound_of_notifying`.
     """
 
     vertices: int
@@ -107,30 +107,14 @@ class Decision(NamedTuple):
     device: str = CPU
 
 
-@dataclass(frozen=True)
-class Notifying:
-    """Up to which f it pays a GPU that works alone to leave out the pages in which nobody is notified.
+def bound_of_notifying(bound: float, f: float, skipped: int, pages: int, edges: int) -> float:
+    """Up to which f a GPU that works alone leaves out pages in which nobody is notified, after it left out so many.
 
-    How many are left out f does not say, for it depends on where the notified vertices are. So it is tried once; if it
-    takes longer than to pull over all pages, then again only where there are fewer active edges than pages.
-
-    Attributes
-    ----------
-    threshold : float
-    pull_seconds : float
-        The least that an iteration took that pulled over all pages.
+    How many these are f does not say, for it depends on where the notified vertices are. So it is tried once; if fewer
+    than half of the pages were, then again only where there are no more active edges than pages.
     """
-
-    threshold: float = GPU_THRESHOLD
-    pull_seconds: float = float("inf")
-
-    def after(self, mode: str, f: float, seconds: float, least: float) -> Notifying:
-        """After such an iteration; `least` is the number of pages over that of edges."""
-        if mode == PULL:
-            return replace(self, pull_seconds=min(seconds, self.pull_seconds))
-        if mode == NOTIFY_PULL and seconds > self.pull_seconds:
-            return replace(self, threshold=least if f > least else 0.0)
-        return self
+    least = pages / max(edges, 1)
+    return bound if 2 * skipped >= pages else least if f > least else 0.0
 
 
 TINY = 1e-30

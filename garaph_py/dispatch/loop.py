@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..kernel import CPU, GPU, PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
+from ..kernel import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.monoids import largest, smallest
 from ..state import State
 from ..watchdog import Part
-from .decide import Notifying, Observation, Turn, decide, first_step, next_step
+from .decide import GPU_THRESHOLD, Observation, Turn, bound_of_notifying, decide, first_step, next_step
 from .together import Together
 
 
@@ -89,7 +89,7 @@ def iterate(
     turns = Turns(cast(TakesTurns, kernel), state) if in_turns else None
     if turns is None and not state.limits.dtype.names:
         state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
-    notifying = Notifying()
+    notifying = GPU_THRESHOLD
     while state.active_count or (turns is not None and turns.next(edges)):
         number = before + len(done)
         if number and state.total is not None and bound.program.converged(readable(state.total), vertices):
@@ -110,15 +110,15 @@ def iterate(
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
             k=limits.k,
-            notifying=notifying.threshold,
+            notifying=notifying,
             **({} if both is None else both.seen),
         )
         record = one_iteration(kernel, source, bound, state, seen, number, limits.began, part)
         done.append(record)
         listener(record)
-        if kernel.name == GPU:
-            least = (record.pages + record.pages_skipped) / max(edges, 1)
-            notifying = notifying.after(record.mode, record.f, record.seconds, least)
+        if kernel.name == GPU and record.mode == NOTIFY_PULL:
+            pages = record.pages + record.pages_skipped
+            notifying = bound_of_notifying(notifying, record.f, record.pages_skipped, pages, edges)
         if turns is not None:
             turns.followed += record.edges
         if after is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dispatch.decide import Notifying, Observation, decide
+from ..dispatch.decide import GPU_THRESHOLD, Observation, bound_of_notifying, decide
 from ..dispatch.rates import Rates
 from ..gpu.streams import Waiting
 from ..kernel import CPU, GPU, PUSH
@@ -60,7 +60,7 @@ class Scheduler:
 
     def __init__(self, policy: Policy, workload: Workload, threads: int, k: float, streamed: int) -> None:
         self._policy, self._workload, self._k = policy, workload, k
-        self._notifying = Notifying()
+        self._notifying = GPU_THRESHOLD
         self.rates = Rates.expected(threads, workload.edges, streamed, workload.edge_bytes, policy.engine == GARAPH)
 
     def observe(self, activity: Activity) -> Observation:
@@ -80,7 +80,7 @@ class Scheduler:
             pushes=pushes,
             in_turns=traits.in_turns and policy.device == CPU and pushes and policy.mode in (None, PUSH),
             k=self._k,
-            notifying=self._notifying.threshold,
+            notifying=self._notifying,
             **({"ratio": self.rates.ratio, **self.rates.seen} if both else {}),
         )
 
@@ -98,9 +98,9 @@ class Scheduler:
         """After an iteration in which the GPU worked."""
         self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied_edges)
 
-    def by_gpu(self, mode: str, f: float, seconds: float, pages: int) -> None:
-        """After an iteration of a run on the GPU, which has so many pages."""
-        self._notifying = self._notifying.after(mode, f, seconds, pages / max(self._workload.edges, 1))
+    def notified(self, f: float, skipped: int, pages: int) -> None:
+        """After an iteration of a run on the GPU in notify-pull."""
+        self._notifying = bound_of_notifying(self._notifying, f, skipped, pages, self._workload.edges)
 
     def alone(self, mode: str, activity: Activity, edges: int, seconds: float) -> None:
         """After an iteration of a hybrid run that the CPU did alone."""

@@ -136,8 +136,8 @@ class Run:
                 )
             )  # fmt: skip
             done.owners.append(row.owners)
-            if self._policy.device == GPU:
-                self._scheduler.by_gpu(mode, seen.f, row.seconds, len(self._device_pages))
+            if self._policy.device == GPU and mode == NOTIFY_PULL:
+                self._scheduler.notified(seen.f, row.skipped, len(self._device_pages))
             started += row.seconds
         return done
 
