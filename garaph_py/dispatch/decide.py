@@ -15,8 +15,8 @@ PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
 GPU_THRESHOLD = 1 / 1000
-"""``auto``'s bound on f where the GPU pulls, until it is known better (`bound_of_notifying`): notifying, which spares it
-pages, is the CPU's work, an edge of which takes as long as a hundred of the GPU's and more."""
+"""``auto``'s bound on f where the GPU pulls, until it is known better (`bound_of_notifying`): notifying, which spares
+it pages, is the CPU's work, an edge of which takes as long as a hundred of the GPU's and more."""
 RELAXING_THRESHOLD = 1 / 1000
 """``auto``'s bound on f where a program relaxes and the processor cannot push: pull from active vertices passes over
 most edges, which notified vertices gather from."""
