@@ -363,6 +363,20 @@ def test_too_little_memory_says_how_much_is_needed(saved):
         assert refused
 
 
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_verifying_in_memory_says_how_much_is_needed(saved, encoding):
+    graph, path, _ = saved
+    held = gp.open(path, encoding=encoding)
+    least = held.nbytes + held.ids.nbytes
+    program = gp.apps.SSSP(0)
+    tight = gp.open(path, encoding=encoding, memory=least + 64 * graph.n - 1)
+    gp.run(program, tight, device="cpu")
+    with pytest.raises(GraphError, match=r"to verify the answer takes .* leave the answer unverified") as refusal:
+        gp.run(program, tight, device="cpu", verify=True)
+    advised = parse_bytes(re.search(r"allow (.*) when the graph is opened", str(refusal.value))[1], "memory")
+    gp.run(program, gp.open(path, memory=advised), device="cpu", verify=True)
+
+
 def test_what_was_asked_for_in_memory_does_not_stay_on_disk(saved):
     _, path, _ = saved
     for encoding in ("raw", "packed"):

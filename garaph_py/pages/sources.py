@@ -108,10 +108,20 @@ class Sources:
         self.room = room if tiles else room - self._out_room
 
     def require(self, vertices: int) -> None:
-        """Raise `GraphError` if a pass over the in-edges has no room beside so many bytes; sources are closed."""
+        """Raise `GraphError` if a pass over the in-edges has no room beside so many bytes; sources are closed.
+
+        These are all that graph and pass take, where the edges are in memory.
+        """
         self.divide(vertices)
-        into = self._graph.in_edges
+        graph, into = self._graph, self._graph.in_edges
         if not isinstance(into, StoredAdjacency):
+            if graph.memory is not None and vertices > graph.memory:
+                enough = vertices + max(graph.raw_bytes - graph.nbytes, 0)  # for with more memory its edges are raw
+                raise GraphError(
+                    f"to verify the answer takes {show_bytes(vertices)} of memory for graph and vertices, and it may "
+                    f"take {show_bytes(graph.memory)}; allow {show_bytes(enough, up=True)} when the graph is opened "
+                    "(memory, --memory), or leave the answer unverified"
+                )
             return
         if self.room < least_room(self._arrays(into, self._reads_values), into.offsets):
             raise self._too_little()

@@ -152,8 +152,7 @@ def open(
     memory : int or str, optional
         Bytes that graph and run may take, such as ``"2GiB"``; by default the graph's arrays may take four fifths of
         what is available, and so they may take all of `memory` where `encoding` says that they are to be in it. To
-        read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer; and to
-        verify an answer up to 64 bytes a vertex, where edges are in memory.
+        read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
     threads : int, optional
         By default all cores this process may use.
     on_event : callable, optional
