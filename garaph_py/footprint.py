@@ -5,6 +5,7 @@ from __future__ import annotations
 from .errors import GraphError
 from .graph import Graph
 from .graph.tiles import BITS
+from .pages.fit import enough
 from .program import BoundProgram
 from .sizes import show_bytes
 from .state import BLOCK, WORD
@@ -45,10 +46,9 @@ def check_tiles(bound: BoundProgram, graph: Graph) -> None:
     reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0
     tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
     if tiles + rest > graph.memory:
-        more = max(graph.raw_bytes - graph.nbytes, 0)  # for with more memory its edges are raw
-        enough = show_bytes(tiles + rest + more, up=True)
+        more = show_bytes(enough(graph, tiles + rest), up=True)
         raise GraphError(
             f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)} for graph and "
-            f"vertices, and may take {show_bytes(graph.memory)}; allow {enough} when the graph is opened (memory, "
-            "--memory), with which its edges are raw, or choose another mode"
+            f"vertices, and may take {show_bytes(graph.memory)}; allow {more} when the graph is opened (memory, "
+            "--memory), or choose another mode"
         )

@@ -71,6 +71,13 @@ def bytes_held(graph: Graph) -> int:
     return graph.nbytes + graph.ids.nbytes
 
 
+def enough(graph: Graph, needed: int) -> int:
+    """Memory with which a graph can be opened that is in memory and takes, with a run, `needed` bytes: with as much as
+    its raw arrays take it will no longer be packed."""
+    raw = graph.raw_bytes + graph.ids.nbytes + RUN_BYTES * graph.n
+    return needed if needed < raw else needed + max(graph.raw_bytes - graph.nbytes, 0)
+
+
 def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int | None) -> Graph:
     """`graph`, made of what is at `name`, in `encoding`; for ``"auto"`` packed if it has to be to fit `limit` bytes.
 

@@ -14,6 +14,7 @@ from ..graph import Graph, StoredAdjacency
 from ..graph.graph import PACKED, Edges
 from ..sizes import show_bytes
 from .disks import Disk, checkers_of_disk
+from .fit import enough
 from .layout import Page
 from .memory import MemorySource
 from .source import PageSource
@@ -116,11 +117,11 @@ class Sources:
         graph, into = self._graph, self._graph.in_edges
         if not isinstance(into, StoredAdjacency):
             if graph.memory is not None and vertices > graph.memory:
-                enough = vertices + max(graph.raw_bytes - graph.nbytes, 0)  # for with more memory its edges are raw
+                more = show_bytes(enough(graph, vertices), up=True)
                 raise GraphError(
                     f"to verify the answer takes {show_bytes(vertices)} of memory for graph and vertices, and it may "
-                    f"take {show_bytes(graph.memory)}; allow {show_bytes(enough, up=True)} when the graph is opened "
-                    "(memory, --memory), or leave the answer unverified"
+                    f"take {show_bytes(graph.memory)}; allow {more} when the graph is opened (memory, --memory), or "
+                    "leave the answer unverified"
                 )
             return
         if self.room < least_room(self._arrays(into, self._reads_values), into.offsets):
