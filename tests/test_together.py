@@ -329,10 +329,11 @@ def test_rates_follow_what_was_measured():
     assert rates.measured(gpu_edges=5, gpu_seconds=1.0, copied_edges=10**9).gpu == rates.gpu
     assert rates.alone(10**9, 1.0).alone(10**3, 9.0).seen["start"] == rates.seen["start"]
     assert rates.measured() == rates
-    dear = (
-        Rates.expected(4, 10**9, 10**8, 4.0, False).alone(1, 1.0).alone(1 << 14, 1e-3)
-    )  # no first one, nor a small one
-    assert dear.sparse == pytest.approx(1 + 9e-4 * dear.cpu / 2**15)
+    first = Rates.expected(4, 10**9, 10**8, 4.0, False).alone(1 << 14, 1.0)
+    dear = first.alone(1 << 14, 1e-4 + 6 * 2**14 / first.cpu)
+    assert (first.sparse, dear.sparse) == (2.0, pytest.approx(4.0))
+    assert dear.alone(1 << 14, 1.0).sparse == pytest.approx(10.0)  # somebody was held up
+    assert dear.alone((1 << 14) - 1, 1.0).sparse == dear.sparse
     assert Rates.expected(4, 0, 0, 4.0, False).ratio > 0
 
 

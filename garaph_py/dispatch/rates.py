@@ -20,6 +20,8 @@ CPU_START = 1e-4
 """Of one on the CPU, at most: what takes no longer than that says nothing about edges."""
 WEIGHT = 0.5
 """Of the latest measurement."""
+MOST_TIMES = 4.0
+"""As many times what was believed of an out-edge's cost may a measurement say: threads may have been held up."""
 LEAST_SECONDS = 5e-4
 """Of work that is worth handing to the CPU."""
 HANDING_SECONDS = 2e-3
@@ -139,6 +141,7 @@ class Rates(NamedTuple):
         if active_edges < LEAST_NOTIFYING:
             return self if seconds >= self.alone_seconds else self._replace(alone_seconds=seconds)
         sparse = max(seconds - self.alone_seconds, 0) * self.cpu / active_edges
+        sparse = min(sparse, MOST_TIMES * max(self.sparse, 1.0))
         return self._replace(sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)
 
     def share(self, waiting: int) -> int:

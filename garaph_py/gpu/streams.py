@@ -1,7 +1,7 @@
 """Pages through the GPU over N streams (Garaph section 5.2): copies, kernels and write-backs overlap.
 
 A page's edges are copied into a buffer on the buffer's own stream, and its kernels launched behind the copy on the same
-stream, so that they begin when it ends; a stream of its own takes new values back. All of that is put there by one
+stream, so that they begin when it ends; streams of their own take new values back. All of that is put there by one
 thread, which then waits, without the GIL, for the next that ends: the paper's two threads, one that copies and one
 that computes, would wait for each other's Python more than for the GPU.
 """
