@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from numpy_gpu import device_for  # noqa: F401 - a fixture
+from numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
 
 from garaph_py.cpu import kernel
 from garaph_py.errors import DeviceError

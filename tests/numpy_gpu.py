@@ -10,6 +10,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py import runtime
+from garaph_py.dispatch import together
 from garaph_py.gpu import compiler, kernel
 from garaph_py.gpu.device import Device
 from garaph_py.gpu.interface import Interface
@@ -184,12 +185,12 @@ class FakePinned:
 
 @pytest.fixture
 def device_for(monkeypatch):
-    """A function that makes the device on which a program on a graph runs."""
+    """A function that makes the device on which a program on a graph runs; its driver is `made` of the layouts."""
 
-    def make(program, graph):
+    def make(program, graph, made=FakeDriver):
         bound = bind(program, graph)
         Interface(bound)  # what would be compiled can be written
-        driver = FakeDriver(Layouts(bound.parameters.dtype, partial_dtype(bound.total)))
+        driver = made(Layouts(bound.parameters.dtype, partial_dtype(bound.total)))
         context = types.SimpleNamespace(push=lambda: None, pop=lambda: None)
         found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
@@ -198,3 +199,19 @@ def device_for(monkeypatch):
         return driver
 
     return make
+
+
+@pytest.fixture
+def pending_is_poisoned(monkeypatch):
+    """Nothing in the second array of a synchronous run is read before it is written; or it is equal to the first."""
+    begin = together.Together.begin
+
+    def poison(self, state, mode):
+        alone = self.device == "gpu" or not self._cpu.relaxes
+        if state.synchronous and alone:
+            state.pending.view(np.uint8)[:] = 0xA5
+        followed = begin(self, state, mode)
+        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
+        return followed
+
+    monkeypatch.setattr(together.Together, "begin", poison)

@@ -125,10 +125,11 @@ class Work:
     """What is computed is `see`, for a page and its buffer; pages are told of in the order in which they land."""
 
     def __init__(self, see=lambda page, buffer: None):
-        self.compute, self.brought, self.copied = see, [], {}
+        self.compute, self.brought, self.streams, self.copied = see, [], [], {}
 
     def bring(self, page, stream):
         self.brought.append(page)
+        self.streams.append(stream)
 
     def landed(self, page, copied):
         self.copied[page] = copied
@@ -155,6 +156,8 @@ def test_every_page_finds_its_edges(setting, share):
         streams.process(streams.order(source.pages), source, work)
         assert sorted(page.number for page in seen) == list(range(len(source.pages)))
         assert work.brought == seen
+        # what need not be copied does not wait on a stream for what is
+        assert work.streams == [streams.back_early if page in before else streams.back for page in seen]
         for stay in (True, False):
             assert [page for page in seen if (page in resident) == stay] == [
                 page for page in work.copied if (page in resident) == stay
@@ -186,6 +189,8 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
         waiting = streams.order(source.pages, True)
         assert {page for page, _ in waiting.here} == set(resident)
         streams.process(waiting, source, work)
+        early = [page for page, stream in zip(work.brought, work.streams, strict=True) if stream is streams.back_early]
+        assert set(resident) <= set(early)
         assert {page: work.copied[page] for page in resident} == {
             page: 8 * page.edges * (not turn) for page in resident
         }

@@ -60,7 +60,11 @@ class Paired(gp.VertexProgram):
 
 class HalfDone:
     """A GPU in the CPU's clothes, with memory of its own: of page number `at` that it processes, it copies less than
-    half to the host, the last value torn, and fails."""
+    half to the host, and fails.
+
+    The last value is torn, but where values come in place: there each is one word of a program that relaxes, and comes
+    whole (`Companion.relaxes`). Elsewhere they come to a second array, where nobody may look at half a copy.
+    """
 
     name, modes = "gpu", (PULL,)
     at = 0
@@ -111,8 +115,11 @@ class HalfDone:
             self._processed += 1
             state.activated.bits[page.words] = activated.bits[page.words]
             if self._processed > self.at:
-                part = len(new) // 2 // self._values.itemsize * self._values.itemsize + 3
-                into[:part], into[part : part + 3] = new[:part], 0xA5
+                part = len(new) // 2 // self._values.itemsize * self._values.itemsize
+                if state.pending is not state.values:
+                    part += 3
+                    into[part : part + 3] = 0xA5
+                into[:part] = new[:part]
                 raise DeviceError("the fake GPU is gone; look for it")
             into[:] = new
             tell(page, result)

@@ -39,22 +39,6 @@ def always(monkeypatch):
     monkeypatch.setattr(Rates, "cpu_helps", True)
 
 
-@pytest.fixture
-def pending_is_poisoned(monkeypatch):
-    """Nothing in the second array of a synchronous run is read before it is written; or it is equal to the first."""
-    begin = together.Together.begin
-
-    def poison(self, state, mode):
-        alone = self.device == "gpu" or not self._cpu.relaxes
-        if state.synchronous and alone:
-            state.pending.view(np.uint8)[:] = 0xA5
-        followed = begin(self, state, mode)
-        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
-        return followed
-
-    monkeypatch.setattr(together.Together, "begin", poison)
-
-
 def run(program, graph, **how):
     given = {"device": "hybrid", "gather": "segmented", "page_edges": 3000, "streams": 3} | how
     return gp.run(program, graph, **given)
