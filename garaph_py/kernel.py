@@ -167,7 +167,7 @@ class Companion(PageKernel, Protocol):
     def equalize(self, state: State) -> None:
         """Make both arrays equal, after they were swapped: they differ in the values of active vertices at most."""
 
-    def awake(self, page: Page, done: PageResult, state: State) -> PageResult:
+    def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
         """Make all vertices of a page active, whichever of them changed when this was `done`; what is to be said."""
 
     def forget(self) -> None:

@@ -382,7 +382,7 @@ class CpuKernel:
         arrays = source.view(np.uint32), to.view(np.uint32)
         self._launch(self._kernels.commit, len(first), changed.bits, changed.blocks, first, last, *arrays)
 
-    def awake(self, page: Page, done: PageResult, state: State) -> PageResult:
+    def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
         first, last, offsets = page.first_vertex, page.last_vertex, self.graph.out_edges.offsets
         state.activated.put(first, last)
         return replace(

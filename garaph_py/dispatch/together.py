@@ -278,7 +278,7 @@ class Together:
             state.activated.bits[rest.words] = 0
             done[rest] = self._alone(rest, state, mode)
             if not state.synchronous and self._landing is None:  # some of its values may have come, nobody knows which
-                done[rest] = self._cpu.awake(rest, done[rest], state)
+                done[rest] = self._cpu.activate_page(rest, done[rest], state)
         state.activated.mark()
         return list(done.values())
 
