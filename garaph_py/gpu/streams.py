@@ -339,7 +339,7 @@ class Streams:
         stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
         most = min(COPIES, source.lends)
-        stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched, by the stream to the host
+        stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched
         thread = self.thread
         try:
             source.expect(waiting.all_coming())
