@@ -116,14 +116,14 @@ class Together:
             state.pending[:] = state.values
 
     def begin(self, state: State, mode: str) -> int:
+        if self.device == CPU and self._unmarked:
+            state.active.mark()
+            self._unmarked = False
+        if self.device != GPU and self._apart:  # as long as the GPU works alone nobody reads the second array
+            self._cpu.equalize(state)
+            self._apart = False
         if self.device == CPU:
-            if self._unmarked:
-                state.active.mark()
-                self._unmarked = False
-            self._meet(state)
             return self._cpu.begin(state, mode)
-        if self.device == BOTH:
-            self._meet(state)
         self._send_values(state)
         self._cpu.forget()
         followed = self._cpu.begin(state, mode) if self.device == BOTH else 0
@@ -134,12 +134,6 @@ class Together:
                 raise
             self._stay_with_cpu(error, state)
         return followed
-
-    def _meet(self, state: State) -> None:
-        """The values that the GPU's last iteration has changed, in both arrays: as long as it works alone, none."""
-        if self._apart:
-            self._cpu.equalize(state)
-            self._apart = False
 
     def _send_values(self, state: State) -> None:
         """The values of iterations that the CPU did alone, to the GPU."""
