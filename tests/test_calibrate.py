@@ -158,7 +158,6 @@ def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):
 [[runs]]
 program = { name = "PageRank", dtype = "float32", stop = "never" }
 graph = ["rmat:10:8:symmetric:weights", "rmat:11:8:symmetric:weights"]
-device = "cpu"
 iterations = 3
 [[runs]]
 program = { name = "SSSP", source = 5 }

@@ -215,6 +215,12 @@ def test_places_that_cannot_be(tmp_path):
             Store(place, Files())
 
 
+def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ParameterError, match="Permission denied; choose another directory"):
+        Store(tmp_path, Files())
+
+
 def test_what_else_is_in_the_directory_stays(full):
     (full / "notes").write_text("mine")
     job(full, Files(), [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -399,8 +400,24 @@ def test_trace_and_report_are_written(garaph: Shell, edges: Path, tmp_path: Path
     assert report.read_text().startswith("<!DOCTYPE html>")
 
 
-@pytest.mark.parametrize("option", ["--trace", "--report"])
-def test_a_trace_that_cannot_be_written_fails_before_the_graph_is_read(garaph: Shell, option: str) -> None:
-    status, _, err = garaph("run", "PageRank", "no-such-graph", option, "/no/such/folder/file")
+@pytest.mark.parametrize("option", ["--trace", "--report", "--output"])
+def test_what_cannot_be_written_fails_before_the_graph_is_read(
+    garaph: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, option: str
+) -> None:
+    status, _, err = garaph("run", "PageRank", "no-such-graph", option, "/no/such/folder/file.csv")
     assert status == 1
-    assert err == f"error: {option} /no/such/folder/file: there is no directory /no/such/folder\n"
+    assert err == f"error: {option} /no/such/folder/file.csv: there is no directory /no/such/folder\n"
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    status, _, err = garaph("run", "PageRank", "no-such-graph", option, tmp_path / "file.csv")
+    assert status == 1
+    assert "cannot be written; choose another place" in err
+
+
+def test_a_directory_keeps_to_little_memory_by_the_command(garaph: Shell, tmp_path: Path) -> None:
+    assert garaph("generate", "rmat", tmp_path / "g", "--scale", 15, "--encoding", "raw")[0] == 0
+    vertices = 2 * 8 * ((1 << 15) + 1)  # offsets both ways; blocks on disk take a little more
+    for more, words in ((64, "edges at hand"), (1 << 19, "import them once more with --symmetrize")):
+        symmetrize = ["--symmetrize"] * (more > 64)
+        status, _, err = garaph("run", "PageRank", tmp_path / "g", "--memory", vertices + more, *symmetrize)
+        assert status == 1
+        assert words in err

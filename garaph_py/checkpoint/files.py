@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -12,6 +13,8 @@ class Files:
 
     def make_directory(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
+        if not os.access(path, os.W_OK | os.X_OK):  # said now, rather than at the first checkpoint of a long run
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def lock_directory(self, path: Path) -> int:
         """A handle of the directory that nobody else has, until it is closed or the process has ended."""

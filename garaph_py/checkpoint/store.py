@@ -105,7 +105,10 @@ class Store:
                         log.warning("%s; the other checkpoint is used", problem)
                     return stored.header
         if problems:
-            raise problems[0]
+            why = "; ".join(map(str, problems))
+            raise DamagedCheckpointError(
+                self.directory, f"no checkpoint in it is whole ({why}); begin anew, with another directory"
+            )
         return None
 
     def save(self, iterations: int, identity: Mapping[str, Any], arrays: Mapping[str, Array]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import events
-from ..errors import Interrupted, ParameterError
+from ..errors import GraphError, Interrupted, ParameterError
 from ..graph import Graph
 from ..report import Progress
 
@@ -73,6 +73,13 @@ def load(
         if undirected or format is not None:
             raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
         graph = store.open(path, encoding=encoding, memory=limit, threads=threads, on_event=on_event)
+        if not symmetrize:
+            return graph
+        if graph.on_disk:
+            raise GraphError(
+                f"--symmetrize: the edges of {path} stay on disk, and this takes all of them in memory; import them "
+                "once more with --symmetrize, or allow more (--memory)"
+            )
     else:
         from ..graph.read import read
 

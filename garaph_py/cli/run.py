@@ -221,8 +221,7 @@ def writer(output: Path | None) -> Any:
     writers = {".parquet": Result.to_parquet, ".csv": Result.to_csv, ".npy": Result.to_npy}
     if output.suffix not in writers:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
-    if not output.absolute().parent.is_dir():
-        raise ParameterError(f"--output {output}: there is no directory {output.absolute().parent}")
+    check_place(output, "--output")
     return writers[output.suffix]
 
 

@@ -54,7 +54,10 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     elif folder.exists():
         raise ParameterError(f"{folder}: is there already; choose another place, or go on with it by --resume")
     else:
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except OSError as error:
+            raise ParameterError(f"{folder}: {error.strerror}; choose another place") from None
         write_text(folder / "spec.toml", spec.text)
     try:
         keep_machine(describe(folder, on_event), folder / "machine.json")

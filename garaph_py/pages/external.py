@@ -8,7 +8,6 @@ vertices is in memory.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ from ..sizes import show_bytes
 from ..threads import Team
 from .encode import string_arrays
 from .fit import AUTO, encoding_to_save
-from .folder import reason
+from .folder import FULL, reason
 from .manifest import Manifest, expected_arrays
 from .packed_blocks import KIND_OF
 from .progress import Progress
@@ -54,7 +53,6 @@ IN_SHARE = 0.6
 ORDER_BYTES = 48
 """That putting the vertices in an order takes for each: degrees, ranks, numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)

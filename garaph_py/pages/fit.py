@@ -61,7 +61,7 @@ class TooLargeError(GraphError):
 def check_fits(name: object, how: str, nbytes: int, limit: int, more: bool = False) -> None:
     """Raise `TooLargeError` if `nbytes`, or `more` than these, are above `limit`."""
     if nbytes > limit:
-        take = f"take {'at least ' if more else ''}{show_bytes(nbytes)}"
+        take = f"take {'at least ' if more else ''}{show_bytes(nbytes, up=True)}"
         problem = f"{how} its arrays {take}, and {show_bytes(limit)} of memory may be used"
         raise TooLargeError(f"{name}: {problem}; allow more (memory, --memory), or use a machine with more")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -191,6 +192,10 @@ def read_at(handle: int, out: memoryview, offset: int) -> int:
             break
         done += count
     return done
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of the system that say that there is no room."""
 
 
 def reason(error: Exception) -> str:

@@ -21,7 +21,7 @@ from ..files import make_alone
 from ..machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, StoredArray, checksum, identity
-from .folder import reason
+from .folder import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .partial import new_suffix, partial_of, sweep
 from .progress import Progress
@@ -299,7 +299,8 @@ def writing(path: PathLike) -> Iterator[None]:
     except GaraphError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
-        problem = f"{path}: cannot be written ({reason(error)}); free space there or choose another directory"
+        room = "free space there or " if isinstance(error, OSError) and error.errno in FULL else ""
+        problem = f"{path}: cannot be written ({reason(error)}); {room}choose another directory"
         raise ParameterError(problem) from error
 
 

@@ -129,7 +129,7 @@ def copying_of(path: Path) -> float | None:
 
 def is_raw(result: Row) -> bool:
     """Whether edges were raw everywhere: for the link they are packed where that pays, unless a raw gather was set."""
-    return result["encoding_used"] != PACKED and (result["device"] == CPU or result["gather"] in RAW_GATHERS)
+    return result["encoding_used"] != PACKED and (result["device_used"] == CPU or result["gather"] in RAW_GATHERS)
 
 
 def recorded_of(result: Row, rows: list[Row], copying: float | None) -> Recorded:
