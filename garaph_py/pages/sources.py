@@ -67,8 +67,9 @@ class Sources:
         self._stack.callback(self._close)
 
     def divide(
-        self, vertices: int, readers: int = 1, apart: bool = False, pushes: bool = False, tiles: int = 0
-    ) -> None:
+        self, vertices: int, readers: int = 1, apart: bool = False, pushes: bool = False, tiles: int = 0,
+        verifies: bool = False,
+    ) -> None:  # fmt: skip
         """Divide the graph's memory anew among those who read from now on; sources that there were are closed.
 
         Parameters
@@ -83,6 +84,8 @@ class Sources:
             Edge values are of interest with out-edges too.
         tiles : int
             Bytes of memory that tiles take; out-edges are read to make them, and no others.
+        verifies : bool
+            It is the answer that is verified, as an error says.
 
         Raises
         ------
@@ -98,7 +101,7 @@ class Sources:
         if into.encoding == PACKED:
             checkers = len(arrays[0].reader.paths) * max(checkers_of_disk(), 1)
             taken += checkers * BLOCKS_AT_HAND * arrays[0].array.block_bytes
-        self._taken, self._tiles = taken, tiles
+        self._taken, self._tiles, self._verifies = taken, tiles, verifies
         self._apart, self._pushes = apart or self._graph.directed, pushes
         parts = len(self._out_arrays()) if self._apart else 0
         self._parts = (0, OUT_SHARE) if tiles else (OUT_SHARE - parts, parts)
@@ -113,7 +116,7 @@ class Sources:
 
         These are all that graph and pass take, where the edges are in memory.
         """
-        self.divide(vertices)
+        self.divide(vertices, verifies=True)
         graph, into = self._graph, self._graph.in_edges
         if not isinstance(into, StoredAdjacency):
             if graph.memory is not None and vertices > graph.memory:
@@ -146,10 +149,14 @@ class Sources:
         if self._tiles:  # for with so much memory the edges may no longer stay on disk
             least_in_all += max(self._graph.raw_bytes - self._graph.nbytes, 0)
         whole = show_bytes(least_in_all, up=True)
+        what, otherwise = "the run", ""
+        if self._tiles:
+            otherwise = ", with which its edges are in memory too, or choose another mode"
+        if self._verifies:
+            what, otherwise = "to verify the answer", ", or leave the answer unverified"
         return GraphError(
-            f"the run takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
-            f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory)"
-            + (", with which its edges are in memory too, or choose another mode" if self._tiles else "")
+            f"{what} takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
+            f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory){otherwise}"
         )
 
     def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
