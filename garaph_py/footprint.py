@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .errors import GraphError
 from .graph import Graph
 from .graph.tiles import BITS
-from .pages.fit import enough
+from .pages.fit import check_run
 from .program import BoundProgram
 from .sizes import show_bytes
 from .state import BLOCK, WORD
@@ -41,14 +40,9 @@ def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
 
 def check_tiles(bound: BoundProgram, graph: Graph) -> None:
     """Raise `GraphError` if a graph in memory has no tiles, and they would not fit what it may take."""
-    if graph.on_disk or graph.memory is None or graph.has_tiles(bound.reads_edge_values):
+    if graph.on_disk or graph.has_tiles(bound.reads_edge_values):
         return
     reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0
     tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
-    if tiles + rest > graph.memory:
-        more = show_bytes(enough(graph, tiles + rest), up=True)
-        raise GraphError(
-            f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)} for graph and "
-            f"vertices, and may take {show_bytes(graph.memory)}; allow {more} when the graph is opened (memory, "
-            "--memory), or choose another mode"
-        )
+    takes = f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)}"
+    check_run(graph, tiles + rest, takes, "choose another mode")

@@ -131,16 +131,16 @@ class Rates(NamedTuple):
         known = self.gathered(edges, seconds) if mode == NOTIFY_PULL else self
         return known.alone(active_edges + VERTEX_EDGES * active, seconds)
 
-    def alone(self, active_edges: float, seconds: float) -> Rates:
-        """After an iteration of the CPU alone, in which the active vertices had so many out-edges, or counted as many.
+    def alone(self, counted: float, seconds: float) -> Rates:
+        """After an iteration of the CPU alone, in which active vertices and their out-edges count as so many edges.
 
         The first does not count: threads are asleep and memory is new.
         """
         if not self.alone_before:
             return self._replace(alone_before=True)
-        if active_edges < LEAST_NOTIFYING:
+        if counted < LEAST_NOTIFYING:
             return self if seconds >= self.alone_seconds else self._replace(alone_seconds=seconds)
-        sparse = max(seconds - self.alone_seconds, 0) * self.cpu / active_edges
+        sparse = max(seconds - self.alone_seconds, 0) * self.cpu / counted
         sparse = min(sparse, MOST_TIMES * max(self.sparse, 1.0))
         return self._replace(sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)
 

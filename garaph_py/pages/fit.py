@@ -71,11 +71,20 @@ def bytes_held(graph: Graph) -> int:
     return graph.nbytes + graph.ids.nbytes
 
 
-def enough(graph: Graph, needed: int) -> int:
-    """Memory with which a graph can be opened that is in memory and takes, with a run, `needed` bytes: with as much as
-    its raw arrays take it will no longer be packed."""
+def check_run(graph: Graph, needed: int, takes: str, otherwise: str) -> None:
+    """Raise `GraphError` if a graph in memory may not take the `needed` bytes that it does with a run.
+
+    It says what `takes` them, with how much memory the graph can be opened and has them, and what to do `otherwise`.
+    """
+    if graph.memory is None or needed <= graph.memory:
+        return
     raw = graph.raw_bytes + graph.ids.nbytes + RUN_BYTES * graph.n
-    return needed if needed < raw else needed + max(graph.raw_bytes - graph.nbytes, 0)
+    if needed >= raw:  # with so much it will no longer be packed
+        needed += max(graph.raw_bytes - graph.nbytes, 0)
+    raise GraphError(
+        f"{takes} for graph and vertices, and may take {show_bytes(graph.memory)}; allow {show_bytes(needed, up=True)} "
+        f"when the graph is opened (memory, --memory), or {otherwise}"
+    )
 
 
 def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int | None) -> Graph:

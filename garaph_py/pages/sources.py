@@ -14,7 +14,7 @@ from ..graph import Graph, StoredAdjacency
 from ..graph.graph import PACKED, Edges
 from ..sizes import show_bytes
 from .disks import Disk, checkers_of_disk
-from .fit import enough
+from .fit import check_run
 from .layout import Page
 from .memory import MemorySource
 from .source import PageSource
@@ -117,17 +117,11 @@ class Sources:
         These are all that graph and pass take, where the edges are in memory.
         """
         self.divide(vertices, verifies=True)
-        graph, into = self._graph, self._graph.in_edges
+        into = self._graph.in_edges
         if not isinstance(into, StoredAdjacency):
-            if graph.memory is not None and vertices > graph.memory:
-                more = show_bytes(enough(graph, vertices), up=True)
-                raise GraphError(
-                    f"to verify the answer takes {show_bytes(vertices)} of memory for graph and vertices, and it may "
-                    f"take {show_bytes(graph.memory)}; allow {more} when the graph is opened (memory, --memory), or "
-                    "leave the answer unverified"
-                )
-            return
-        if self.room < least_room(self._arrays(into, self._reads_values), into.offsets):
+            takes = f"to verify the answer takes {show_bytes(vertices)} of memory"
+            check_run(self._graph, vertices, takes, "leave the answer unverified")
+        elif self.room < least_room(self._arrays(into, self._reads_values), into.offsets):
             raise self._too_little()
 
     def _too_little(self, into_needs: int = 0) -> GraphError:
