@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from .errors import GaraphError
     from .graph import Graph, from_edges, from_networkx, from_scipy
     from .graph.generate import rmat, uniform
-    from .graph.read import read
-    from .graph.write import write
-    from .pages.store import open, save
+    from .io.read import read
+    from .io.write import write
+    from .output import Progress
+    from .output.result import Result
     from .program import Monoid, PerVertex, VertexId, VertexProgram
     from .program.monoids import (
         add,
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
         min,
         mul,
     )
-    from .report import Progress
-    from .result import Result
-    from .runtime import check, run
+    from .runtime.run import check, run
+    from .storage.directory import open, save
 
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
-    "rmat": "graph.generate", "uniform": "graph.generate", "read": "graph.read", "write": "graph.write",
-    "open": "pages.store", "save": "pages.store", "Monoid": "program", "PerVertex": "program", "VertexId": "program",
-    "VertexProgram": "program", "Progress": "report", "Result": "result", "check": "runtime", "run": "runtime",
+    "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
+    "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
+    "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
+    "check": "runtime.run", "run": "runtime.run",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),

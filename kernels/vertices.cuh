@@ -1,6 +1,6 @@
 // Apply and activate, and the count of what they did (Garaph section 3.1, "Apply").
 
-constexpr int EACH = 8;  // vertices a thread; garaph_py/gpu/launch.py has the same
+constexpr int EACH = 8;  // vertices a thread; garaph_py/executor/gpu/launch.py has the same
 
 struct Update {
   bool active;

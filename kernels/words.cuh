@@ -5,7 +5,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 
 constexpr u32 EVERYONE = 0xffffffffu;
-constexpr int RUN = 1024;       // edges a warp takes; garaph_py/gpu/ranks.py has the same
+constexpr int RUN = 1024;       // edges a warp takes; garaph_py/executor/gpu/ranks.py has the same
 constexpr int MANY_RUNS = 32;  // more than so many a hub's edges go on through; as there
 
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }

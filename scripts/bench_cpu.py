@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import garaph_py as gp
-from garaph_py.threads import available_cores
+from garaph_py.native.threads import available_cores
 
 ITERATIONS = 10
 TRIALS = 3

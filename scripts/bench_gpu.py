@@ -27,28 +27,28 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from graphs import load
 
 import garaph_py as gp
 from garaph_py.apps.checks import targets
-from garaph_py.gpu import device as devices
-from garaph_py.gpu.edges import page_bytes
-from garaph_py.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
-from garaph_py.gpu.kernel import GpuKernel
-from garaph_py.gpu.measure import host_to_device_bandwidth
-from garaph_py.gpu.packing import STAGING_BYTES, measured
-from garaph_py.gpu.pinned import Pinned
-from garaph_py.gpu.replication import FACTORS
-from garaph_py.gpu.residency import VERTICES
-from garaph_py.gpu.settings import STREAMS, Settings
+from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu.edges import page_bytes
+from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
+from garaph_py.executor.gpu.measure import host_to_device_bandwidth
+from garaph_py.executor.gpu.packing import STAGING_BYTES, measured
+from garaph_py.executor.gpu.pinned import Pinned
+from garaph_py.executor.gpu.replication import FACTORS
+from garaph_py.executor.gpu.residency import VERTICES
+from garaph_py.executor.gpu.settings import STREAMS, Settings
+from garaph_py.executor.modes import PULL
 from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.graph import PACKED
 from garaph_py.graph.order import vertex_order
-from garaph_py.kernel import PULL
+from garaph_py.native.threads import Team
 from garaph_py.pages.layout import layout
 from garaph_py.program import VertexProgram, bind
-from garaph_py.threads import Team
+from tests.support.graphs import load
 
 LIMIT = r"""
 extern "C" __global__ void limit(const uint4* sources, const float* values, float* out, long long quads) {

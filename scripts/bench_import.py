@@ -23,15 +23,15 @@ import pyarrow as pa
 from pyarrow import csv
 
 from garaph_py.graph import generate
-from garaph_py.graph.formats import format_of
-from garaph_py.pages.import_ import fits
-from garaph_py.sizes import parse_bytes
-from garaph_py.threads import Team
+from garaph_py.io.bulk.import_ import fits
+from garaph_py.io.formats import format_of
+from garaph_py.native.threads import Team
+from garaph_py.system.sizes import parse_bytes
 
 IMPORT = """
 import sys, time, psutil, garaph_py as gp
-from garaph_py.pages.external import Wishes
-from garaph_py.pages.import_ import import_file
+from garaph_py.io.bulk.build import Wishes
+from garaph_py.io.bulk.import_ import import_file
 path, small, out, memory, undirected, encoding = sys.argv[1:]
 wishes = Wishes(undirected != "True", encoding=encoding)
 import_file(small, out + "-small", wishes, memory=memory)  # libraries and compiled code are loaded

@@ -18,16 +18,16 @@ from typing import Any
 import numpy as np
 
 import garaph_py as gp
-from garaph_py.gpu import device as devices
-from garaph_py.gpu.kernel import GpuKernel
-from garaph_py.gpu.settings import Settings
+from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import GOLDEN, RMAT_EDGES, check_probabilities, hash_keys
 from garaph_py.graph.graph import Adjacency
 from garaph_py.graph.ids import VertexIds
 from garaph_py.native import Each, Kernel, atomic_add
+from garaph_py.native.threads import Team
 from garaph_py.program import bind
-from garaph_py.sizes import parse_bytes
-from garaph_py.threads import Team
+from garaph_py.system.sizes import parse_bytes
 
 CHUNK = 1 << 21
 SMALL = 1 << 11

@@ -20,7 +20,7 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.native import Kernel
-from garaph_py.threads import Team
+from garaph_py.native.threads import Team
 
 ROOT = Path(__file__).parent.parent
 EDGES = ROOT / "data" / "debian-sid-deps.tsv.xz"

@@ -20,15 +20,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from graphs import load
 
 import garaph_py as gp
+from garaph_py.codec.format import ASCENDING, GROUP, LISTS, RECORD_BYTES, Packed
+from garaph_py.codec.pack import pack as packed_array
+from garaph_py.codec.pack import unpack
 from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import rebuilt
-from garaph_py.graph.packed import ASCENDING, GROUP, LISTS, RECORD_BYTES, Packed
-from garaph_py.graph.packing import pack as packed_array
-from garaph_py.graph.packing import unpack
-from garaph_py.threads import Team
+from garaph_py.native.threads import Team
+from tests.support.graphs import load
 
 ORDERS = {"given": "none", "degree": "degree", "hub": "hub"}
 

@@ -28,8 +28,8 @@ import numpy as np
 import garaph_py as gp
 from garaph_py import experiment
 from garaph_py.errors import DeviceError
-from garaph_py.gpu import device as devices
-from garaph_py.report import Progress
+from garaph_py.executor.gpu import device as devices
+from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
 from garaph_py.simulation.calibrate import calibrate, whole_room
 from garaph_py.simulation.recorded import Recorded, fastest, read_results

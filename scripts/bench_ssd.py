@@ -33,14 +33,14 @@ from typing import Any
 import numpy as np
 
 import garaph_py as gp
-from garaph_py.machine import read_ratio
-from garaph_py.pages.fit import AUTO
+from garaph_py.pages.disk_source import StoredSource
 from garaph_py.pages.layout import Page
-from garaph_py.pages.sectors import SECTOR, access_bytes
-from garaph_py.pages.sources import Sources
-from garaph_py.pages.store import info, read_graph
-from garaph_py.pages.stored import StoredSource
-from garaph_py.sizes import parse_bytes, show_bytes
+from garaph_py.pages.provider import Sources
+from garaph_py.storage.directory import info, read_graph
+from garaph_py.storage.fit import AUTO
+from garaph_py.storage.sectors import SECTOR, access_bytes
+from garaph_py.system.machine import read_ratio
+from garaph_py.system.sizes import parse_bytes, show_bytes
 
 ITERATIONS = 5
 BLOCK = 4 << 20
@@ -185,7 +185,7 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
             made.append(super().into(*given, **named))  # type: ignore[arg-type]
             return made[-1]
 
-    from garaph_py import runtime
+    from garaph_py.runtime import run as runtime
 
     runtime.Sources = Seen  # type: ignore[misc]
     graph = opened(path, memory)

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 from bench_gpu import Timed, by_degree
-from graphs import load
 
 import garaph_py as gp
 from garaph_py.errors import ParameterError
-from garaph_py.gpu.gather import CUSTOM, REPLICATED
-from garaph_py.gpu.replication import FACTORS
-from garaph_py.gpu.settings import Settings
+from garaph_py.executor.gpu.gather import CUSTOM, REPLICATED
+from garaph_py.executor.gpu.replication import FACTORS
+from garaph_py.executor.gpu.settings import Settings
+from tests.support.graphs import load
 
 PAGES = 33
 

@@ -39,14 +39,15 @@ import numpy as np
 from fuzz_mutations import mutated
 
 import garaph_py as gp
+from garaph_py.codec.blocks import UNIT
 from garaph_py.errors import FormatError, GaraphError, GraphError
 from garaph_py.graph import Graph
-from garaph_py.graph.formats import FORMATS
-from garaph_py.graph.formats.streams import COMPRESSED_SUFFIXES
-from garaph_py.pages import blocks, manifest, store, write
-from garaph_py.pages.encode import raw_blocks
-from garaph_py.pages.packed_blocks import UNIT
-from garaph_py.pages.progress import Progress
+from garaph_py.io.formats import FORMATS
+from garaph_py.io.formats.streams import COMPRESSED_SUFFIXES
+from garaph_py.storage import blocks, manifest, write
+from garaph_py.storage import directory as store
+from garaph_py.storage.encode import raw_blocks
+from garaph_py.storage.progress import Progress
 
 MIB = 1 << 20
 ALLOWANCE = 64 * MIB

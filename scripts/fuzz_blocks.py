@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from garaph_py.graph.packed import LISTS, PADDING, RECORD, RUN, Packed, decode
-from garaph_py.graph.packing import pack
-from garaph_py.pages.packed_blocks import KIND_OF, PackedBlocks, UndecodableError, cut
-from garaph_py.threads import Team
+from garaph_py.codec.blocks import KIND_OF, PackedBlocks, UndecodableError, cut
+from garaph_py.codec.format import LISTS, PADDING, RECORD, RUN, Packed, decode
+from garaph_py.codec.pack import pack
+from garaph_py.native.threads import Team
 
 LENGTHS = (1, 31, 33, RUN, 2 * RUN - 5)
 DTYPES = {"in_sources": ("uint32",), "in_offsets": ("int64",), "in_values": ("int32", "uint32", "int64")}

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
 
-from garaph_py.cpu import kernel
 from garaph_py.errors import DeviceError
-from garaph_py.gpu import device
+from garaph_py.executor.cpu import executor as kernel
+from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
+from tests.support.numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")

@@ -12,7 +12,9 @@ import numpy
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LOOK = "from garaph_py.kernel_files import folder; import garaph_py; print(folder()); print(garaph_py.__file__)"
+LOOK = (
+    "from garaph_py.executor.gpu.compiler import folder; import garaph_py; print(folder()); print(garaph_py.__file__)"
+)
 
 
 def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:

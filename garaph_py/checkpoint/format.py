@@ -31,7 +31,7 @@ import numpy.typing as npt
 import xxhash
 
 from ..errors import DamagedCheckpointError, FormatError
-from ..memory import enough_memory
+from ..system.memory import enough_memory
 from .files import Files
 
 Array = npt.NDArray[Any]

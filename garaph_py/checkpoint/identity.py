@@ -8,14 +8,14 @@ from typing import Any
 import numpy.typing as npt
 import xxhash
 
+from ..codec.format import LISTS, NUMBERS, RUN, Packed
+from ..codec.pack import unpack
 from ..graph import Graph
 from ..graph.graph import PackedAdjacency
-from ..graph.packed import LISTS, NUMBERS, RUN, Packed
-from ..graph.packing import unpack
 from ..graph.stored import StoredAdjacency
+from ..native.threads import Team
 from ..program import BoundProgram, PerVertex
 from ..program.bind import hints
-from ..threads import Team
 from .format import octets
 
 Array = npt.NDArray[Any]

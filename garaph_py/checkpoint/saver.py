@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import events, interrupts
+from .. import events
 from ..errors import ParameterError
+from ..executor.state import State
 from ..graph import Graph
+from ..graph.vertex_set import WORD
+from ..native.threads import Team
 from ..program import BoundProgram
-from ..state import WORD, State
-from ..threads import Team
+from ..system import interrupts
 from .files import Files
 from .identity import differences, identity_of
 from .policy import Measured, expected_seconds, is_due, parse_every

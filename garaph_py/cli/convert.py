@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ParameterError
-from ..report import Progress
+from ..output import Progress
 from .graphs import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..graph.formats import Format
     from ..graph.graph import Edges
+    from ..io.formats import Format
 
 Option = typer.Option
 DIRECTORY = "directory"
@@ -53,8 +53,9 @@ def convert(
       garaph convert twitter twitter-packed --encoding packed
     """
     from ..graph.build import rebuilt
-    from ..pages import fit, store
-    from ..pages.write import already_exists
+    from ..storage import directory as store
+    from ..storage import fit
+    from ..storage.write import already_exists
 
     fit.check_encoding(encoding)
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
@@ -69,7 +70,7 @@ def convert(
             graph = store.open(source, threads=threads, on_event=progress)
             graph = without_values(graph) if no_weights else graph
         else:
-            from ..graph.read import read
+            from ..io.read import read
 
             graph = read(
                 source,
@@ -91,7 +92,7 @@ def convert(
         if format is None:
             store.save(graph, target, encoding=encoding, on_event=progress)
         else:
-            from ..graph.write import write
+            from ..io.write import write
 
             write(graph, target, format=format.name, on_event=progress)
     print(f"{target}: {str(graph)[8:-1]}")
@@ -101,7 +102,7 @@ def convert(
 
 def file_format(target: Path, name: str | None) -> Format:
     """The format to write, found before anything is read."""
-    from ..graph.formats import writable
+    from ..io.formats import writable
 
     if target.is_dir():
         raise ParameterError(f"{target} is a directory; give the name of a file")
@@ -142,7 +143,7 @@ def formats() -> None:
 
       garaph formats
     """
-    from ..graph.formats import FORMATS
+    from ..io.formats import FORMATS
 
     rows = [COLUMNS, *map(cells, FORMATS)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

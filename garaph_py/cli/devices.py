@@ -13,13 +13,13 @@ import typer
 
 from .. import events
 from ..errors import DeviceError
-from ..report import Progress
-from ..sizes import show_bytes
+from ..output import Progress
+from ..system.sizes import show_bytes
 from .graphs import Threads
 
 if TYPE_CHECKING:
-    from ..gpu.measure import Measured
-    from ..machine import Disk
+    from ..executor.gpu.measure import Measured
+    from ..system.machine import Disk
 
 Option = typer.Option
 T = TypeVar("T")
@@ -71,9 +71,9 @@ class Found:
 
 def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) -> Found:
     """Measure the processor, the disks that `paths` are on, and the GPU."""
-    from .. import machine
     from ..native import prepare
-    from ..threads import Team, available_cores
+    from ..native.threads import Team, available_cores
+    from ..system import machine
 
     with Team(threads) as team:
         prepare(machine.KERNELS, listener)
@@ -96,7 +96,7 @@ def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> 
 
 def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Disk]:
     """A row for each directory; those on one filesystem share one measurement."""
-    from .. import machine
+    from ..system import machine
 
     known: dict[Any, Disk] = {}
     found = []
@@ -113,8 +113,8 @@ def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Dis
 
 def measured_gpu() -> tuple[Measured | None, str | None]:
     """The GPU, or why there is none to use."""
-    from ..gpu.device import find
-    from ..gpu.measure import measure
+    from ..executor.gpu.device import find
+    from ..executor.gpu.measure import measure
 
     try:
         return measure(find()), None
@@ -123,7 +123,7 @@ def measured_gpu() -> tuple[Measured | None, str | None]:
 
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:
-    from ..machine import TABLE_BYTES
+    from ..system.machine import TABLE_BYTES
 
     places = f"the same, 4 bytes at random places of {show_bytes(TABLE_BYTES)}"
     return [
@@ -138,7 +138,7 @@ def cpu_lines(cpu: dict[str, Any]) -> list[str]:
 
 def disk_rows(disks: list[Disk]) -> list[tuple[str, ...]]:
     """A heading, and a row for each directory."""
-    from ..machine import IN_MEMORY
+    from ..system.machine import IN_MEMORY
 
     rows: list[tuple[str, ...]] = [("directory", "filesystem", "mounted on", "free", "reads", "at random", "k", "")]
     for disk in disks:

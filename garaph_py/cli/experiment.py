@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..report import Progress
+from ..output import Progress
 from .graphs import Quiet
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import typer
 from .. import events
 from ..errors import GraphError, Interrupted, ParameterError
 from ..graph import Graph
-from ..report import Progress
+from ..output import Progress
 
 if TYPE_CHECKING:
-    from ..pages.manifest import Manifest
+    from ..storage.manifest import Manifest
 
 Option = typer.Option
 Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
@@ -65,7 +65,8 @@ def load(
     on_event: events.Listener,
 ) -> Graph:
     """The graph at `path`, a directory or a file; for ``encoding="auto"`` packed if its arrays exceed `memory`."""
-    from ..pages import fit, store
+    from ..storage import directory as store
+    from ..storage import fit
 
     fit.check_encoding(encoding)
     limit = fit.memory_limit(memory)
@@ -81,7 +82,7 @@ def load(
                 "once more with --symmetrize, or allow more (--memory)"
             )
     else:
-        from ..graph.read import read
+        from ..io.read import read
 
         directed = False if undirected else None
         graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
@@ -116,9 +117,9 @@ def import_(
 
       garaph import twitter.tsv.zst twitter --memory 4GiB --disk /mnt/nvme0 --disk /mnt/nvme1
     """
-    from ..pages.external import Wishes
-    from ..pages.import_ import import_file
-    from ..pages.write import HERE
+    from ..io.bulk.build import Wishes
+    from ..io.bulk.import_ import import_file
+    from ..storage.write import HERE
 
     wishes = Wishes(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
     with told_if_written(out), Progress(quiet) as progress:
@@ -158,9 +159,9 @@ def generate(
       garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
     """
     from ..graph import generate as generators
-    from ..pages.external import Wishes
-    from ..pages.import_ import write_random
-    from ..pages.write import HERE
+    from ..io.bulk.build import Wishes
+    from ..io.bulk.import_ import write_random
+    from ..storage.write import HERE
 
     makers = {"rmat": generators.random_rmat, "uniform": generators.random_uniform}
     if kind not in makers:
@@ -210,7 +211,7 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
 
       garaph info debian-graph
     """
-    from ..pages import store
+    from ..storage import directory as store
 
     manifest = store.info(graph)
     values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
@@ -247,7 +248,7 @@ def restripe(
 
       garaph restripe twitter --disk /mnt/nvme0 --disk /mnt/nvme1 --disk /mnt/nvme2
     """
-    from ..pages.restripe import restripe
+    from ..storage.restripe import restripe
 
     with Progress(quiet) as progress:
         manifest = restripe(graph, disk, on_event=progress)
@@ -263,7 +264,7 @@ def verify(
 
       garaph verify debian-graph
     """
-    from ..pages import store
+    from ..storage import directory as store
 
     with Progress(quiet) as progress:
         damage = store.verify(graph, threads=threads, on_event=progress)

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 
 import typer
 
+from ..apps import registry as programs
 from ..errors import Interrupted, ParameterError
-from ..files import check_place
+from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.bind import hints
-from ..report import Progress
-from . import programs, show
+from ..system.files import check_place
+from . import show
 from .graphs import Directed, Format, Quiet, Symmetrize, Threads, load
 
 Option = typer.Option
@@ -106,8 +107,8 @@ def run(
 
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
-    from .. import runtime
-    from ..gpu.device import find as find_device
+    from ..executor.gpu.device import find as find_device
+    from ..runtime import run as runtime
 
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
@@ -214,7 +215,7 @@ def source_parameter(kind: type[VertexProgram]) -> str:
 
 def writer(output: Path | None) -> Any:
     """How to write a result to `output`, by its suffix; found before the run, not after."""
-    from ..result import Result
+    from ..output.result import Result
 
     if output is None:
         return None

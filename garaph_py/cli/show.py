@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..sizes import show_bytes
-from ..table import per_edge, table, used_gpu
+from ..output.table import per_edge, table, used_gpu
+from ..system.sizes import show_bytes
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..result import Result, Stats
+    from ..output.result import Result, Stats
 
 
 def iterations(stats: Stats) -> None:

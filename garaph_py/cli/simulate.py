@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import ParameterError
-from ..files import check_place
-from ..report import Progress
-from ..table import table
+from ..output import Progress
+from ..output.table import table
+from ..system.files import check_place
 from .graphs import Quiet
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def simulate(
 
       garaph simulate --trace trace.json --engine garaph
     """
-    from ..runtime import ENGINES
+    from ..runtime.run import ENGINES
     from ..simulation import read_machine
     from ..simulation.spec import DEVICES, read_spec
-    from ..sizes import parse_bytes
+    from ..system.sizes import parse_bytes
 
     if (spec is None) == (trace is None):
         raise ParameterError("name a spec, or a recorded run with --trace FILE")

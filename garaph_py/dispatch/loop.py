@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..kernel import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH, PageKernel, TakesTurns, sum_partials
+from ..executor.hybrid import Together
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
+from ..executor.protocol import PageKernel, TakesTurns, sum_partials
+from ..executor.state import State
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.monoids import largest, smallest
-from ..state import State
-from ..watchdog import Part
-from .decide import GPU_THRESHOLD, Observation, Turn, bound_of_notifying, decide, first_step, next_step
-from .together import Together
+from ..system.watchdog import Part
+from .policy import GPU_THRESHOLD, Observation, Turn, bound_of_notifying, decide, first_step, next_step
 
 
 @dataclass(frozen=True)

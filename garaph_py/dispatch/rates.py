@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from ..kernel import NOTIFY_PULL, PULL, Pages
+from ..executor.modes import NOTIFY_PULL, PULL
+from ..executor.protocol import Pages
 from ..pages.layout import Page
 
 CPU_RATE = 1.5e8

@@ -11,7 +11,7 @@ from ..cli.graphs import load
 from ..errors import ParameterError
 from ..graph import Graph
 from ..graph.generate import rmat, uniform, whole
-from ..graph.write import write
+from ..io.write import write
 
 GENERATORS: dict[str, Callable[..., Graph]] = {"rmat": rmat, "uniform": uniform}
 SYMMETRIC, WEIGHTS = "symmetric", "weights"

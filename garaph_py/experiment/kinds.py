@@ -12,14 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import events, runtime
+from .. import events
 from ..graph import Graph
 from ..graph.graph import ENCODINGS
 from ..graph.order import ORDERS
-from ..graph.read import read
-from ..pages import store
+from ..io.read import read
+from ..output.result import Stats
 from ..program import VertexProgram
-from ..result import Stats
+from ..runtime import run as runtime
+from ..storage import directory as store
 from .graphs import GraphName
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from typing import IO, Any, TypeVar
 
 from .. import events
 from ..errors import GaraphError, Interrupted, ParameterError
-from ..files import write_whole
+from ..system.files import write_whole
 from .kinds import Combination, Row
 from .machine import describe
 from .plots import draw

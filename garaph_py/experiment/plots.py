@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..files import write_whole
+from ..system.files import write_whole
 from .kinds import Row
 from .spec import LINE, Plot, Spec
 

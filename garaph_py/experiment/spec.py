@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .. import toml
-from ..cli import programs
+from ..apps import registry as programs
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
+from . import toml
 from .graphs import named
 from .kinds import KINDS, Combination, Kind, Parameter, Row, column_type
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from ..files import write_whole
+from ..system.files import write_whole
 from .kinds import Combination, Row
 from .spec import COUNTED, ITERATIONS, RESULTS, Spec
 

@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
+from ..codec.format import LISTS, NUMBERS, Packed
+from ..codec.pack import elements_of
 from ..errors import GraphError
-from ..memory import enough_memory
 from ..native import prepare
-from ..threads import Team, split
+from ..native.threads import Team, split
+from ..system.memory import enough_memory
 from . import group
 from .graph import EDGE_DTYPES, Adjacency, Edges, Graph, PackedAdjacency
 from .ids import VertexIds
 from .number import number_vertices
 from .order import check_order, vertex_order
-from .packed import LISTS, NUMBERS, Packed
-from .packing import elements_of
 
 Array = npt.NDArray[Any]
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import ParameterError
 from ..native import Kernel, prepare
-from ..threads import Team, split
+from ..native.threads import Team, split
 from .build import build
 from .graph import Graph
 from .ids import VertexIds

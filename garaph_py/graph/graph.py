@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..threads import Team
+from ..codec.format import LISTS, NUMBERS, Packed
+from ..codec.pack import pack, unpack
+from ..native.threads import Team
 from .ids import VertexIds
-from .packed import LISTS, NUMBERS, Packed
-from .packing import pack, unpack
 from .stored import StoredAdjacency
 
 if TYPE_CHECKING:

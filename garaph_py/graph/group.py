@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel
-from ..threads import Team, split
+from ..native.threads import Team, split
 
 Array = npt.NDArray[Any]
 BUCKET_BITS = 10  # 1024 write streams: few enough for the TLB, buckets small enough for the cache

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import GraphError
 from ..native import Kernel
 from ..native.kernel import kind_of
-from ..threads import Team, split
+from ..native.threads import Team, split
 from .ids import IntegerIds, StringIds, VertexIds
 
 Array = npt.NDArray[Any]

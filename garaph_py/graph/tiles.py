@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..memory import enough_memory
 from ..native import Each, Kernel
-from ..threads import Team
+from ..native.threads import Team
+from ..system.memory import enough_memory
 
 Array = npt.NDArray[Any]
 BITS = 16

@@ -14,8 +14,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .. import events, interrupts
+from .. import events
 from ..errors import ProgramError
+from ..system import interrupts
 from . import cache
 from .loader import load_object
 from .references import fingerprint

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError
-from ..state import WORD
+from ..graph.vertex_set import WORD
 
 PAGE_EDGES = 1 << 26
 """Default bound: tens of milliseconds of work for a few cores, so that what lies between two pages does not count."""

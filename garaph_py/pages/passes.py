@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.format import LISTS, NUMBERS, Packed
+from ..codec.pack import unpack
 from ..graph import Graph
-from ..graph.packed import LISTS, NUMBERS, Packed
-from ..graph.packing import unpack
-from ..threads import Team
+from ..native.threads import Team
 from .layout import PAGE_EDGES
+from .provider import Sources
 from .source import PageSource
-from .sources import Sources
 
 Array = npt.NDArray[Any]
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy.typing as npt
 
+from ..codec.format import Packed
 from ..graph.graph import RAW
-from ..graph.packed import Packed
 from .layout import Page
 
 Array = npt.NDArray[Any]

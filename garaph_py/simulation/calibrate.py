@@ -21,7 +21,7 @@ from scipy.optimize import nnls
 
 from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
-from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from .machine import ANY, Line, Link, Machine, Work, doublings
 from .recorded import Recorded, Row
 from .scheduler import HYBRID

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .. import toml
 from ..errors import ParameterError
-from ..files import write_whole
-from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..experiment import toml
+from ..system.files import write_whole
 
 WANTED = "docs/simulation.md says what is wanted"
 """Of whoever names a file that is not there."""

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from ..gpu.streams import AHEAD, COPIES, Buffer, Waiting
-from ..kernel import CPU, GPU
+from ..executor.gpu.streams import AHEAD, COPIES, Buffer, Waiting
+from ..executor.modes import CPU, GPU
 from ..pages.layout import Page
 
 Event = Callable[[float], None]

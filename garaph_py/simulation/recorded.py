@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..cli import programs
+from ..apps import registry as programs
 from ..errors import FormatError, ParameterError
+from ..executor.modes import BOTH, CPU
 from ..graph.graph import PACKED
-from ..kernel import BOTH, CPU
 from ..program import VertexId
 from ..program.bind import hints
-from ..sizes import parse_bytes
+from ..system.sizes import parse_bytes
 from .scheduler import HYBRID, Policy
 from .workload import Traits, Workload, activities_of, bound_alone, device_bytes, even_offsets
 

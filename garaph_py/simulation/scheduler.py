@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..dispatch.decide import GPU_THRESHOLD, Observation, bound_of_notifying, decide
+from ..dispatch.policy import GPU_THRESHOLD, Observation, bound_of_notifying, decide
 from ..dispatch.rates import Rates
-from ..gpu.streams import Waiting
-from ..kernel import CPU, GPU, PUSH
+from ..executor.gpu.streams import Waiting
+from ..executor.modes import CPU, GPU, PUSH
 from ..pages.layout import Page
 from .workload import Activity, Workload
 

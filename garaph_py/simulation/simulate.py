@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from ..errors import ParameterError
 from ..events import Iteration
-from ..gpu.residency import too_little
-from ..gpu.streams import Buffer, Waiting, best_order
-from ..kernel import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.gpu.residency import too_little
+from ..executor.gpu.streams import Buffer, Waiting, best_order
+from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..pages.layout import Page, renewal
-from ..runtime import SPARED
+from ..runtime.run import SPARED
 from .machine import Machine
 from .play import Channel, Costs, Play
 from .scheduler import GARAPH, HYBRID, Policy, Scheduler

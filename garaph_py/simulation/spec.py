@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import events, toml
+from .. import events
 from ..errors import ParameterError
+from ..executor.modes import CPU, GPU
+from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, listed, program_of
 from ..graph import Graph
-from ..kernel import CPU, GPU
-from ..runtime import ENGINES
+from ..runtime.run import ENGINES
 from .machine import WANTED, Machine, read_machine
 from .scheduler import HYBRID
 from .workload import Activity, Workload, bound_alone, workload_of

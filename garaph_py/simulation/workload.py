@@ -11,13 +11,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..gpu.arrays import array_sizes
-from ..gpu.residency import VERTICES, Residency, plan
-from ..gpu.settings import STREAMS
+from ..executor.gpu.arrays import array_sizes
+from ..executor.gpu.residency import VERTICES, Residency, plan
+from ..executor.gpu.settings import STREAMS
+from ..executor.modes import NOTIFY_PULL
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
 from ..graph.graph import RAW
-from ..kernel import NOTIFY_PULL
 from ..pages.layout import Page, cut, layout
 from ..program import BoundProgram, VertexProgram, bind
 

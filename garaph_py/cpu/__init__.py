@@ -1,5 +1,0 @@
-"""The CPU kernel."""
-
-from .kernel import CpuKernel
-
-__all__ = ["CpuKernel"]

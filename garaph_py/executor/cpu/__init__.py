@@ -1,0 +1,5 @@
+"""The CPU kernel."""
+
+from .executor import CpuKernel
+
+__all__ = ["CpuKernel"]

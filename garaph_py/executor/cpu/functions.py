@@ -1,0 +1,100 @@
+"""A bound program's functions as the CPU's kernels use them: with access to arrays behind bare pointers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ...native import prefetch_kept, struct_array
+from ...native.kernel import kind_of
+from ...program import BoundProgram
+from ...program.bind import record_class
+from ...program.functions import Functions as PlainFunctions
+from ...program.functions import define, partial_dtype
+from ...program.functions import functions as plain_functions
+
+DType = np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Access:
+    """How kernels reach arrays of one dtype, and how their signatures name a pointer to it.
+
+    ``view(pointer)`` makes an array of a pointer, ``load(array, i)`` reads an element as a number or named tuple,
+    ``store(array, i, x)`` writes one, ``fetch(array, i)`` says that one will be read soon.
+    """
+
+    pointer: str
+    view: Any
+    load: Any
+    store: Any
+    fetch: Any = prefetch_kept
+
+
+@dataclass(frozen=True)
+class Functions(PlainFunctions):
+    """Plain functions for `Kernel`, and access to arrays; ``edge_at(values, i)`` reads an edge's value."""
+
+    edge_at: Any
+    parameters: Access
+    data: Access
+    value: Access
+    accumulator: Access
+    total: Access
+    partial: Access
+    report: Access
+
+
+def access(dtype: DType) -> Access:
+    pointer = kind_of(dtype)
+    if not dtype.names:
+        return Access(
+            pointer,
+            define("def view(pointer): return pointer"),
+            define("def load(array, i): return array[i]"),
+            define("def store(array, i, x): array[i] = x"),
+        )
+    record = record_class(dtype.names)
+    fields = ", ".join(f"item.{name}" for name in dtype.names)
+    stores = "\n".join(f"    array[i].{name} = x[{k}]" for k, name in enumerate(dtype.names))
+    return Access(
+        pointer,
+        define("def view(pointer): return struct_array(pointer, dtype)", struct_array=struct_array, dtype=dtype),
+        define(f"def load(array, i):\n    item = array[i]\n    return Record({fields})", Record=record),
+        define(f"def store(array, i, x):\n{stores}"),
+    )
+
+
+def no_access() -> Access:
+    """For arrays the program does not have: a null pointer nobody follows."""
+    return Access(
+        "void*",
+        define("def view(pointer): return pointer"),
+        define("def load(array, i): return 0"),
+        define("def store(array, i, x): return None"),
+    )
+
+
+def functions(bound: BoundProgram) -> Functions:
+    """The functions of `bound`, ready for the kernels.
+
+    Raises
+    ------
+    ProgramError
+        If one cannot be compiled, or not as the program promises.
+    """
+    plain = plain_functions(bound)
+    reads = "values[i]" if bound.reads_edge_values else "0"
+    return Functions(
+        **{field.name: getattr(plain, field.name) for field in fields(plain)},
+        edge_at=define(f"def edge_at(values, i): return edge({reads})", edge=plain.edge),
+        parameters=access(bound.parameters.dtype),
+        data=no_access() if bound.vertex_data is None else access(bound.vertex_data.dtype),
+        value=access(bound.value),
+        accumulator=access(bound.accumulator),
+        total=no_access() if bound.total is None else access(bound.total),
+        partial=access(partial_dtype(bound.total)),
+        report=access(bound.reports),
+    )

@@ -1,0 +1,87 @@
+"""The compiled functions of one bound program, kept for the process: the next run of the like finds them ready."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ...native import Kernel
+from ...native.kernel import kind_of
+from ...program import BoundProgram
+from .edges import Reader
+from .functions import functions
+from .notify import make_commit
+from .pull import make_pull, make_pull_notified, make_settle
+from .pull_active import make_pull_active
+from .pull_tiled import make_pull_tiled
+from .push import make_advance, make_push
+from .vertices import make_init, make_prepare, make_result
+
+_known: dict[tuple[str, Reader], Kernels] = {}
+
+
+def kernels(bound: BoundProgram, reader: Reader) -> Kernels:
+    """The kernels of `bound`, for edges that `reader` reads.
+
+    Raises
+    ------
+    ProgramError
+        If a function cannot be compiled, or not as the program promises.
+    """
+    key = bound.key, reader
+    if key not in _known:
+        _known[key] = Kernels(bound, reader)
+    return _known[key]
+
+
+class Kernels:
+    """Each kernel is made when first needed: a program that never notifies does not wait for `pull_notified`."""
+
+    def __init__(self, bound: BoundProgram, reader: Reader) -> None:
+        self._functions, self._reader = functions(bound), reader
+        self._edges = "void*" if bound.edge is None else kind_of(bound.edge)
+        self._words = bound.value.itemsize // 4
+        self._has_priority = "priority" in bound.arguments
+
+    @cached_property
+    def init(self) -> Kernel:
+        return make_init(self._functions)
+
+    @cached_property
+    def prepare(self) -> Kernel:
+        return make_prepare(self._functions)
+
+    @cached_property
+    def pull(self) -> Kernel:
+        return make_pull(self._functions, self._reader)
+
+    @cached_property
+    def pull_active(self) -> Kernel:
+        return make_pull_active(self._functions, self._reader)
+
+    @cached_property
+    def pull_notified(self) -> Kernel:
+        return make_pull_notified(self._functions, self._reader)
+
+    @cached_property
+    def pull_tiled(self) -> Kernel:
+        return make_pull_tiled(self._functions, self._edges)
+
+    @cached_property
+    def settle(self) -> Kernel:
+        return make_settle(self._functions)
+
+    @cached_property
+    def push(self) -> Kernel:
+        return make_push(self._functions, self._reader, self._has_priority)
+
+    @cached_property
+    def advance(self) -> Kernel:
+        return make_advance(self._functions)
+
+    @cached_property
+    def commit(self) -> Kernel:
+        return make_commit(self._words)
+
+    @cached_property
+    def result(self) -> Kernel:
+        return make_result(self._functions)

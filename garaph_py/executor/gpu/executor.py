@@ -1,0 +1,483 @@
+"""The GPU's `PageKernel`: GlobalVertices in device memory, pages resident or streamed (Garaph sections 3.1 and 5.2)."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import events
+from ...errors import DeviceError, DeviceMemoryError
+from ...graph import Graph
+from ...graph.graph import PACKED
+from ...graph.vertex_set import BLOCK, WORD, VertexSet
+from ...pages.layout import Page, cut, renewal
+from ...pages.provider import Sources
+from ...pages.source import PageSource
+from ...program import BoundProgram
+from ...program.functions import partial_dtype
+from ..modes import NOTIFY_PULL, PULL
+from ..protocol import PageResult, sum_partials
+from ..state import State
+from .arrays import REPORT_VERTICES, array_sizes, reserve
+from .choice import Choice, choose, packed_on_cpu
+from .device import Device, failing
+from .edges import PackedArrays, pinned_arrays
+from .gather import AUTO, REPLICATED, Gather
+from .interface import can_replicate
+from .launch import Launcher, block_count
+from .memory import DeviceMemory
+from .packing import STAGING_BYTES, Packing, measured
+from .pinned import Pinned
+from .ranks import RUN, Ranks
+from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
+from .settings import DEFAULT_SHARE, DETERMINISTIC_SHARE, Settings
+from .streams import Buffer, Streams, Waiting
+from .work import PageWork, result_of
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+HOST_BUFFERS = 8
+"""Pages of edges that stay on disk: for each reader so many have room in the host's memory, half of them on their
+way."""
+SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
+
+
+class GpuKernel:
+    """One bound program on a GPU; `close` it, or use it in ``with``.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    graph : Graph
+    device : Device
+    settings : Settings
+    notify : callable
+        ``notify(state)`` finds the vertices that active ones notify, on the CPU: the GPU only pulls (section 2.2).
+    listener : callable
+        Hears of compilation.
+    sources : Sources, optional
+        Where edges are; by default in the graph's memory.
+
+    Attributes
+    ----------
+    residency : Residency
+        After `initialize`: pages and where they are.
+    edges : Choice
+        After `initialize`: raw or packed.
+    source : PageSource
+        After `initialize`: the pages' edges, as they are copied.
+    streams : Streams
+    spans : list of Span or None
+        Where to tell when the GPU copies and computes, if it is set before `initialize`.
+    """
+
+    name: ClassVar[str] = "gpu"
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
+    residency: Residency
+    edges: Choice
+    source: PageSource
+    streams: Streams
+    spans: list[events.Span] | None = None
+
+    def __init__(
+        self,
+        bound: BoundProgram,
+        graph: Graph,
+        device: Device,
+        settings: Settings,
+        notify: Callable[[State], int],
+        listener: events.Listener = events.ignore,
+        sources: Sources | None = None,
+    ) -> None:
+        self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
+        self._sources = sources or Sources(graph, bound.reads_edge_values)
+        self._notify = notify
+        self._ranks = Ranks.of(graph.in_edges.offsets)
+        self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
+        self._processed: list[Page] = []
+        self._pinned = Pinned()
+        with device, failing(device.driver):
+            self.launcher = Launcher(bound, device, listener, can_replicate(bound))
+            self._memory = DeviceMemory(device, 0)
+        layouts = self.launcher.layouts
+        self._task = np.zeros(1, layouts.task)
+        self._context = self._task["context"]
+
+    def initialize(self, synchronous: bool) -> State:
+        budget = self.budget()
+        self._lay_out(synchronous, budget)
+        try:
+            return self._start(synchronous, budget)
+        except DeviceMemoryError:
+            self._release()
+            less = int(DEFAULT_SHARE * min(budget, self.budget()))
+            log.info("%d bytes of GPU memory could not be had; trying with %d", budget, less)
+            self._lay_out(synchronous, less)
+            return self._start(synchronous, less)
+
+    @property
+    def load(self) -> tuple[int, int, float]:
+        """Edges of the graph, those that every iteration copies, and bytes an edge."""
+        coming = sum(page.edges for page in self.residency.pages[self.residency.resident :])
+        return self.graph.m, coming, self.edges.arrays.width
+
+    def budget(self) -> int:
+        """Bytes of device memory this run may use."""
+        free, wanted = int(DEFAULT_SHARE * self.device.free_memory()), self.settings.memory
+        if wanted is None:
+            wanted = int(DETERMINISTIC_SHARE * self.device.memory) if self.settings.deterministic else free
+        if wanted > free:
+            other = "; with other pages, float totals may have other bits" * self.settings.deterministic
+            log.warning("of the %d bytes of GPU memory wanted, %d can be had%s", wanted, free, other)
+        return min(wanted, free)
+
+    def _release(self) -> None:
+        with self.device, failing(self.device.driver):
+            self._memory.close()
+            self._pinned.close()
+        if hasattr(self, "source"):
+            self.source.close()
+
+    def _lay_out(self, synchronous: bool, budget: int) -> None:
+        """Decide on the pages, and which of them stay.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the graph's vertices and one page need more than `budget`.
+        """
+        graph, settings = self.graph, self.settings
+        replicates = settings.gather in (AUTO, REPLICATED)
+        self._arrays = array_sizes(self.bound, graph, self._ranks, synchronous)
+        fixed = sum(self._arrays.values()) + reserve(self.bound, graph, self._ranks, self.launcher, replicates)
+        if budget < fixed:
+            raise too_little(fixed, 0, budget)
+        edges = self._choose(budget, budget - fixed)
+        self.residency = self._plan(edges, fixed, budget)
+        if edges.packs and self.residency.resident < len(self.residency.pages):  # the last bytes were wanting
+            edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
+            self.residency = self._plan(edges, fixed, budget)
+        self.edges = edges
+
+    def _plan(self, edges: Choice, fixed: int, budget: int) -> Residency:
+        page_edges = self.settings.page_edges
+        if self.graph.on_disk and page_edges is None:  # several go through the host's memory at once
+            pages = HOST_BUFFERS * self._sources.readers
+            page_edges = max(int(self._sources.room / pages / edges.arrays.width), 1)
+            page_edges = min(page_edges, PAGE_EDGES)
+        return plan(
+            self.graph.in_edges.offsets, edges.arrays, fixed + STAGING_BYTES * edges.packs, budget,
+            self.settings.streams, page_edges,
+        )  # fmt: skip
+
+    def _choose(self, budget: int, left: int) -> Choice:
+        """Raw edges or packed ones, where `left` bytes of the budget are left for them."""
+        return choose(
+            self.graph, self._value_bytes, self.settings.gather, left,
+            lambda: measured(self.graph, self.launcher, self.device, budget, self._pinned),
+            self.settings.iterations, self.settings.threads,
+        )  # fmt: skip
+
+    def _start(self, synchronous: bool, budget: int) -> State:
+        """Allocate and fill everything, and compute initial values."""
+        n, bound = self.graph.n, self.bound
+        pages = self.residency.pages
+        with self.device, failing(self.device.driver):
+            self._memory.budget = budget
+            for name, nbytes in self._arrays.items():
+                self._context[name] = self._memory.allocate(name, nbytes)
+            self._fill()
+            self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory, self.spans)
+            tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
+            self._tallies = self._pinned.empty(max(len(pages), 1), tally)
+            self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
+            self._told: dict[tuple[Page, int | None], bytes] = {}
+            kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
+            self.gather = Gather(
+                bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
+            )
+            for array in pinned_arrays(self.edges.edges):
+                self._pinned.pin(array)
+            self.source = self._sources.into(
+                pages=pages, elsewhere=self.residency.resident, made=self._pin, edges=self.edges.edges
+            )
+            if self.edges.packs:
+                self.pack()
+            elif not self.graph.on_disk:
+                self.streams.prefetch(self.source)
+            values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
+            if not synchronous:
+                self._context["pending"] = self._context["values"]
+            state = State(
+                values, pending, synchronous, self._vertex_set(), self._vertex_set(), VertexSet.empty(n),
+                VertexSet.empty(n), 0, 0, 0, None, np.zeros(2, bound.value),
+            )  # fmt: skip
+            results = self._initial_values(state)
+        state.active_count = sum(result.active for result in results)
+        state.active_edges = sum(result.active_edges for result in results)
+        state.changeable = state.active_count
+        if bound.total is not None:
+            partials = [result.partials for result in results if result.partials is not None]
+            state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
+        return state
+
+    def _pin(self, array: Array) -> None:
+        """Pin a page's memory, in whichever thread reads it first: also in the CPU's, which goes on without the GPU."""
+        with contextlib.suppress(DeviceError), self.device:
+            self._pinned.pin(array)
+
+    def adopt(self, state: State) -> None:
+        self.refresh(state, True)
+
+    def pack(self) -> None:
+        """Fill every page, all of which stay, from raw sources."""
+        edges, arrays = self.edges.edges, self.edges.arrays
+        assert isinstance(arrays, PackedArrays)
+        packing = Packing(edges.neighbours, self.launcher, self._memory, self.address("starts"))
+        for page in self.residency.pages:
+            buffer = self.streams.resident(page)
+            packing.fill(page, arrays, self.streams.places(page, buffer), edges.values)
+            buffer.page = page
+        packing.close()
+
+    def _fill(self) -> None:
+        """Copy to the device what stays the same, and make the rest of it there."""
+        graph, ranks, context = self.graph, self._ranks, self._context
+        context["n"], context["parameters"] = graph.n, self.bound.parameters
+        known = {
+            "in_offsets": graph.in_edges.offsets,
+            "run_ranks": ranks.by_run,
+            "word_ranks": ranks.by_word,
+        }
+        if graph.directed:
+            known["out_offsets"] = graph.out_edges.offsets
+        else:
+            context["out_offsets"] = context["in_offsets"]
+        if self.bound.reads_dst:
+            known["destinations"] = ranks.destinations
+        if self.bound.vertex_data is not None:
+            known["vertex_data"] = self.bound.vertex_data
+        for name, array in known.items():
+            if array.nbytes:
+                self.device.driver.memcpy_htod(int(context[name][0]), np.ascontiguousarray(array).view(np.uint8))
+        self.launcher.mark_starts(int(context["in_offsets"][0]), graph.n, int(context["starts"][0]), None)
+
+    def _vertex_set(self) -> VertexSet:
+        n = self.graph.n
+        return VertexSet(self._pinned.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
+
+    def _initial_values(self, state: State) -> list[PageResult]:
+        """Run `init`, `frontier` and `aggregate` on the device, and bring what they say to the host."""
+        stream, driver = self.streams.compute[0], self.device.driver
+        for page in self.residency.pages:
+            task = self.task_of(page)
+            self.launcher.on_blocks("initialize", page.vertices, stream, task)
+        stream.synchronize()
+        places = (
+            (state.values, self.address("values")),
+            (state.active.bits, self.address("active")),
+            (self._tallies, self._tally_address),
+        )
+        for array, place in places:
+            if array.nbytes:
+                driver.memcpy_dtoh(array.view(np.uint8), place)
+        state.active.blocks[:] = 1
+        return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
+
+    def has(self, page: Page) -> bool:
+        return self.streams.has(page)
+
+    def begin(self, state: State, mode: str) -> int:
+        self.ready(state)
+        if mode == PULL:
+            return 0
+        state.active.mark()
+        return self._notify(state)
+
+    def ready(self, state: State) -> None:
+        """Before an iteration, on the device: the total, empty counts, `prepare`.
+
+        All this goes to the default stream, on which the others wait.
+        """
+        driver = self.device.driver
+        with self.device, failing(driver):
+            if state.total is not None:
+                driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
+            driver.memset_d8(self.address("activated"), 0, max(len(state.active.bits) * 8, 1))
+            driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
+            if "prepare" in self.bound.arguments:
+                task = self._task.copy()
+                task["page"]["last_vertex"] = self.graph.n
+                self.launcher.on_threads("prepare_values", self.graph.n, None, task)
+
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        every, done = list(pages), dict[Page, PageResult]()
+        self.work(self.offer(every, state, mode, False), source, state, done.__setitem__)
+        return [done.get(page, SKIPPED) for page in every]
+
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Waiting:
+        """The pages to process, but those nobody notified; if `shared`, others may take some before `work` does."""
+        # `prepare` has rewritten values of every page
+        skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
+        chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
+        for page in pages if len(chosen) < len(pages) else ():
+            state.activated.bits[page.words] = 0
+        split = partial(cut, self.graph.in_edges.offsets, multiple=VERTICES) if self.gather.takes_parts else None
+        return self.streams.order(chosen, shared or self.graph.on_disk, split)
+
+    def work(
+        self, waiting: Waiting, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
+    ) -> None:
+        """Process the pages that wait until none is left; `tell` what each did, or what was left of it.
+
+        It is told when the page's new values are in ``state.pending``.
+        """
+        self._processed = []
+
+        def landed(page: Page, result: PageResult) -> None:
+            self._processed.append(page)
+            tell(page, result)
+
+        work = PageWork(
+            self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
+            self._tallies, self._tally_address, self.bound.total is not None, landed,
+        )  # fmt: skip
+        with self.device, failing(self.device.driver):
+            self.streams.process(waiting, source, work)
+
+    def receive(self, pages: Iterable[Page], state: State) -> None:
+        """Copy the values that another processor gave pages to the device (section 4.1)."""
+        size, place = state.pending.itemsize, self.address("pending")
+        with self.device, failing(self.device.driver):
+            for page in pages:
+                new = state.pending[page.first_vertex : page.last_vertex].view(np.uint8)
+                self.device.driver.memcpy_htod_async(place + page.first_vertex * size, new, self.streams.forth)
+
+    def refresh(self, state: State, values: bool) -> None:
+        """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
+        changed = [(state.values, "values")] * values
+        changed += [(state.active.bits, "active")] * ("prepare" in self.bound.arguments)
+        if not changed:
+            return
+        with self.device, failing(self.device.driver):
+            for array, name in changed:
+                self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
+
+    def address(self, name: str) -> int:
+        """Where an array of the run's context is now."""
+        return int(self._context[name][0])
+
+    def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
+        """A kernel's arguments for `page`, whose edges are in `buffer`."""
+        key = page, None if buffer is None else buffer.address
+        told = self._told.get(key)
+        if told is None:
+            told = self._tell(page, buffer)
+            if page == self.residency.pages[page.number]:  # a part will hardly come again
+                self._told[key] = told
+        return np.frombuffer(bytearray(self._context.tobytes() + told), self._task.dtype)
+
+    def _tell(self, page: Page, buffer: Buffer | None) -> bytes:
+        """What kernels are told of a page in every iteration, as bytes."""
+        told = np.zeros(1, self.launcher.layouts.page)
+        told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
+        told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
+        told["base_edge"] = page.first_edge // RUN * RUN
+        told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
+        told["tally"] = self._tally_address + page.number * self._tallies.itemsize
+        told["blocks"] = block_count(page.vertices)
+        self.gather.tell(told, page)
+        if buffer is not None:
+            self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
+        return told.tobytes()
+
+    def commit(self, state: State, mode: str) -> None:
+        skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
+        copied, swaps = renewal(self._processed, skipped)
+        self._renew(state, copied, swaps)
+        to, source = (state.pending, state.values) if swaps else (state.values, state.pending)
+        for page in copied:
+            to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
+        if swaps:
+            state.values, state.pending = state.pending, state.values
+
+    def _skipped(self) -> list[Page]:
+        """The pages that the last `work` has not processed."""
+        processed = {page.number for page in self._processed}
+        return [page for page in self.residency.pages if page.number not in processed]
+
+    def settle(self, state: State) -> None:
+        self._renew(state, (), True)
+
+    def _renew(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
+        """Make the new values the current ones on the device, as `renewal` has it.
+
+        The device comes first: if it fails, nothing is committed.
+        """
+        driver = self.device.driver
+        with self.device, failing(driver):
+            self.streams.forth.synchronize()  # what came from elsewhere: the host will write there again
+            if state.synchronous:
+                to, source = map(self.address, ("pending", "values") if swaps else ("values", "pending"))
+                size = state.values.itemsize
+                for page in copied:
+                    at = page.first_vertex * size
+                    driver.memcpy_dtod(to + at, source + at, page.vertices * size)
+                if swaps:
+                    self._swap("values", "pending")
+        self._swap("active", "activated")
+
+    def _swap(self, one: str, other: str) -> None:
+        context = self._context
+        context[one], context[other] = context[other].copy(), context[one].copy()
+
+    def report(self, state: State) -> Array:
+        if "result" not in self.bound.arguments:
+            return state.values
+        n, spare, reports = self.graph.n, state.pending, self.bound.reports
+        out = spare.view(reports) if spare.dtype.itemsize == reports.itemsize else np.empty(n, reports)
+        with self.device, failing(self.device.driver):
+            place = self._memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
+            for first in range(0, n, REPORT_VERTICES):
+                last = min(first + REPORT_VERTICES, n)
+                task = self._task.copy()
+                task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
+                task["page"]["reported"] = place
+                self.launcher.on_threads("report", last - first, None, task)
+                self.device.driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
+        return out
+
+    def close(self) -> None:
+        """Give the memory back, also after an error of the device.
+
+        PyCUDA destroys a stream, an event or a module in the thread that found the device, or where its context is
+        current: so all of them go here.
+        """
+        with contextlib.suppress(Exception), self.device:
+            with contextlib.suppress(Exception):
+                self.device.driver.Context.synchronize()
+                self.streams.tell()
+            with contextlib.suppress(Exception):
+                self._memory.close()
+            with contextlib.suppress(Exception):
+                self._pinned.close()
+            with contextlib.suppress(Exception):
+                self.source.close()
+            with contextlib.suppress(AttributeError):  # it may not have come so far
+                self.launcher.close()
+            for name in ("streams", "gather", "launcher", "_memory"):
+                self.__dict__.pop(name, None)
+
+    def __enter__(self) -> GpuKernel:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

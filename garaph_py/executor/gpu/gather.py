@@ -1,0 +1,226 @@
+"""How a page's contributions are summed and applied: replicated in shared memory, or segmented in registers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceMemoryError
+from ...graph.graph import PACKED
+from ...pages.layout import Page
+from ...program import BoundProgram
+from ...program.functions import partial_dtype
+from .device import seconds
+from .launch import Launcher, block_count
+from .memory import DeviceMemory
+from .ranks import RUN, Ranks, runs_of
+from .replication import FACTORS, CostModel, Replication, custom, fixed
+from .shards import ITEM_EDGES, shards, work_items
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
+CUSTOM, CALIBRATED = "custom", "calibrated"
+WORTH_MEASURING = 1 << 25
+"""Edges of a page below which a measurement would not pay: it takes 8 to 15 milliseconds, as a hundred gathers of 2^23
+edges do."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A page's work items on the device; `shapes`: their destinations, edges, shards' average degrees, and factors."""
+
+    address: int
+    count: int
+    tickets: int
+    split: bool
+    shapes: tuple[Array, ...]
+
+
+class Gather:
+    """Launches one page's gather and apply. The device's context must be current.
+
+    Parameters
+    ----------
+    kind : {"auto", "replicated", "segmented", "packed"}
+        ``"auto"``: the faster of the two for raw edges, measured on the first page of some size.
+    replication : {"custom", "calibrated"} or int
+    """
+
+    def __init__(
+        self,
+        bound: BoundProgram,
+        launcher: Launcher,
+        memory: DeviceMemory,
+        ranks: Ranks,
+        pages: list[Page],
+        kind: str,
+        replication: str | int,
+    ) -> None:
+        self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
+        if self.kind == AUTO and all(page.edges < WORTH_MEASURING for page in pages):
+            self.kind = SEGMENTED
+        self._launcher, self._memory, self._ranks = launcher, memory, ranks
+        self._copies = launcher.share // bound.accumulator.itemsize
+        self._items: dict[int, Items] = {}
+        self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
+        size = partial_dtype(bound.total).itemsize
+        blocks = [block_count(page.vertices) for page in pages]
+        self._partial_starts = np.cumsum([0, *blocks]) * size
+        self._hub_starts = np.searchsorted(ranks.hubs, [page.first_vertex for page in pages])
+        self._hubs = memory.upload("hubs", self._make_hubs())
+        self._partials = memory.allocate("partials", int(self._partial_starts[-1]))
+
+    def _make_hubs(self) -> Array:
+        """The hubs as the kernels' ``Hub``."""
+        vertices, offsets = self._ranks.hubs, self._ranks.offsets
+        hubs = np.zeros(len(vertices), self._launcher.layouts.hub)
+        hubs["first_run"], hubs["last_run"] = offsets[vertices] // RUN + 1, (offsets[vertices + 1] - 1) // RUN
+        hubs["rank"] = self._ranks.before[vertices]
+        return hubs
+
+    def tell(self, told: Array, page: Page) -> None:
+        """Say in a task's ``page`` where its hubs are, and where blocks that take its vertices leave partial totals."""
+        first = int(self._hub_starts[page.number])
+        told["partials"] = self._partials + int(self._partial_starts[page.number])
+        told["hub_count"] = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
+        told["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
+
+    @property
+    def takes_parts(self) -> bool:
+        """Whether the first vertices of a page may be processed as a page is: work items are made for whole ones."""
+        return self.kind in (SEGMENTED, PACKED)
+
+    def launch(self, page: Page, task: Array, stream: Any) -> None:
+        if self.kind == AUTO and page.edges >= WORTH_MEASURING:
+            self.kind = self._faster(page, task, stream)
+        if self.kind == REPLICATED:
+            self._replicated(page, task, stream, self._items_of(page, task, stream))
+        else:
+            self._segmented(page, task, stream)
+
+    def _segmented(self, page: Page, task: Array, stream: Any) -> None:
+        self.sum_segments(page, task, stream)
+        self.apply(page, task, stream)
+
+    def sum_segments(self, page: Page, task: Array, stream: Any) -> None:
+        """The first half of the segmented kind, and of the packed one."""
+        if page.edges:
+            name = "gather_packed" if self.kind == PACKED else "gather_segmented"
+            self._launcher.on_warps(name, runs_of(page), stream, task)
+
+    def apply(self, page: Page, task: Array, stream: Any) -> None:
+        """The second half: every vertex of the page."""
+        self._launcher.on_warps("sum_hubs", int(task["page"]["hub_count"][0]), stream, task)
+        self._launcher.on_blocks("apply_vertices", page.vertices, stream, task)
+
+    def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:
+        told = task["page"]
+        told["items"], told["tickets"], told["clocks"] = items.address, items.tickets, clocks
+        told["blocks"] = items.count
+        if self._has_total:
+            told["partials"] = self._memory.at(f"partials {page.number}")
+        if items.split:
+            ranks = int(told["last_rank"][0] - told["first_rank"][0])
+            self._launcher.on_threads("initialize_sums", ranks, stream, task)
+        self._launcher.on_items("gather_replicated", items.count, stream, task)
+
+    def _items_of(self, page: Page, task: Array, stream: Any) -> Items:
+        if page.number not in self._items:
+            self._items[page.number] = self._make_items(page, self._rule(page, task, stream))
+        return self._items[page.number]
+
+    def _make_items(self, page: Page, rule: Replication) -> Items:
+        firsts, factors = shards(self._ranks.offsets, page, self._copies, rule)
+        items, split = work_items(self._ranks, firsts, factors, self._launcher.layouts.item)
+        address = self._memory.upload(f"items {page.number}", items)
+        tickets = self._memory.allocate(f"tickets {page.number}", 4 * split)
+        if self._has_total:
+            self._memory.allocate(
+                f"partials {page.number}", len(items) * self._launcher.layouts.tally["partial"].itemsize
+            )
+        shard = np.searchsorted(firsts, items["first_vertex"], side="right") - 1
+        ranks, edges = items["ranks"].astype(np.float64), items["last_edge"] - items["first_edge"]
+        degrees = np.diff(self._ranks.offsets[firsts])[shard] / np.maximum(ranks, 1)
+        shapes = ranks, edges.astype(np.float64), degrees, items["replication"].astype(np.float64)
+        return Items(address, len(items), tickets, split > 0, shapes)
+
+    def mean_factor(self) -> float:
+        """The mean replication factor of all destinations whose pages have been processed."""
+        shapes = [items.shapes for items in self._items.values()]
+        destinations = sum(float(ranks.sum()) for ranks, *_ in shapes)
+        return sum(float((ranks * factors).sum()) for ranks, _, _, factors in shapes) / max(destinations, 1.0)
+
+    def _rule(self, page: Page, task: Array, stream: Any) -> Replication:
+        if self._replication == CUSTOM:
+            return custom()
+        if self._replication != CALIBRATED:
+            return fixed(int(self._replication))
+        try:
+            return self._calibrate(page, task, stream)
+        except DeviceMemoryError:
+            return custom()
+
+    def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
+        """Fit `CostModel` to the page's work items with every factor; its rule, or whichever was faster on the page."""
+        taken: list[Array] = []
+        timed: list[tuple[float, Replication]] = []
+
+        def measure(rule: Replication, trial: Array) -> None:
+            items = self._make_items(page, rule)
+            clocks = self._memory.allocate("clocks", 8 * items.count)
+            timed.append((self._time(lambda: self._replicated(page, trial, stream, items, clocks), stream), rule))
+            cycles = self._memory.download("clocks", items.count, np.dtype(np.int64), stream)
+            self._memory.free("clocks")
+            taken.append(np.stack([*items.shapes, cycles.astype(np.float64)]))
+
+        with self._elsewhere(page, task) as trial:
+            for rule in (*map(fixed, FACTORS), custom()):
+                measure(rule, trial)
+            measure(CostModel.fit(*np.concatenate(taken, axis=1)).replication(self._copies, ITEM_EDGES), trial)
+        log.info("replication of page %d: %s", page.number, [f"{page.edges / s / 1e9:.1f} GE/s" for s, _ in timed])
+        return min(timed, key=lambda pair: pair[0])[1]
+
+    def _time(self, launch: Callable[[], None], stream: Any) -> float:
+        """Seconds of what `launch` launches on `stream`: the least of three, the first of which is cold."""
+        return min(seconds(self._memory.driver, stream, launch) for _ in range(3))
+
+    def _faster(self, page: Page, task: Array, stream: Any) -> str:
+        """Time both kinds on the page."""
+        try:
+            items = self._items_of(page, task, stream)  # may need the scratch memory itself
+            with self._elsewhere(page, task) as trial:
+                times = {
+                    SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
+                    REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),
+                }
+        except DeviceMemoryError:
+            return SEGMENTED  # it needs no memory of its own
+        log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in times.items()))
+        return min(times, key=lambda kind: times[kind])
+
+    @contextmanager
+    def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
+        """A copy of `task` that changes nothing but scratch memory, addressed as if it were the whole arrays."""
+        trial, memory = task.copy(), self._memory
+        vertices = page.vertices
+        places = (
+            ("pending", vertices * self._value_bytes, page.first_vertex * self._value_bytes),
+            ("activated", vertices // 8 + 8, page.first_vertex // 8),
+        )
+        try:
+            for name, nbytes, before in places:
+                trial["context"][name] = (memory.allocate(f"trial {name}", nbytes) - before) % (1 << 64)
+            trial["page"]["tally"] = memory.allocate("trial tally", self._launcher.layouts.tally.itemsize)
+            yield trial
+        finally:
+            for name in ("trial pending", "trial activated", "trial tally"):
+                memory.free(name)

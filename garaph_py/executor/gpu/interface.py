@@ -1,0 +1,213 @@
+"""A bound program as the CUDA kernels see it: its types as C++ structs, its functions behind a C interface.
+
+The functions stay Python: each gets a wrapper that takes numbers only, which numba-cuda compiles, and a C++ inline
+function that takes structs and calls the wrapper. After linking nothing of either is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...program import BoundProgram
+from ...program.bind import record_class
+from ...program.functions import Functions, define, functions, offered, partial_dtype
+
+DType = np.dtype[Any]
+
+C_NAMES = {
+    "int32": "int", "int64": "i64", "uint32": "u32", "uint64": "u64", "float32": "float", "float64": "double",
+}  # fmt: skip
+VALUES = ("src", "dst", "old", "new", "value")
+RETURNS = {
+    "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
+    "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
+    "add_total": "Partial", "no_total": "Partial",
+}  # fmt: skip
+"""In this order they are compiled: `sum` before `apply`, which by default is a call of it."""
+ATOMICS = {
+    "add": "atomic_add", "min": "atomic_min", "max": "atomic_max", "bitwise_and": "atomic_and",
+    "bitwise_or": "atomic_or", "bitwise_xor": "atomic_xor",
+}  # fmt: skip
+"""Unified operations that CUDA has as atomics, for some types at least (`kernels/atomics.cuh`)."""
+
+
+@dataclass(frozen=True)
+class Wrapper:
+    """A function of the program behind the C interface.
+
+    Attributes
+    ----------
+    name : str
+        Of the C function.
+    function : function
+        Python, of numbers; what a structure returns goes through pointers at the end.
+    arguments : list of dtype
+    returns : dtype or list of dtype
+        What is returned, or written through pointers.
+    """
+
+    name: str
+    function: Any
+    arguments: list[DType]
+    returns: DType | list[DType]
+
+
+class Interface:
+    """Types and functions of `bound` for the kernels in ``kernels/``.
+
+    Attributes
+    ----------
+    header : str
+        C++: types, flags, and the program's functions.
+    wrappers : list of Wrapper
+        What the header declares and the linker has to find.
+    """
+
+    def __init__(self, bound: BoundProgram) -> None:
+        self._types: dict[str, DType | None] = {
+            "Value": bound.value,
+            "Accumulator": bound.accumulator,
+            "Total": bound.total,
+            "Partial": partial_dtype(bound.total),
+            "Report": bound.reports,
+            "Edge": bound.edge,
+            "VertexData": None if bound.vertex_data is None else bound.vertex_data.dtype,
+            "Parameters": bound.parameters.dtype,
+        }
+        plain = functions(bound)
+        self.wrappers: list[Wrapper] = []
+        calls = [self._wrap(plain, name, result) for name, result in RETURNS.items()]
+        types = [c_type(name, dtype) for name, dtype in self._types.items()]
+        self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), ""])
+
+    def _wrap(self, plain: Functions, name: str, result: str) -> str:
+        """Add the wrapper of one function; the C++ that calls it."""
+        given, passed, asked = [], [], []  # parameters in C++, numbers it passes, arguments in Python
+        taken: list[tuple[str, DType]] = []
+        records: dict[str, Any] = {}
+        for argument in signature(name):
+            kind = kind_of(name, argument)
+            given.append(f"{C_KINDS.get(kind, kind)} {c_field(argument)}")
+            dtype = self._types.get(kind, np.dtype(np.int32 if kind == "bool" else np.int64))
+            if dtype is None:
+                asked.append("seen_edge(0)" if kind == "Edge" else "0")
+            elif dtype.names:
+                numbers = [f"{argument}_{field}" for field in dtype.names]
+                taken += zip(numbers, (dtype[field] for field in dtype.names), strict=True)
+                passed += [f"{c_field(argument)}.{c_field(field)}" for field in dtype.names]
+                records[f"Record_{argument}"] = record_class(dtype.names)  # a name that no number has
+                asked.append(f"Record_{argument}({', '.join(numbers)})")
+            else:
+                taken.append((argument, dtype))
+                passed.append(c_field(argument))
+                asked.append(PASSED.get(kind, "{}").format(argument))
+        out: Any = np.dtype(np.int32) if result == "bool" else self._types[result]
+        fields = out.names or ()
+        outs = [f"out{k}" for k in range(len(fields))]
+        call = f"function({', '.join(asked)})"
+        lines = [f"r = {call}", *(f"{item}[0] = r[{k}]" for k, item in enumerate(outs))]
+        if not fields:
+            lines = [f"return {f'1 if {call} else 0' if result == 'bool' else call}"]
+        function = define(
+            "\n    ".join([f"def {name}({', '.join([item for item, _ in taken] + outs)}):", *lines]),
+            function=getattr(plain, name), seen_count=plain.count, seen_edge=plain.edge, **records,
+        )  # fmt: skip
+        returns: DType | list[DType] = [out[field] for field in fields] if fields else out
+        wrapper = Wrapper(f"garaph_{name}", function, [dtype for _, dtype in taken], returns)
+        self.wrappers.append(wrapper)
+        declared = [c_name(dtype) for dtype in wrapper.arguments] + [f"{c_name(out[field])}*" for field in fields]
+        called = f"{wrapper.name}({', '.join(passed + [f'&r.{c_field(field)}' for field in fields])})"
+        return (
+            f'extern "C" __device__ {"void" if fields else c_name(out)} {wrapper.name}({", ".join(declared)});\n'
+            f"__device__ __forceinline__ {result} {C_CALLS.get(name, name)}({', '.join(given)}) "
+            f"{{ {f'{result} r; {called}; return r;' if fields else f'return {called};'} }}"
+        )
+
+
+C_CALLS = {"sum": "combine", "init": "initial", "result": "reported"}
+C_KINDS = {"Parameters": "const Parameters&", "count": "i64", "number": "i64"}
+PASSED = {"bool": "{} != 0", "count": "seen_count({})", "Edge": "seen_edge({})"}
+
+
+def signature(name: str) -> tuple[str, ...]:
+    """The arguments of a function, in their order."""
+    others = {"sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": ()}
+    return others[name] if name in others else offered(name)
+
+
+def kind_of(name: str, argument: str) -> str:
+    """The C++ type of an argument; ``"count"`` and ``"number"`` are 64-bit integers."""
+    if argument in VALUES:
+        return "Value"
+    if argument in ("left", "right"):
+        return "Partial" if name == "add_total" else "Accumulator"
+    named = {
+        "self": "Parameters", "acc": "Accumulator", "total": "Total", "edge": "Edge", "data": "VertexData",
+        "active": "bool",
+    }  # fmt: skip
+    return named.get(argument, "count" if argument in ("n", "in_degree", "out_degree") else "number")
+
+
+def c_name(dtype: DType) -> str:
+    return C_NAMES[dtype.name]
+
+
+def c_field(name: str) -> str:
+    """A name of the user's that is no keyword in C++."""
+    return f"{name}_"
+
+
+def c_type(name: str, dtype: DType | None) -> str:
+    """A C++ type with the layout of `dtype`; an empty one where the program has none."""
+    if dtype is None:
+        return f"typedef int {name};"
+    if not dtype.names:
+        return f"typedef {c_name(dtype)} {name};"
+    fields = " ".join(f"{c_name(dtype[field])} {c_field(field)};" for field in dtype.names)
+    aligned = f"alignas({dtype.itemsize}) " if dtype.itemsize in (8, 16) and name != "Parameters" else ""
+    return f'struct {aligned}{name} {{ {fields} }};\nstatic_assert(sizeof({name}) == {dtype.itemsize}, "layout");'
+
+
+def flags(bound: BoundProgram) -> list[str]:
+    """What the program needs, so that kernels leave out what it does not."""
+    known = {
+        "READS_EDGES": bound.reads_edge_values,
+        "INTEGER_EDGES": bound.reads_edge_values and bound.edge is not None and bound.edge.kind in "iu",
+        "READS_DST": bound.reads_dst,
+        "HAS_TOTAL": bound.total is not None,
+        "HAS_DATA": bound.vertex_data is not None,
+    }
+    return [f"constexpr bool {name} = {'true' if value else 'false'};" for name, value in known.items()]
+
+
+def can_replicate(bound: BoundProgram) -> bool:
+    """Whether the sum can be an atomic: field by field if it is named, else on one or two words."""
+    return bound.program.sum.is_named or bound.accumulator.itemsize in (4, 8)
+
+
+def atomic_sum(bound: BoundProgram) -> str:
+    """C++: add to an accumulator that other threads add to as well."""
+    head = "__device__ __forceinline__ void atomic_sum(Accumulator* at, Accumulator x) "
+    monoid, names = bound.program.sum, bound.accumulator.names
+    if monoid.is_named and monoid.name in ATOMICS:
+        operation = ATOMICS[monoid.name]
+        parts = (
+            [f"{operation}(&at->{field}, x.{field});" for field in map(c_field, names)]
+            if names
+            else [f"{operation}(at, x);"]
+        )
+    elif monoid.is_named and names:
+        # the others combine in compiled Python: one field is changed, the rest of the sum thrown away
+        parts = [
+            f"atomic_replace(&at->{c_field(name)}, [&]({c_name(bound.accumulator[name])} y) "
+            f"{{ Accumulator z = x; z.{c_field(name)} = y; return combine(z, x).{c_field(name)}; }});"
+            for name in names
+        ]
+    elif can_replicate(bound):
+        parts = ["atomic_replace(at, [&](Accumulator y) { return combine(y, x); });"]
+    else:
+        parts = []
+    return f"{head}{{ {' '.join(parts)} }}"

@@ -1,0 +1,107 @@
+"""The kernels of one program on one device: loaded, and launched on streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import events
+from ...program import BoundProgram
+from ...program.functions import partial_dtype
+from . import compiler
+from .device import Device
+from .task import Layouts
+
+Array = npt.NDArray[Any]
+
+THREADS = 256
+BLOCK_VERTICES = 8 * THREADS
+"""Vertices of a block that updates them: `EACH` of ``kernels/vertices.cuh`` a thread, so that few blocks add up what
+they did."""
+REPLICATED_THREADS = 512
+RESERVED_BYTES = 1 << 10
+"""Shared memory that the system keeps of every block's."""
+NAMES = (
+    "mark_starts",
+    "measure_runs",
+    "pack_runs",
+    "initialize",
+    "prepare_values",
+    "gather_segmented",
+    "gather_packed",
+    "sum_hubs",
+    "apply_vertices",
+    "report",
+)
+REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
+
+
+def block_count(vertices: int) -> int:
+    """Blocks that update so many vertices."""
+    return -(-vertices // BLOCK_VERTICES)
+
+
+class Launcher:
+    """Compiles, or finds compiled, and loads the kernels of `bound`. The device's context must be current.
+
+    Attributes
+    ----------
+    layouts : Layouts
+    share : int
+        Bytes of shared memory that a shard's accumulators may use: a block's share, with as many blocks of
+        `REPLICATED_THREADS` as a multiprocessor's threads allow; 0 if the program cannot replicate.
+    """
+
+    def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
+        code = compiler.cubin(bound, device.architecture, listener)
+        driver = device.driver
+        self._module = driver.module_from_buffer(code)
+        self._functions = {name: self._module.get_function(name) for name in NAMES + REPLICATED_NAMES * replicated}
+        self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
+        for name, function in self._functions.items():
+            if name != "mark_starts":
+                function.prepare([f"{layouts.task.itemsize}s"])
+        self.share = 0
+        if replicated:
+            gather = self._functions["gather_replicated"]
+            blocks = device.multiprocessor_threads // REPLICATED_THREADS  # registers allow fewer: the rest is L1's
+            most = min(device.multiprocessor_memory // blocks - RESERVED_BYTES, device.shared_memory)
+            self.share = (most - gather.shared_size_bytes) // 16 * 16
+            gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
+
+    def close(self) -> None:
+        """Unload the kernels, also where the traceback of an error holds on to this object."""
+        self._functions.clear()
+        self._module = None
+
+    def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a block for every `BLOCK_VERTICES` vertices."""
+        if vertices:
+            self._launch(name, block_count(vertices), THREADS, stream, task)
+
+    def on_threads(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a thread for each of `count` vertices, or whatever it takes one for."""
+        if count:
+            self._launch(name, -(-count // THREADS), THREADS, stream, task)
+
+    def on_warps(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a warp a run, or a hub."""
+        self.on_threads(name, count * 32, stream, task)
+
+    def on_items(self, name: str, count: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with a block a work item and all of the block's share of shared memory."""
+        if count:
+            self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
+
+    def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
+        if vertices:
+            self._functions["mark_starts"](
+                np.uint64(offsets), np.int64(vertices), np.uint64(starts), block=(THREADS, 1, 1),
+                grid=(-(-vertices // THREADS), 1), stream=stream,
+            )  # fmt: skip
+
+    def _launch(self, name: str, blocks: int, threads: int, stream: Any, task: Array, shared: int = 0) -> None:
+        launch = self._functions[name].prepared_async_call
+        launch((blocks, 1), (threads, 1, 1), stream, task.tobytes(), shared_size=shared)

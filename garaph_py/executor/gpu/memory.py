@@ -1,0 +1,77 @@
+"""Device memory of one run: named arrays, allocated together and freed together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceMemoryError
+from .device import Device, failing
+
+Array = npt.NDArray[Any]
+
+
+class DeviceMemory:
+    """Allocations by name, within a budget. The device's context must be current.
+
+    Parameters
+    ----------
+    device : Device
+    budget : int
+        Bytes: more is refused, also where the device has it.
+    """
+
+    def __init__(self, device: Device, budget: int) -> None:
+        self.driver, self.budget, self.used = device.driver, budget, 0
+        self._allocations: dict[str, tuple[Any, int]] = {}
+
+    def allocate(self, name: str, nbytes: int) -> int:
+        """The address of `nbytes` bytes of zeros.
+
+        Raises
+        ------
+        DeviceMemoryError
+        """
+        self.free(name)
+        nbytes = max(nbytes, 16)
+        if self.used + nbytes > self.budget:
+            raise DeviceMemoryError(
+                f"{name} needs {nbytes:,} bytes of GPU memory, of which {max(self.budget - self.used, 0):,} of "
+                f"{self.budget:,} are left; allow more with gpu_memory, or use the CPU"
+            )
+        with failing(self.driver):
+            allocation = self.driver.mem_alloc(nbytes)
+        self._allocations[name], self.used = (allocation, nbytes), self.used + nbytes
+        self.driver.memset_d8(allocation, 0, nbytes)
+        return int(allocation)
+
+    def at(self, name: str) -> int:
+        """The address of an allocation."""
+        return int(self._allocations[name][0])
+
+    def upload(self, name: str, array: Array) -> int:
+        """The address of a copy of `array`."""
+        address = self.allocate(name, array.nbytes)
+        if array.nbytes:
+            self.driver.memcpy_htod(address, np.ascontiguousarray(array).view(np.uint8))
+        return address
+
+    def download(self, name: str, count: int, dtype: np.dtype[Any], stream: Any) -> Array:
+        """A copy of the first `count` items of an allocation, after all that `stream` has to do."""
+        out = np.empty(count, dtype)
+        stream.synchronize()
+        if count:
+            self.driver.memcpy_dtoh(out.view(np.uint8), self.at(name))
+        return out
+
+    def free(self, name: str) -> None:
+        allocation, nbytes = self._allocations.pop(name, (None, 0))
+        if allocation is not None:
+            allocation.free()
+            self.used -= nbytes
+
+    def close(self) -> None:
+        for name in list(self._allocations):
+            self.free(name)

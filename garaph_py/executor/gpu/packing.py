@@ -1,0 +1,146 @@
+"""Packing sources on the GPU, on their way to where they stay (docs/architecture.md, "Packed edges")."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...codec.format import RECORD
+from ...graph import Graph
+from ...pages.layout import Page
+from ...system import interrupts
+from .device import Device, failing
+from .edges import PackedArrays
+from .launch import Launcher
+from .memory import DeviceMemory
+from .pinned import Pinned
+from .ranks import RUN, run_range, starts_bytes
+
+Array = npt.NDArray[Any]
+
+CHUNK_RUNS = 1 << 13
+"""Runs copied at a time: half a millisecond of the interconnect."""
+SLOTS = 2
+"""While one chunk is worked on the next is copied."""
+STAGING_BYTES = SLOTS * ((CHUNK_RUNS + 1) * RUN * 4 + CHUNK_RUNS * RECORD.itemsize)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where a chunk of sources is, and the run before it."""
+
+    sources: int
+    records: int
+    stream: Any
+
+
+class Packing:
+    """Packs sources, which are pinned, chunk by chunk. The device's context must be current.
+
+    Parameters
+    ----------
+    sources : ndarray of uint32
+    starts : int
+        Address of the bits that say where a destination's edges begin.
+    """
+
+    def __init__(self, sources: Array, launcher: Launcher, memory: DeviceMemory, starts: int) -> None:
+        self._sources, self._launcher, self._driver, self._memory = sources, launcher, memory.driver, memory
+        self._task = np.zeros(1, launcher.layouts.task)
+        self._task["context"]["starts"] = starts
+        self._slots = [
+            Slot(
+                memory.allocate(f"chunk {k}", (CHUNK_RUNS + 1) * RUN * 4),
+                memory.allocate(f"chunk records {k}", CHUNK_RUNS * RECORD.itemsize),
+                memory.driver.Stream(),
+            )
+            for k in range(SLOTS)
+        ]
+        self._next = 0
+
+    def records(self, pinned: Pinned) -> Array:
+        """The records of all runs: one pass over the sources."""
+        runs = -(-len(self._sources) // RUN)
+        records = pinned.empty(runs, RECORD)
+        for chunk in chunks(range(runs)):
+            slot, task = self._bring(chunk)
+            task["page"]["records"] = slot.records
+            self._launcher.on_warps("measure_runs", len(chunk), slot.stream, task)
+            part = records[chunk.start : chunk.stop].view(np.uint8).reshape(-1)
+            self._driver.memcpy_dtoh_async(part, slot.records, slot.stream)
+        self._wait()
+        counts = records["first_word"].copy()
+        records["first_word"] = np.cumsum(counts) - counts
+        return records
+
+    def fill(self, page: Page, arrays: PackedArrays, places: list[int], values: Array | None) -> None:
+        """Start to fill a page's arrays at `places`: the sources packed, and `values` where the program reads them."""
+        runs, own = run_range(page), page.first_edge % RUN
+        if values is not None and len(places) > 2:
+            part = values[page.first_edge : page.last_edge]
+            self._driver.memcpy_htod_async(places[2] + own * part.itemsize, part.view(np.uint8), self._slots[0].stream)
+        for chunk in chunks(runs):
+            slot, task = self._bring(chunk)
+            told, into = task["page"], RECORD.itemsize * (chunk.start - runs.start)
+            arrays.tell(told, page, places)
+            told["records"] += np.uint64(into)
+            part = arrays.sources[chunk.start : chunk.stop].view(np.uint8).reshape(-1)
+            self._driver.memcpy_htod_async(places[0] + into, part, slot.stream)
+            self._launcher.on_warps("pack_runs", len(chunk), slot.stream, task)
+
+    def close(self) -> None:
+        """Wait for what was started, and give the chunks' memory back."""
+        self._wait()
+        for k in range(SLOTS):
+            self._memory.free(f"chunk {k}")
+            self._memory.free(f"chunk records {k}")
+
+    def _bring(self, runs: range) -> tuple[Slot, Array]:
+        """Start to copy the sources of `runs`; a kernel's arguments for them."""
+        interrupts.check()
+        slot, self._next = self._slots[self._next], (self._next + 1) % SLOTS
+        slot.stream.synchronize()
+        first, last = runs.start * RUN, min(runs.stop * RUN, len(self._sources))
+        before = first - RUN  # the first gap takes the source before it, and copies stay aligned
+        part = self._sources[max(before, 0) : last]
+        place = slot.sources + 4 * (max(before, 0) - before)
+        self._driver.memcpy_htod_async(place, part.view(np.uint8), slot.stream)
+        task = self._task.copy()
+        told = task["page"]
+        told["first_edge"], told["last_edge"], told["base_edge"], told["sources"] = first, last, before, slot.sources
+        return slot, task
+
+    def _wait(self) -> None:
+        for slot in self._slots:
+            slot.stream.synchronize()
+
+
+def measured(graph: Graph, launcher: Launcher, device: Device, budget: int, pinned: Pinned) -> tuple[Array, float]:
+    """The records of a raw graph's packed sources, and the seconds that they took.
+
+    Raises
+    ------
+    DeviceMemoryError
+        If the budget is too small for it.
+    """
+    started = time.perf_counter()
+    with device, failing(device.driver):
+        memory = DeviceMemory(device, budget)
+        try:
+            pinned.pin(graph.in_edges.offsets)
+            offsets = memory.upload("in_offsets", graph.in_edges.offsets)
+            starts = memory.allocate("starts", starts_bytes(graph.m))
+            launcher.mark_starts(offsets, graph.n, starts, None)
+            sources = graph.in_edges.neighbours
+            pinned.pin(sources)
+            return Packing(sources, launcher, memory, starts).records(pinned), time.perf_counter() - started
+        finally:
+            memory.close()
+
+
+def chunks(runs: range) -> list[range]:
+    return [runs[k : k + CHUNK_RUNS] for k in range(0, len(runs), CHUNK_RUNS)]

@@ -1,0 +1,128 @@
+"""Values out of a TOML file, checked: what is wrong is said with its place and what to write instead."""
+
+from __future__ import annotations
+
+import math
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..errors import FormatError, GaraphError, ParameterError
+from ..system.sizes import parse_bytes
+
+T = TypeVar("T")
+Table = dict[str, Any]
+
+
+def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], wanted: str) -> T:
+    """What ``make(document, text, folder)`` makes of the file `path`, its errors with the path.
+
+    Raises
+    ------
+    FormatError
+        If it is not TOML, or not there; `wanted` says what to give then.
+    ParameterError
+    """
+    path = Path(path)
+    try:
+        text = path.read_bytes()
+        document = tomllib.loads(text.decode())
+    except (FileNotFoundError, IsADirectoryError):
+        raise FormatError(path, f"no such file; {wanted}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FormatError(path, f"is not TOML: {error}; correct it there") from None
+    try:
+        return make(document, text, path.parent)
+    except GaraphError as error:
+        raise ParameterError(f"{path}: {error}") from error
+
+
+def known(given: Table, allowed: tuple[str, ...], where: str) -> None:
+    for key in given:
+        if key not in allowed:
+            raise ParameterError(f"{where}there is no {key!r}; choose from {', '.join(allowed)}")
+
+
+def chosen(key: str, value: Any, allowed: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
+    return value
+
+
+def table(document: Table, key: str) -> Table:
+    value = document.get(key, {})
+    if not isinstance(value, dict):
+        raise ParameterError(f"{key}={value!r}: give a table, [{key}]")
+    return value
+
+
+def tables(document: Table, key: str) -> list[Table]:
+    value = document.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
+        raise ParameterError(f"{key}={value!r}: give tables, [[{key}]]")
+    return value
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(given: Table, key: str, where: str, fits: Callable[[float], bool], wanted: str) -> float:
+    value = given.get(key)
+    if value is None:
+        raise ParameterError(f"{where}{key} is missing; give {wanted}")
+    if not is_number(value) or not fits(value):
+        raise ParameterError(f"{where}{key}={value!r}: give {wanted}")
+    return float(value)
+
+
+def positive(given: Table, key: str, where: str = "") -> float:
+    return number(given, key, where, lambda value: value > 0, "a number above 0")
+
+
+def amount(given: Table, key: str, where: str = "") -> float:
+    """A number, by default 0."""
+    return number({key: 0.0} | given, key, where, lambda value: value >= 0, "a number, 0 or more")
+
+
+def share(given: Table, key: str, otherwise: float, where: str = "") -> float:
+    return number({key: otherwise} | given, key, where, lambda value: 0 < value <= 1, "a share, above 0 and up to 1")
+
+
+def count(given: Table, key: str, least: int, where: str = "") -> int:
+    value = number(given, key, where, lambda value: value >= least and value == int(value), f"a count, {least} or more")
+    return int(value)
+
+
+def pair(given: Table, key: str, where: str) -> tuple[float, float]:
+    """Seconds, and seconds more a doubling of the vertex data; a number alone has none of these."""
+    value = given.get(key, 0.0)
+    both = value if isinstance(value, list) else [value, 0.0]
+    if len(both) != 2 or not all(is_number(one) and one >= 0 for one in both):
+        raise ParameterError(f"{where}{key}={value!r}: give seconds, or [seconds, seconds more a doubling]")
+    return float(both[0]), float(both[1])
+
+
+def size(given: Table, key: str) -> int | None:
+    """Bytes, None if they are not given."""
+    return None if key not in given else parse_bytes(given[key], key)
+
+
+def string(given: Table, key: str, where: str = "", otherwise: str | None = None) -> str:
+    value = given.get(key, otherwise)
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"{where}{key}={value!r}: give a string")
+    return value
+
+
+def one_of(given: Table, key: str, allowed: tuple[str, ...], where: str = "", otherwise: str | None = None) -> str:
+    return chosen(f"{where}{key}", given.get(key, otherwise), allowed)
+
+
+def flag(given: Table, key: str, otherwise: bool) -> bool:
+    value = given.get(key, otherwise)
+    if not isinstance(value, bool):
+        raise ParameterError(f"{key}={value!r}: give true or false")
+    return value

@@ -1,0 +1,1 @@
+"""Graph files: readers, writers, and imports of more edges than memory holds."""

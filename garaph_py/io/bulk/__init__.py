@@ -1,0 +1,1 @@
+"""Imports of more edges than memory holds: scan, distribute, sort, write."""

@@ -1,0 +1,227 @@
+"""Numbers for vertices whose edges come a batch at a time: the same that `number_vertices` gives all of them at once.
+
+The first scan shows every batch to `see`, then `finish` gives the ids, and in the second `number` gives the numbers.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import GraphError
+from ...graph.ids import IntegerIds, StringIds, VertexIds
+from ...graph.number import _checked_count, _integers, kernels
+from ...native.kernel import kind_of
+from ...native.threads import Team, split
+from ...system.memory import TooLittleMemoryError
+from ...system.sizes import show_bytes
+
+Array = npt.NDArray[Any]
+
+MOST_SIGNED = int(np.iinfo(np.int64).max)
+LEAST_TABLE = 1 << 16
+LEAST_PENDING = 1 << 16
+"""New ids that are collected before they are sorted into those known."""
+
+
+class Numbering(Protocol):
+    """How vertices of one kind of ids get their numbers.
+
+    Attributes
+    ----------
+    table : ndarray, optional
+        Numbers by what `number` is given, once all ids are known.
+    """
+
+    table: Array | None
+
+    def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
+        """Note the ids of a batch; the integers to give `number` in its place."""
+
+    def finish(self) -> VertexIds:
+        """The ids, when all have been seen."""
+
+    def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
+        """Internal ids (uint32) of a batch."""
+
+
+class IntegerNumbering:
+    """Integers, in ascending order: by a table over their range if `memory` has room for it, else by sorting them.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that it may take.
+    team : Team
+    """
+
+    def __init__(self, memory: int, team: Team) -> None:
+        self._memory, self._team = memory, team
+        self._present: Array | None = np.zeros(0, np.uint8)  # None: sorted
+        self._low, self._high = 0, -1
+        self._names = np.zeros(0, np.int64)  # ascending
+        self._pending: list[Array] = []
+        self.table: Array | None = None
+        self._range = False
+
+    def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
+        columns = plain(sources), plain(targets)
+        if len(columns[0]):
+            self._low = min(self._low, *(int(column.min()) for column in columns))
+            self._high = max(self._high, *(int(column.max()) for column in columns))
+            if self._low < 0 and self._high > MOST_SIGNED:
+                what = f"ids run from {self._low} to {self._high}: no 64-bit integer type holds both"
+                raise GraphError(f"{what}; give them as strings")
+            if self._fits_table():
+                self._mark(columns)
+            else:
+                self._collect(columns)
+        return columns
+
+    def _fits_table(self) -> bool:
+        """Whether the table covers all ids so far; it is made longer where need be, or given up for good."""
+        if self._present is None:
+            return False
+        if self._low >= 0 and self._high < max(self._memory // 2, LEAST_TABLE):
+            if self._high >= len(self._present):
+                longer = np.zeros(max(self._high + 1, min(2 * self._high, self._memory // 2)), np.uint8)
+                longer[: len(self._present)] = self._present
+                self._present = longer
+            return True
+        check_room(int(np.count_nonzero(self._present)), self._memory)
+        self._names, self._present = np.flatnonzero(self._present), None
+        return False
+
+    def _mark(self, columns: tuple[Array, Array]) -> None:
+        for column in columns:
+            mark, _ = kernels(kind_of(column.dtype))
+            bounds = pairwise(split(len(column), self._team.size))
+            self._team.run(mark, [(column, *part, self._present) for part in bounds])
+
+    def _collect(self, columns: tuple[Array, Array]) -> None:
+        self._pending += [np.unique(column) for column in columns]
+        if sum(map(len, self._pending)) > max(len(self._names), LEAST_PENDING):
+            self._merge()
+
+    def _merge(self) -> None:
+        wide = np.uint64 if self._high > MOST_SIGNED else np.int64
+        check_room(3 * (len(self._names) + sum(map(len, self._pending))), self._memory)
+        self._names = np.unique(np.concatenate([part.astype(wide) for part in (self._names, *self._pending)]))
+        self._pending.clear()
+
+    def finish(self) -> VertexIds:
+        if self._present is None:
+            self._merge()
+            if self._low >= 0 and self._high == len(self._names) - 1:
+                self._range, self._names = True, self._names[:0]
+                return VertexIds(_checked_count(self._high + 1))
+        else:
+            present, self._present = self._present[: self._high + 1], None
+            if present.all():
+                self._range = True
+                return VertexIds(_checked_count(len(present)))
+            check_room(int(np.count_nonzero(present)), self._memory)
+            self._names = np.flatnonzero(present)
+            if 5 * len(present) <= max(self._memory, 5 * LEAST_TABLE) and len(self._names) <= 1 << 32:
+                self.table = np.cumsum(present, dtype=np.uint32)
+                self.table -= np.uint32(1)
+        _checked_count(len(self._names))
+        return IntegerIds(self._names)
+
+    def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
+        return self._number(plain(sources)), self._number(plain(targets))
+
+    def _number(self, column: Array) -> Array:
+        if len(column) and (int(column.min()) < self._low or int(column.max()) > self._high):
+            raise GraphError("the file was changed while it was read; import it again")  # else a table would end
+        if self._range:
+            return column.astype(np.uint32, copy=False)
+        out, bounds = np.empty(len(column), np.uint32), list(pairwise(split(len(column), self._team.size)))
+        if self.table is not None:
+            _, renumber = kernels(kind_of(column.dtype))
+            self._team.run(renumber, [(column, *part, self.table, out) for part in bounds])
+            return out
+        column = column.astype(self._names.dtype, copy=False)
+
+        def search(start: int, stop: int) -> None:
+            out[start:stop] = np.searchsorted(self._names, column[start:stop])
+
+        self._team.run(search, bounds)
+        return out
+
+
+class NameNumbering:
+    """Strings, in the order in which sources, and then targets, first have them.
+
+    Parameters
+    ----------
+    memory : int
+        Bytes that it may take.
+    """
+
+    def __init__(self, memory: int) -> None:
+        import pyarrow as pa
+
+        self._memory = memory
+
+        self._names = pa.array([], pa.large_string())  # in the order of batches
+        self._is_source = np.zeros(0, np.bool_)
+        self._as_sources: list[Array] = []  # places in it, in order
+        self.table: Array | None = None
+
+    def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
+        import pyarrow as pa
+
+        chunks = [self._names]
+        for column in (sources, targets):
+            parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+            chunks += [part.cast(pa.large_string()) for part in parts]
+        encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.chunk(0)
+        if encoded.null_count:
+            raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
+        codes = encoded.indices[len(self._names) :].to_numpy(zero_copy_only=False).astype(np.uint32)
+        self._names = encoded.dictionary
+        check_room(3 * self._names.nbytes // 8, self._memory)
+        self._is_source = np.concatenate([self._is_source, np.zeros(len(self._names) - len(self._is_source), np.bool_)])
+        columns = codes[: len(sources)], codes[len(sources) :]
+        fresh = columns[0][~self._is_source[columns[0]]]
+        fresh = fresh[np.sort(np.unique(fresh, return_index=True)[1])]
+        self._is_source[fresh] = True
+        self._as_sources.append(fresh)
+        return columns
+
+    def finish(self) -> VertexIds:
+        import pyarrow as pa
+
+        order = np.concatenate([*self._as_sources, np.flatnonzero(~self._is_source)]).astype(np.int64)
+        self.table = np.empty(_checked_count(len(order)), np.uint32)
+        self.table[order] = np.arange(len(order), dtype=np.uint32)
+        return StringIds(self._names.take(pa.array(order)))
+
+    def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
+        assert self.table is not None
+        return self.table[sources], self.table[targets]
+
+
+def check_room(words: int, memory: int) -> None:
+    """Refuse ids for which, with what numbering them takes, so many words of 8 bytes are more than `memory`."""
+    if 8 * words > memory:
+        raise TooLittleMemoryError(
+            f"its ids take at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used for them; "
+            "allow more (memory)"
+        )
+
+
+def plain(column: Any) -> Array:
+    """A column of integers as one of the types that kernels take, or uint64 where it must be."""
+    array = _integers(column)
+    if array.dtype not in (np.uint32, np.int64) and (
+        array.dtype.itemsize < 8 or not len(array) or int(array.max()) <= MOST_SIGNED
+    ):
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("="))

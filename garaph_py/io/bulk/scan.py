@@ -1,0 +1,239 @@
+"""Edges that come a batch at a time, twice: first to learn their vertices, then with these numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import events
+from ...errors import GraphError
+from ...graph.build import edge_values
+from ...graph.group import COUNT_BUCKETS
+from ...graph.ids import VertexIds
+from ...graph.order import vertex_order
+from ...native.threads import Team
+from ...system import interrupts
+from ...system.memory import give_back
+from ..formats.format import EdgeList
+from .numbering import IntegerNumbering, NameNumbering, Numbering
+from .spill import Spill, ahead
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of edges before any has come; what has to be read is told by a scan.
+
+    Attributes
+    ----------
+    n : int
+        Ids are 0 to n - 1 (uint32), and every one of these vertices exists.
+    edges : int
+    dtype : dtype or None
+        Of edge values, at most 32 bits wide if integers.
+    """
+
+    n: int
+    edges: int
+    dtype: np.dtype[Any] | None
+
+
+@dataclass(frozen=True)
+class EdgeSource:
+    """Where edges come from.
+
+    Attributes
+    ----------
+    batches : callable
+        ``batches(listener)`` gives all edges, in order, any number of times if `streams_again`, else once.
+    streams_again : bool
+    reading : int
+        Bytes of memory that batches take on their way the first time.
+    known : Known, optional
+    """
+
+    batches: Callable[[events.Listener], Iterator[EdgeList]]
+    streams_again: bool
+    reading: int = 0
+    known: Known | None = None
+
+
+@dataclass(frozen=True)
+class SpilledBatch:
+    """Where the columns of a batch begin in the file, and what they are."""
+
+    edges: int
+    columns: tuple[tuple[int, np.dtype[Any]], ...]
+
+
+class NumberedEdges:
+    """The edges of a source whose vertices are known.
+
+    Parameters
+    ----------
+    source : EdgeSource
+    folder : Path
+        For a temporary file.
+    memory : int
+        Bytes that numbering vertices may take.
+    team : Team
+    listener : callable
+
+    Attributes
+    ----------
+    ids : VertexIds
+    edges : int
+        As the source gives them: an undirected one counts once.
+    dtype : dtype or None
+        Of edge values.
+    value_range : int
+        By how much integer edge values differ at most.
+    """
+
+    def __init__(self, source: EdgeSource, folder: Path, memory: int, team: Team, listener: events.Listener) -> None:
+        self._source = source
+        self._numbering: Numbering | None = None
+        self._numbers: Array | None = None  # of an order of their own
+        self._spill = None if source.streams_again else Spill(folder)
+        self._batches: list[SpilledBatch] = []
+        self._reading: Generator[Any, None, None] | None = None
+        self.edges, self._least, self._greatest = 0, 0, 0
+        self.dtype: np.dtype[Any] | None
+        self.ids: VertexIds
+        if source.known is not None:
+            self.ids, self.edges, self.dtype = VertexIds(source.known.n), source.known.edges, source.known.dtype
+            return
+        try:
+            self._scan(memory, team, listener)
+        except BaseException:
+            self.close()
+            raise
+
+    def _scan(self, memory: int, team: Team, listener: events.Listener) -> None:
+        """Learn what the attributes say, and spill what is not streamed again."""
+        dtypes = set()
+        for batch in coalesced(self._source.batches(listener), memory // 8):
+            interrupts.check()
+            values = edge_values(batch.weights, len(batch.sources))
+            if self._numbering is None:
+                integers = isinstance(batch.sources, np.ndarray)
+                self._numbering = IntegerNumbering(memory, team) if integers else NameNumbering(memory)
+            columns = self._numbering.see(batch.sources, batch.targets)
+            if values is not None:
+                dtypes.add(values.dtype)
+                if values.dtype.kind in "iu" and len(values):
+                    self._least = min(self._least, int(values.min()))
+                    self._greatest = max(self._greatest, int(values.max()))
+            if self._spill is not None:
+                kept = [*columns] if values is None else [*columns, values]
+                places = tuple((self._spill.append(column), column.dtype) for column in kept)
+                self._batches.append(SpilledBatch(len(columns[0]), places))
+            self.edges += len(batch.sources)
+        give_back()  # what the reader has freed, for sorting
+        self.dtype = np.result_type(*dtypes) if dtypes else None
+        self.ids = VertexIds(0) if self._numbering is None else self._numbering.finish()
+
+    @property
+    def spilled(self) -> int:
+        """Bytes of its temporary file."""
+        return 0 if self._spill is None else self._spill.size
+
+    @property
+    def value_range(self) -> int:
+        return self._greatest - self._least
+
+    def batches(self) -> Iterator[tuple[Array, Array, Array | None]]:
+        """Internal ids of sources and targets (uint32), and the bits of values (uint32 or uint64)."""
+        for sources, targets, values in self._again():
+            interrupts.check()
+            if self._numbering is not None:
+                sources, targets = self._numbering.number(sources, targets)
+            if len(sources) and max(int(sources.max()), int(targets.max())) >= self.ids.n:
+                raise GraphError("the file was changed while it was read; import it again")
+            if self._numbers is not None:
+                sources, targets = self._numbers[sources], self._numbers[targets]
+            if values is not None and self.dtype is not None:
+                values = np.ascontiguousarray(values, self.dtype).view(f"u{self.dtype.itemsize}")
+            yield sources, targets, values
+
+    def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
+        if self._spill is not None:
+            self._reading = ahead(self._read())
+            yield from self._reading
+            return
+        for batch in self._source.batches(events.ignore):
+            yield batch.sources, batch.targets, edge_values(batch.weights, len(batch.sources))
+
+    def _read(self) -> Iterator[tuple[Array, Array, Array | None]]:
+        assert self._spill is not None
+        for batch in self._batches:
+            columns = [self._spill.read(np.empty(batch.edges, dtype), place) for place, dtype in batch.columns]
+            yield columns[0], columns[1], columns[2] if len(columns) > 2 else None
+
+    def reorder(self, order: str, directed: bool) -> None:
+        """Number the vertices in an `order` of `order.ORDERS`, by another scan for their degrees."""
+        n = self.ids.n
+        out_degrees, in_degrees = np.zeros(n, np.int64), np.zeros(n, np.int64)
+        for sources, targets, _ in self.batches():
+            COUNT_BUCKETS(sources, 0, len(sources), 0, out_degrees)
+            COUNT_BUCKETS(targets, 0, len(targets), 0, in_degrees)
+            if not directed:  # a self-loop is one entry
+                loops = np.ascontiguousarray(sources[sources == targets])
+                np.subtract.at(in_degrees, loops, 1)
+        if not directed:
+            out_degrees += in_degrees
+            in_degrees = out_degrees
+        old = vertex_order(order, out_degrees, in_degrees)
+        self._numbers = np.empty(n, np.uint32)
+        self._numbers[old] = np.arange(n, dtype=np.uint32)
+        self.ids = self.ids.reordered(old)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of tables that `batches` looks numbers up in, without those of `ids`."""
+        tables = (self._numbers, None if self._numbering is None else self._numbering.table)
+        return sum(table.nbytes for table in tables if table is not None)
+
+    def close(self) -> None:
+        """Give back what only the edges needed; `ids` stay."""
+        self._numbering = self._numbers = None
+        if self._reading is not None:
+            self._reading.close()
+        if self._spill is not None:
+            self._spill.close()
+
+
+def coalesced(batches: Iterator[EdgeList], nbytes: int) -> Iterator[EdgeList]:
+    """Batches of strings joined to such of about `nbytes`: to look each up, all names so far are hashed."""
+    waiting: list[EdgeList] = []
+    size = 0
+    for batch in batches:
+        if isinstance(batch.sources, np.ndarray):
+            yield batch
+            continue
+        waiting.append(batch)
+        size += batch.sources.nbytes + batch.targets.nbytes
+        if size >= nbytes:
+            yield joined_strings(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield joined_strings(waiting)
+
+
+def joined_strings(batches: list[EdgeList]) -> EdgeList:
+    import pyarrow as pa
+
+    def column(parts: list[Any]) -> Any:
+        chunks = [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])]
+        return pa.chunked_array(chunks, pa.string() if not chunks else chunks[0].type)
+
+    weights = None
+    if batches[0].weights is not None:
+        weights = np.concatenate([batch.weights for batch in batches if batch.weights is not None])
+    return EdgeList(column([b.sources for b in batches]), column([b.targets for b in batches]), weights)

@@ -1,0 +1,362 @@
+"""Sorting more edges than fit memory: an external bucket sort of 64-bit keys, stable, with values beside them.
+
+Keys arrive in runs of what memory holds. Each run is brought into the order of the keys' highest bits, its buckets, and
+goes to disk in one piece. Then the buckets come back, as many at a time as memory holds: of every run one piece, since
+neighbouring buckets stand side by side in it. A radix sort from the lowest digit, a bucket at a time in the cache, does
+the rest. A bucket that outgrows the memory is sorted in this way again, by the bits that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...native import Each, Kernel
+from ...native.threads import Team, split
+from ...system import interrupts
+from ...system.memory import enough_memory, on_own_pages
+from .spill import SECTOR, Behind, Spill, ahead, pages
+
+Array = npt.NDArray[Any]
+
+BUCKET_BITS = 10  # as in `group`
+DIGIT_BITS = 11
+LEAST_KEYS = 64
+"""Of a run, and on average of a bucket's piece of it."""
+AT_ONCE = 64
+"""Buckets that threads share out among them: each has counters of its own."""
+SHARE = 16
+"""Into so many runs keys are divided, and into so many groups of buckets, where memory allows for fewer: reading,
+sorting and writing then go on side by side."""
+LEAST_SHARE = 1 << 22
+"""Keys of such a run or group, at least."""
+PIECE_KEYS = 1 << 15
+"""Keys of a piece that is read, at least, on average: what a disk reads about as fast as more."""
+UNIT = SECTOR // 4
+"""Keys, and values, are read in multiples of so many."""
+
+
+def count_keys(keys, start, stop, shift, mask, counts):
+    for k in range(start, stop):
+        counts[(keys[k] >> np.uint64(shift)) & np.uint64(mask)] += 1
+    return 0
+
+
+def make_scatter(has_values: bool):
+    def scatter_keys(keys, values, start, stop, shift, mask, cursor, out_keys, out_values):
+        for k in range(start, stop):
+            key = keys[k]
+            bucket = (key >> np.uint64(shift)) & np.uint64(mask)
+            place = cursor[bucket]
+            cursor[bucket] = place + 1
+            out_keys[place] = key
+            if has_values:
+                out_values[place] = values[k]
+        return 0
+
+    return scatter_keys
+
+
+def make_sort(has_values: bool):
+    scatter = make_scatter(has_values)
+
+    def sort_bucket(
+        keys, values, starts, stops, runs, at, digits, bits, cursor, keys_a, values_a, keys_b, values_b
+    ):  # fmt: skip
+        """Sort what stands in the `runs` pieces of `keys` by the lowest `digits` digits of `bits` bits each.
+
+        It goes to `at` in one buffer and back and forth between both: the last digit's to `a` if `digits` is odd.
+        """
+        mask, count = (1 << bits) - 1, 0
+        for run in range(runs):
+            count += stops[run] - starts[run]
+        for digit in range(digits):
+            shift = digit * bits
+            for k in range(mask + 1):
+                cursor[k] = 0
+            if digit == 0:
+                for run in range(runs):
+                    count_keys(keys, starts[run], stops[run], shift, mask, cursor)
+            elif digit & 1:
+                count_keys(keys_a, at, at + count, shift, mask, cursor)
+            else:
+                count_keys(keys_b, at, at + count, shift, mask, cursor)
+            place = at
+            for k in range(mask + 1):
+                here = cursor[k]
+                cursor[k] = place
+                place += here
+            if digit == 0:
+                for run in range(runs):
+                    scatter(keys, values, starts[run], stops[run], shift, mask, cursor, keys_a, values_a)
+            elif digit & 1:
+                scatter(keys_a, values_a, at, at + count, shift, mask, cursor, keys_b, values_b)
+            else:
+                scatter(keys_b, values_b, at, at + count, shift, mask, cursor, keys_a, values_a)
+        return 0
+
+    return sort_bucket
+
+
+COUNT_KEYS = Kernel("u64* i64 i64 i64 i64 i64*", count_keys)
+
+
+@cache
+def scatter_kernel(width: int) -> Kernel:
+    """`make_scatter` for values of `width` bytes (0: none)."""
+    value = f"u{8 * width or 32}*"
+    return Kernel(f"u64* {value} i64 i64 i64 i64 i64* u64* {value}", make_scatter(bool(width)))
+
+
+@cache
+def sort_kernel(width: int) -> Kernel:
+    value = f"u{8 * width or 32}*"
+    pair = f"u64* {value}"
+    return Kernel(f"{pair} i64* i64* i64 i64 i64 i64 i64* {pair} {pair}", make_sort(bool(width)))
+
+
+def kernels(width: int) -> list[Kernel]:
+    """Every kernel that an `ExternalSort` with values of `width` bytes uses."""
+    return [COUNT_KEYS, scatter_kernel(width), sort_kernel(width)]
+
+
+class Columns:
+    """Room for `length` keys and as many values, each in pages of its own.
+
+    Attributes
+    ----------
+    keys : ndarray of uint64
+    values : ndarray of uint32 or uint64, or None
+        Their bits.
+    """
+
+    def __init__(self, length: int, width: int) -> None:
+        with enough_memory("sorting"):
+            length = pages(4 * length) // 4
+            self.keys = on_own_pages(length, np.dtype(np.uint64))
+            self.values = on_own_pages(length, np.dtype(f"u{width}")) if width else None
+
+    def part(self, start: int, stop: int) -> tuple[Array, Array | None]:
+        return self.keys[start:stop], None if self.values is None else self.values[start:stop]
+
+
+class ExternalSort:
+    """Keys in any order in; in ascending order out, equal ones as they came.
+
+    Parameters
+    ----------
+    folder : Path
+        For a temporary file, which is never seen there.
+    bits : int
+        Keys that are given agree in all but the lowest `bits`, 0 to 64.
+    width : int
+        Bytes of a value: 4, 8, or 0 where there are none.
+    memory : int
+        Bytes that buffers may take.
+    team : Team
+    expected : int
+        Keys that will be given, about.
+
+    Attributes
+    ----------
+    count : int
+        Keys that have been given.
+    """
+
+    def __init__(self, folder: Path, bits: int, width: int, memory: int, team: Team, expected: int) -> None:
+        self._folder, self._bits, self._width, self._memory, self._team = folder, bits, width, memory, team
+        self._capacity = shared(expected, max(memory // (2 * (8 + width)), LEAST_KEYS))
+        own = min(bits, BUCKET_BITS, max(1, (self._capacity // LEAST_KEYS).bit_length()))
+        self._shift, self._buckets = bits - own, 1 << own
+        self._filling: Columns | None = None
+        self._scattered: Columns | None = None
+        self._filled = self.count = 0
+        self._starts: list[Array] = []  # of each run, where its buckets start, and its end
+        self._places: list[tuple[int, int]] = []  # of each run, where its keys and values start in the file
+        self._reading: Generator[Any, None, None] | None = None
+        self._spill, self._behind = Spill(folder, direct=True), Behind()
+
+    def room(self, least: int) -> tuple[Array, Array | None]:
+        """Where `least` (at most `LEAST_KEYS`) or more keys and their values are to be written; see `filled`."""
+        if self._capacity - self._filled < least:
+            self._write_run()
+        if self._filling is None:
+            self._filling = Columns(self._capacity, self._width)
+        return self._filling.part(self._filled, self._capacity)
+
+    def filled(self, count: int) -> None:
+        """So many have been written there."""
+        self._filled += count
+        self.count += count
+
+    def _write_run(self) -> None:
+        interrupts.check()
+        if self._scattered is None:
+            self._scattered = Columns(self._capacity, self._width)
+        self._behind.wait()  # for the run before, which stands there
+        assert self._filling is not None
+        (keys, values), (out_keys, out_values) = (c.part(0, self._filled) for c in (self._filling, self._scattered))
+        parts, mask = self._team.size if self._filled > 1 << 16 else 1, self._buckets - 1
+        bounds = list(pairwise(split(self._filled, parts)))
+        counts = np.zeros((parts, self._buckets), np.int64)
+        self._team.run(COUNT_KEYS, [(keys, *bounds[p], self._shift, mask, counts[p]) for p in range(parts)])
+        starts = np.zeros(parts * self._buckets + 1, np.int64)
+        np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
+        cursors = starts[:-1].reshape(self._buckets, parts).T.copy()
+        scatter = scatter_kernel(self._width)
+        self._team.run(
+            scatter,
+            [(keys, values, *bounds[p], self._shift, mask, cursors[p], out_keys, out_values) for p in range(parts)],
+        )
+        self._starts.append(np.append(starts[:-1:parts], self._filled))
+        self._behind.start(self._append, self._scattered, self._filled)
+        self._filled = 0
+
+    def _append(self, run: Columns, count: int) -> None:
+        place = self._spill.append(run.keys[: pages(8 * count) // 8])
+        values = None if run.values is None else run.values[: pages(self._width * count) // self._width]
+        self._places.append((place, place if values is None else self._spill.append(values)))
+
+    def sorted(self, memory: int | None = None) -> Iterator[tuple[Array, Array | None]]:
+        """All keys and values in pieces, each overwritten by the next. Once, and nothing can be given any more.
+
+        Parameters
+        ----------
+        memory : int, optional
+            Bytes that buffers may take from now on.
+        """
+        memory = self._memory if memory is None else memory
+        if self._filled:
+            self._write_run()
+        self._behind.wait()
+        self._filling = self._scattered = None
+        starts = np.array(self._starts).reshape(-1, self._buckets + 1)
+        slack = 2 * UNIT * len(starts)  # of what is read, since it is read in units
+        capacity = max((memory // (8 + self._width) - 2 * slack) // 4, LEAST_KEYS)
+        capacity = max(shared(self.count, capacity), min(PIECE_KEYS * len(starts), capacity))
+        totals = np.diff(starts, axis=1).sum(axis=0)
+        first = 0
+        while first < self._buckets:
+            small = int(np.argmax(totals[first:] > capacity)) if (totals[first:] > capacity).any() else self._buckets
+            last = min(first + small, self._buckets)
+            yield from self._sorted_groups(groups(totals, first, last, capacity), starts, capacity)
+            if last < self._buckets:
+                yield from self._sorted_bucket(last, starts, memory)
+            first = last + 1
+        self.close()
+
+    def _sorted_groups(
+        self, bounds: list[tuple[int, int]], starts: Array, capacity: int
+    ) -> Iterator[tuple[Array, Array | None]]:
+        """Buckets in groups that fit; a group is read while the one before is sorted."""
+        if not bounds:
+            return
+        lengths = np.diff(starts, axis=1).sum(axis=0)
+        most = max(int(lengths[first:last].sum()) for first, last in bounds)
+        most_read = most + 2 * UNIT * len(starts)
+        read = Columns(most_read, self._width), Columns(most_read, self._width)
+        a, b = Columns(most, self._width), Columns(most, self._width)
+        digits = max(1, -(-self._shift // DIGIT_BITS))
+        bits = -(-self._shift // digits)
+        sort, result = sort_kernel(self._width), a if digits & 1 else b
+        cursors = np.empty((AT_ONCE, 1 << bits), np.int64)
+
+        def pieces() -> Iterator[tuple[Columns, Array, Array, Array]]:
+            for number, (first, last) in enumerate(bounds):
+                columns = read[number % 2]
+                begins, ends = self._read(columns, starts, first, last)
+                yield columns, begins, ends, lengths[first:last]
+
+        self._reading = ahead(pieces())
+        for columns, begins, ends, counts in self._reading:
+            interrupts.check()
+            at = np.cumsum(counts) - counts
+            for some in (slice(k, k + AT_ONCE) for k in range(0, len(counts), AT_ONCE)):
+                self._team.launch(
+                    sort.rows(
+                        len(at[some]), columns.keys, columns.values, Each(begins[some]), Each(ends[some]),
+                        begins.shape[1], at[some], digits, bits, Each(cursors), a.keys, a.values, b.keys, b.values,
+                    )
+                )  # fmt: skip
+            yield result.part(0, int(counts.sum()))
+
+    def _read(self, out: Columns, starts: Array, first: int, last: int) -> tuple[Array, Array]:
+        """Read the buckets [first, last) of every run; where the pieces of each begin and end in `out`."""
+        begins = np.empty((last - first, len(starts)), np.int64)
+        ends, place = np.empty_like(begins), 0
+        for run in range(len(starts)):
+            low, high = int(starts[run, first]), int(starts[run, last])
+            begin, end = self._read_piece(out, place, run, low, high)
+            begins[:, run] = starts[run, first:last] - low + begin
+            ends[:, run] = starts[run, first + 1 : last + 1] - low + begin
+            place = -(-end // UNIT) * UNIT
+        return begins, ends
+
+    def _read_piece(self, out: Columns, place: int, run: int, low: int, high: int) -> tuple[int, int]:
+        """Read keys [low, high) of a run to `place` or just behind, a multiple of `UNIT`; where they begin and end."""
+        first, last = low // UNIT * UNIT, -(-high // UNIT) * UNIT
+        (keys, values), (keys_at, values_at) = out.part(place, place + last - first), self._places[run]
+        self._spill.read(keys, keys_at + 8 * first)
+        if values is not None:
+            self._spill.read(values, values_at + self._width * first)
+        return place + low - first, place + high - first
+
+    def _sorted_bucket(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
+        """A bucket that does not fit: sorted by the bits that follow; of equal keys it is as it came."""
+        if not self._shift:
+            yield from self._bucket_pieces(bucket, starts, memory)
+            return
+        expected = int(np.diff(starts[:, bucket : bucket + 2]).sum())
+        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self._team, expected)
+        try:
+            for keys, values in self._bucket_pieces(bucket, starts, memory // 2):
+                done = 0
+                while done < len(keys):
+                    to_keys, to_values = finer.room(1)
+                    count = min(len(to_keys), len(keys) - done)
+                    to_keys[:count] = keys[done : done + count]
+                    if values is not None and to_values is not None:
+                        to_values[:count] = values[done : done + count]
+                    finer.filled(count)
+                    done += count
+            yield from finer.sorted(memory)
+        finally:
+            finer.close()
+
+    def _bucket_pieces(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
+        most = max(memory // (8 + self._width), LEAST_KEYS)
+        columns = Columns(most + 2 * UNIT, self._width)
+        for run, (first, last) in enumerate(starts[:, bucket : bucket + 2].tolist()):
+            for low in range(first, last, most):
+                interrupts.check()
+                yield columns.part(*self._read_piece(columns, 0, run, low, min(low + most, last)))
+
+    def close(self) -> None:
+        """Give everything back."""
+        if self._reading is not None:
+            self._reading.close()
+        self._behind.close()
+        self._spill.close()
+        self._filling = self._scattered = None
+
+
+def shared(count: int, most: int) -> int:
+    """A `SHARE` of `count` keys, unless that is few, but at most so many."""
+    return min(max(count // SHARE, LEAST_SHARE), most)
+
+
+def groups(totals: Array, first: int, last: int, capacity: int) -> list[tuple[int, int]]:
+    """Runs of the buckets [first, last) with at most `capacity` keys together; empty ones left out."""
+    found, ends = [], np.concatenate([[0], np.cumsum(totals)])
+    while first < last:
+        end = min(int(np.searchsorted(ends, ends[first] + capacity, "right")) - 1, last)
+        if ends[end] > ends[first]:
+            found.append((first, end))
+        first = max(end, first + 1)
+    return found

@@ -1,0 +1,179 @@
+"""How the lines of a text edge list are laid out: separator, header, columns and types, told from its first lines."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import itertools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ...errors import FormatError
+from .format import endpoint_columns, shortened, weight_column
+
+SAMPLE = 101  # data lines looked at: a header row and a hundred more
+COMMENT_MARKS = (b"#", b"%")
+INTEGER = re.compile(r"-?[0-9]+")
+BLANKS = re.compile("[ \t]+")
+QUOTING = (",", ";")  # separators of files whose fields may stand in double quotes
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The form that every data line of a file has.
+
+    Attributes
+    ----------
+    separator : str
+        Tab, blank (any run of blanks and tabs), comma or semicolon.
+    columns : int
+        Columns of every line.
+    source, target, weight : int
+        Which of them; `weight` is None when there is none or nobody wants it.
+    strings : bool
+        Whether ids are strings; else they are integers.
+    fractions : bool
+        Whether weights looked at were not all integers.
+    line : int
+        The first data line, which decided (from 1).
+    """
+
+    separator: str
+    columns: int
+    source: int
+    target: int
+    weight: int | None
+    strings: bool
+    fractions: bool
+    line: int
+
+    @property
+    def quotes(self) -> bool:
+        """Whether a field may stand in double quotes."""
+        return self.separator in QUOTING
+
+    def problem(self, line: bytes) -> str | None:
+        """What is wrong with a data line, or None when nothing is."""
+        if b"\0" in line:
+            return "a NUL byte; this is no text"
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            return "not UTF-8; convert the file, for example with iconv"
+        found = fields(text, self.separator)
+        if len(found) != self.columns:
+            count = f"{len(found)} column{'s' * (len(found) != 1)}"
+            return f"{count}, but line {self.line} has {self.columns}; give every line the same columns"
+        for name in (found[self.source], found[self.target]):
+            if not name:
+                return "a vertex id is missing; give every edge a source and a target"
+            if not self.strings and not INTEGER.fullmatch(name):
+                return (
+                    f"id {shortened(name, 40)!r} is not an integer as on line {self.line}; correct it or, if ids are "
+                    "names, put this line first, below a header line of the words source and target"
+                )
+            if not self.strings and not is_id(name):
+                return f"id {shortened(name, 40)} does not fit 64 bits; use names or smaller numbers"
+        if self.weight is not None and not is_number(found[self.weight]):
+            return (
+                f"weight {shortened(found[self.weight], 40)!r} is not a number as on line {self.line}; correct it, or "
+                "read without weights (weights=False)"
+            )
+        return None
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` is an integer that int64 or uint64 holds."""
+    return bool(INTEGER.fullmatch(text)) and len(text) <= 20 and -(2**63) <= int(text) < 2**64
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text
+
+
+def fields(text: str, separator: str) -> list[str]:
+    """The fields of one line."""
+    if separator == " ":
+        return [field for field in BLANKS.split(text) if field]
+    found = text.split(separator)
+    if separator in QUOTING and '"' in text:
+        with contextlib.suppress(csv.Error):
+            found = next(csv.reader([text], delimiter=separator))
+    return [field.strip(" \t") for field in found]
+
+
+def data_lines(block: bytes) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of the lines that are neither empty nor comments."""
+    start = 0
+    while start < len(block):
+        end = block.find(b"\n", start)
+        end = len(block) if end < 0 else end
+        line = block[start:end].strip(b" \t")
+        if line and not line.startswith(COMMENT_MARKS):
+            yield start, line
+        start = end + 1
+
+
+def find_layout(path: Path, text: bytes, weights: bool | None, line: int) -> tuple[Layout, int]:
+    """The layout of `text`, which begins with the first data line, and the offset of the first edge in it.
+
+    A first line that names columns is told by a pair of `ENDPOINT_NAMES` in it, or by not being numbers where the
+    lines after it are.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    text : bytes
+        The first data line and, if the file has so many, a hundred more.
+    weights : bool, optional
+        See `ReadOptions`.
+    line : int
+        The number of the first line of `text`.
+    """
+    sample = list(itertools.islice(data_lines(text), SAMPLE))
+    lines = [data.decode("utf-8", "replace") for _, data in sample]
+    separator = next((mark for mark in "\t;," if mark in lines[0]), " ")
+    rows = [fields(data, separator) for data in lines]
+    if len(rows[0]) < 2:
+        problem = "one column; give every line a source and a target, separated by tab, blank, comma or semicolon"
+        raise FormatError(path, f"{problem}: {shortened(lines[0])}", line=line)
+    header = int(is_header(rows))
+    names = rows[0] if header else [""] * len(rows[0])
+    source, target = endpoint_columns(names) or (0, 1)
+    layout = Layout(separator, len(names), source, target, None, True, False, line)
+    rows = rows[header:]
+    if not rows:
+        return layout, len(text)
+    offset, first = sample[header]
+    line += text.count(b"\n", 0, offset)
+    if len(rows[0]) != len(names):
+        raise FormatError(path, f"{layout.problem(first)}: {shortened(lines[header])}", line=line)
+    weight = None if weights is False else weight_column(names, source, target)
+    if weight is not None and not is_number(rows[0][weight]):
+        weight = None
+    if weights and weight is None:
+        problem = "no column of weights; add one, or read the file without"
+        raise FormatError(path, f"{problem}: {shortened(lines[header])}", line=line)
+    whole = weight is None or all(INTEGER.fullmatch(row[weight]) for row in rows if len(row) == len(names))
+    strings = not (is_id(rows[0][source]) and is_id(rows[0][target]))
+    return replace(layout, weight=weight, strings=strings, fractions=not whole, line=line), offset
+
+
+def is_header(rows: list[list[str]]) -> bool:
+    first, *others = rows
+    if endpoint_columns(first):
+        return True
+    if not others or any(len(row) != len(first) for row in others):
+        return False
+    if any(map(is_number, first[:2])):
+        return False  # a number is no name of a column: this is an edge, if a wrong one
+    if all(is_id(name) for row in others for name in row[:2]):
+        return True
+    return len(first) > 2 and not is_number(first[2]) and all(is_number(row[2]) for row in others)

@@ -1,0 +1,172 @@
+"""Text graphs of Ligra and GBBS (.adj): a word, n, m, the start of every vertex's list, all targets and all weights.
+
+The word is ``AdjacencyGraph`` or ``WeightedAdjacencyGraph``; any blanks and line ends separate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import events
+from ...errors import FormatError
+from ...graph.build import transposed
+from ...graph.graph import Adjacency, Graph
+from ...graph.ids import VertexIds
+from ...native.threads import Team
+from ...system.files import write_whole
+from .arrays import MOST_EDGES
+from .batches import ROWS, whole_values
+from .format import Format, Keeps, ReadOptions, check_memory, narrowed, shortened
+from .lists import checked, directed_graph, undirected_graph
+from .streams import compressing, compression
+from .text_writer import lines
+from .tokens import number_blocks, text_blocks
+
+Array = npt.NDArray[Any]
+
+PLAIN, WEIGHTED = b"AdjacencyGraph", b"WeightedAdjacencyGraph"
+MOST_VERTICES = 2**32
+
+
+def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> Graph:
+    """Read a Ligra graph; see `FORMAT`. Read as undirected, every edge must stand in it in both directions."""
+    blocks = text_blocks(path, listener)
+    word, _, rest = next(blocks, b"").partition(b"\n")
+    weighted = word.strip() == WEIGHTED
+    if not weighted and word.strip() != PLAIN:
+        problem = f"neither {PLAIN.decode()} nor {WEIGHTED.decode()}; check that this is the right file"
+        raise FormatError(path, f"{problem}: {shortened(word.decode('utf-8', 'replace'))}", line=1)
+    if options.weights and not weighted:
+        raise FormatError(path, "no edge weights; read the file without", line=1)
+    parsed = number_blocks(path, chain([rest], blocks), options.threads, 2, listener)
+    n, m, numbers = all_numbers(path, weighted, parsed)
+    offsets = np.append(numbers[:n], m).astype(np.int64, copy=False)
+    check_lists(path, offsets, numbers[n : n + m], n, m)
+    targets = numbers[n : n + m].astype(np.uint32)
+    values = numbers[n + m :].astype(np.int64) if weighted and options.weights is not False else None
+    del numbers
+    with Team(options.threads) as team:
+        adjacency = Adjacency(offsets, targets, values)
+        found = checked(path, adjacency, 0, 0, team, listener)
+        if options.directed is False:
+            return undirected_graph(path, found, VertexIds(n), team, listener)
+        return directed_graph(found, VertexIds(n), team, listener)
+
+
+def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -> tuple[int, int, Array]:
+    """The first two numbers, n and m, held against the size of the file, and all others."""
+    counts: list[int] = []
+    parts: list[Array] = [np.zeros(0, np.uint32)]
+    found, expected = 0, 2
+    for first, block in blocks:
+        values = block.values
+        while len(counts) < 2 and len(values):
+            counts.append(int(values[0]))
+            values = values[1:]
+            if len(counts) == 2:
+                expected = check_counts(path, counts[0], counts[1], weighted)
+        found += len(values)
+        if found > expected:
+            total = np.cumsum(np.maximum(block.counts, 0))
+            line = first + int(np.searchsorted(total, total[-1] - (found - expected), "right"))
+            problem = f"more numbers than the {expected:,} of {counts[0]:,} vertices and {counts[1]:,} edges"
+            raise FormatError(path, f"{problem}; correct the counts", line=line)
+        parts.append(narrowed(values))
+    if len(counts) < 2:
+        raise FormatError(path, "no numbers of vertices and edges; it is cut off")
+    if found < expected:
+        problem = f"{found:,} numbers, but {counts[0]:,} vertices and {counts[1]:,} edges have {expected:,}"
+        raise FormatError(path, f"{problem}; it is cut off, or the counts are wrong")
+    return counts[0], counts[1], np.concatenate(parts)
+
+
+def check_counts(path: Path, n: int, m: int, weighted: bool) -> int:
+    """How many numbers must follow `n` and `m`."""
+    for line, count, most, what in ((2, n, MOST_VERTICES, "vertices"), (3, m, MOST_EDGES, "edges")):
+        if not 0 <= count <= most:
+            raise FormatError(path, f"{count} {what}; 0 to {most} are possible", line=line)
+    expected = n + (1 + weighted) * m
+    with open(path, "rb") as file:
+        plain = compression(file.read(6)) is None
+    size = path.stat().st_size
+    if plain and 2 * expected > size:  # a digit and a blank each
+        problem = f"{n:,} vertices and {m:,} edges, but the file has {size:,} bytes; it is cut off, or these are wrong"
+        raise FormatError(path, problem, line=2)
+    check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges")
+    return expected
+
+
+def check_lists(path: Path, offsets: Array, targets: Array, n: int, m: int) -> None:
+    """Refuse offsets that do not rise from 0 to `m`, and targets that are no vertex."""
+    if offsets[0] != 0:
+        raise FormatError(path, f"the first list starts at edge {offsets[0]}, not 0; correct it", line=4)
+    falls = offsets[1:] < offsets[:-1]
+    if falls.any():
+        vertex = int(np.argmax(falls))
+        problem = f"the list of vertex {vertex} starts at edge {offsets[vertex]} and ends at {offsets[vertex + 1]}"
+        raise FormatError(path, f"{problem}; correct its offset", line=line_of(path, 2 + vertex))
+    if m and not 0 <= int(targets.min()) <= int(targets.max()) < n:
+        edge = int(np.argmax((targets < 0) | (targets >= n)))
+        problem = f"edge {edge} leads to vertex {targets[edge]}; there are 0 to {n - 1}"
+        raise FormatError(path, problem, line=line_of(path, 2 + n + edge))
+
+
+def line_of(path: Path, number: int) -> int:
+    """The line of a file, known to be well formed, with the number of that index."""
+    blocks = text_blocks(path, events.ignore)
+    rest = next(blocks).partition(b"\n")[2]
+    for first, block in number_blocks(path, chain([rest], blocks), 1, 2, events.ignore):
+        if number < len(block.values):
+            return first + int(np.searchsorted(np.cumsum(np.maximum(block.counts, 0)), number, "right"))
+        number -= len(block.values)
+    raise AssertionError("the file has been read before")
+
+
+def write_ligra(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write a graph; an undirected one's edges in both directions, as Ligra wants them.
+
+    Raises
+    ------
+    GraphError
+        If it has weights other than integers.
+    """
+    out = graph.out_edges
+    if whole_values(graph) is not None:
+        with Team() as team:  # the graph's own out-edges have no values
+            out = transposed(graph.in_edges, team, events.ignore) if graph.directed else graph.in_edges
+    columns = [out.offsets[:-1], out.neighbours, *([] if out.values is None else [out.values])]
+    word = PLAIN if out.values is None else WEIGHTED
+    total = sum(map(len, columns))
+
+    def write(file: IO[bytes]) -> None:
+        import pyarrow as pa
+
+        done = 0
+        with compressing(file, path) as stream:
+            stream.write(word + f"\n{graph.n}\n{graph.m}\n".encode())
+            for column in columns:
+                for start in range(0, len(column), ROWS):
+                    part = column[start : start + ROWS]
+                    stream.write(lines([pa.array(part)]))
+                    done += len(part)
+                    listener(events.Step("writing", done, total, "numbers"))
+
+    write_whole(path, write)
+
+
+FORMAT = Format(
+    name="ligra",
+    suffixes=(".adj",),
+    magic=(PLAIN, WEIGHTED[:16]),
+    description="adjacency lists of Ligra and GBBS, as text",
+    read=read_ligra,
+    keeps=Keeps(ids="none", weights="integers", direction="one", isolated=True),
+    write=write_ligra,
+    compresses=True,
+)

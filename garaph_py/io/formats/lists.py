@@ -1,0 +1,135 @@
+"""Adjacency as a file holds it: believed after one pass over all edges, and made a graph, sorting only what is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from ... import events
+from ...errors import FormatError
+from ...graph import group
+from ...graph.build import reversed_edges, transposed
+from ...graph.generate import U32, mix
+from ...graph.graph import Adjacency, Edges, Graph
+from ...graph.ids import VertexIds
+from ...native import Kernel, prepare
+from ...native.threads import Team, split
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Adjacency whose offsets and neighbours are in range.
+
+    Attributes
+    ----------
+    adjacency : Adjacency
+    ascending : bool
+        Whether the neighbours of every vertex are.
+    forth, back : int
+        Sums of a hash over all (vertex, neighbour, value), and over all (neighbour, vertex, value): equal sums mean
+        equal edges, as far as chance goes.
+    """
+
+    adjacency: Edges
+    ascending: bool
+    forth: int
+    back: int
+
+
+def make_inspect(has_values: bool):
+    def inspect(offsets, neighbours, values, first, last, n, found):
+        """The first edge in the lists of vertices [first, last) to a vertex not below `n`, else -1.
+
+        `found` receives whether some list does not ascend, and the two sums of `Lists`.
+        """
+        forth = back = np.uint64(0)
+        for vertex in range(first, last):
+            previous = np.int64(0)
+            for edge in range(offsets[vertex], offsets[vertex + 1]):
+                other = np.int64(neighbours[edge])
+                if other >= n:
+                    return edge
+                if other < previous:
+                    found[0] = np.uint64(1)
+                previous = other
+                out = mix(np.uint64(vertex) << U32 | np.uint64(other))
+                into = mix(np.uint64(other) << U32 | np.uint64(vertex))
+                if has_values:
+                    out, into = mix(out + np.uint64(values[edge])), mix(into + np.uint64(values[edge]))
+                forth += out
+                back += into
+        found[1], found[2] = forth, back
+        return -1
+
+    return inspect
+
+
+@cache
+def inspect_kernel(width: int) -> Kernel:
+    """`make_inspect` for edge values of `width` bytes (0: none)."""
+    return Kernel(f"i64* u32* u{8 * width or 32}* i64 i64 i64 u64*", make_inspect(bool(width)))
+
+
+def checked(path: Path, adjacency: Edges, place: int, width: int, team: Team, listener: events.Listener) -> Lists:
+    """`adjacency`, whose offsets are known to be good, as `Lists`.
+
+    Parameters
+    ----------
+    place, width : int
+        Where in the file the first neighbour stands, and from there how many bytes each takes: for messages.
+
+    Raises
+    ------
+    FormatError
+        If a neighbour is not below the number of vertices.
+    """
+    offsets, neighbours, values = adjacency.offsets, adjacency.neighbours, adjacency.values
+    n, m = len(offsets) - 1, len(neighbours)
+    value_width = 0 if values is None else values.dtype.itemsize
+    raw = None if values is None else values.view(f"u{value_width}")
+    inspect = inspect_kernel(value_width)
+    prepare([inspect], listener)
+    parts = team.size if m > 1 << 16 else 1
+    cuts = np.searchsorted(offsets[:-1], split(m, parts)).tolist()
+    cuts[0], cuts[-1] = 0, n
+    found = np.zeros((parts, 3), np.uint64)
+    tasks = [(offsets, neighbours, raw, cuts[p], cuts[p + 1], n, found[p]) for p in range(parts)]
+    bad = [edge for edge in team.run(inspect, tasks) if edge >= 0]
+    if bad:
+        problem = f"edge {bad[0]} leads to vertex {neighbours[bad[0]]}, but there are {n}"
+        raise FormatError(path, problem, offset=place + width * bad[0])
+    unsorted, forth, back = (int(total) for total in found.sum(0, dtype=np.uint64))
+    return Lists(adjacency, not unsorted, forth, back)
+
+
+def undirected_graph(path: Path, lists: Lists, ids: VertexIds, team: Team, listener: events.Listener) -> Graph:
+    """The undirected graph whose edges `lists` has in both directions.
+
+    Raises
+    ------
+    FormatError
+        If it does not.
+    """
+    if lists.forth != lists.back:
+        raise FormatError(
+            path,
+            "not the graph of undirected edges: those do not stand in it in both directions, with equal values; read "
+            "it with directed=True, and symmetrize it if you like",
+        )
+    adjacency = lists.adjacency if lists.ascending else transposed(lists.adjacency, team, listener)
+    return Graph(adjacency, adjacency, False, ids)
+
+
+def directed_graph(
+    out: Lists, ids: VertexIds, team: Team, listener: events.Listener, incoming: Lists | None = None
+) -> Graph:
+    """The graph of out-lists and, if the file has them, in-lists; nothing is sorted that is in order."""
+    adjacency = out.adjacency
+    into = incoming.adjacency if incoming and incoming.ascending else transposed(adjacency, team, listener)
+    if out.ascending:
+        return Graph(into, Adjacency(adjacency.offsets, adjacency.neighbours), True, ids)
+    prepare(group.kernels(0), listener)
+    return Graph(into, reversed_edges(into, len(ids), team), True, ids)

@@ -1,0 +1,235 @@
+"""Matrix Market files (.mtx): entry (i, j), from 1, is the edge from vertex i - 1 to j - 1.
+
+The lines of entries are what the reader of text edge lists parses. SciPy's own reader is not used: it crashes over
+damaged files (`scipy.io.mmread`, 1.18). It writes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import events
+from ...errors import FormatError
+from ...graph.build import from_numbered_edges
+from ...graph.graph import Graph
+from ...native.threads import Team
+from ...system.files import write_whole
+from .batches import edge_columns
+from .format import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, joined, shortened
+from .layout import Layout, data_lines
+from .lists import checked, undirected_graph
+from .streams import compressing, compression
+from .text import Columns, parsed
+from .tokens import text_blocks
+
+Array = npt.NDArray[Any]
+
+BANNER = b"%%MatrixMarket"
+FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
+SYMMETRIES = ("general", "symmetric", "skew-symmetric")
+NEITHER_COMMENT_NOR_EMPTY = re.compile(rb"(?m)^[ \t]*[^%\s][^\n]*")
+SIZES = re.compile(rb"[ \t]*([0-9]{1,19})[ \t]+([0-9]{1,19})[ \t]+([0-9]{1,19})[ \t]*")
+MOST_VERTICES = 2**32
+MOST_ENTRIES = 2**48
+
+
+class Header(NamedTuple):
+    """What the lines before the entries say.
+
+    Attributes
+    ----------
+    n, entries : int
+        Rows, as many as columns, and entries in the file.
+    field : str
+        One of `FIELDS`; a pattern has no values.
+    symmetry : str
+        One of `SYMMETRIES`; if not general, the file has one triangle only.
+    line : int
+        The number of the first line after it.
+    """
+
+    n: int
+    entries: int
+    field: str
+    symmetry: str
+    line: int
+
+
+class EntryLayout(Layout):
+    """The form of the lines of entries."""
+
+    def problem(self, line: bytes) -> str:
+        return f"not an entry; write ROW COLUMN{' VALUE' * (self.columns - 2)}, in numbers"
+
+
+def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
+    """Read a sparse matrix; see `FORMAT`. A symmetric one is an undirected graph, unless the caller wants otherwise."""
+    blocks = text_blocks(path, listener)
+    header, rest = read_header(path, blocks)
+    weighted = header.field != "pattern"
+    if options.weights and not weighted:
+        raise FormatError(path, "a pattern, which has no values; read the file without weights", line=1)
+    if options.directed is False and header.symmetry == "skew-symmetric":
+        raise FormatError(path, "skew-symmetric: the two directions of an edge differ in sign; read it as directed")
+    check_size(path, header)
+    weight = 2 if weighted and options.weights is not False else None
+    fractions = header.field in ("real", "double")
+    layout = EntryLayout(" ", 2 + weighted, 0, 1, weight, False, fractions, header.line)
+    pieces: tuple[list[Array], ...] = ([np.zeros(0, np.uint32)], [np.zeros(0, np.uint32)], [])
+    found = 0
+    for part in parsed(chain([rest], blocks), layout, options.threads, path, header.line):
+        check_entries(path, header, part, found)
+        found += len(part.sources)
+        for ends, column in zip((part.sources, part.targets), pieces, strict=False):
+            column.append((ends - 1).astype(np.uint32, copy=False))
+        if part.weights is not None:
+            pieces[2].append(part.weights)
+    if found != header.entries:
+        raise FormatError(path, f"{found:,} entries, but {header.entries:,} are declared; fetch or make the file again")
+    rows, columns = joined(pieces[0]), joined(pieces[1])
+    values = None if weight is None else joined(pieces[2])
+    return edges_of(path, header, rows, columns, values, options, listener)
+
+
+def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:
+    """The header, of a matrix that is an adjacency matrix, and what comes after it in its block."""
+    beginning = next(blocks, b"")
+    banner = beginning.split(b"\n", 1)[0]
+    words = banner.decode("utf-8", "backslashreplace").lower().split()
+    if len(words) != 5 or words[:2] != [BANNER.decode().lower(), "matrix"]:
+        problem = f"no Matrix Market file; its first line is {shortened(' '.join(words), 40)!r}"
+        raise FormatError(path, problem, line=1)
+    _, _, layout, field, symmetry = words
+    if layout != "coordinate" or field not in FIELDS or symmetry not in SYMMETRIES:
+        problem = f"a {layout} {field} {symmetry} matrix; of use are sparse ones (coordinate) of real numbers"
+        raise FormatError(path, shortened(problem, 200), line=1)
+    line = 1
+    for block in chain([beginning], blocks):
+        if start := NEITHER_COMMENT_NOR_EMPTY.search(block):
+            line += block.count(b"\n", 0, start.start())
+            sizes = SIZES.fullmatch(start.group())
+            if sizes is None:
+                text = shortened(start.group().decode("utf-8", "backslashreplace"))
+                raise FormatError(path, f"not the numbers of rows, columns and entries: {text}", line=line)
+            rows, columns, entries = map(int, sizes.groups())
+            if rows != columns:
+                raise FormatError(path, f"{rows} x {columns} numbers; an adjacency matrix is square", line=line)
+            if rows > MOST_VERTICES or entries > MOST_ENTRIES:
+                problem = f"{rows} rows and {entries} entries; {MOST_VERTICES} and {MOST_ENTRIES} are possible"
+                raise FormatError(path, problem, line=line)
+            return Header(rows, entries, field, symmetry, line + 1), block[start.end() + 1 :]
+        line += block.count(b"\n")
+    raise FormatError(path, "no line of the numbers of rows, columns and entries; fetch or make the file again")
+
+
+def check_size(path: Path, header: Header) -> None:
+    """Refuse more entries than the file has bytes for or, if it is compressed, memory could hold."""
+    shortest = b"1 1\n" if header.field == "pattern" else b"1 1 1\n"
+    with open(path, "rb") as file:
+        plain = compression(file.read(6)) is None
+    size = path.stat().st_size
+    if plain and header.entries * len(shortest) - 1 > size:  # the last line end may miss
+        problem = f"{header.entries:,} entries, but only {size:,} bytes; it is cut off, or this line wrong"
+        raise FormatError(path, problem, line=header.line - 1)
+    check_vertices(path, header.n, header.entries)
+    check_memory(path, (8 if header.field == "pattern" else 16) * header.entries, f"{header.entries:,} entries")
+
+
+def check_entries(path: Path, header: Header, part: Columns, before: int) -> None:
+    """Refuse a block of entries, `before` which there were so many, that does not keep to the header."""
+    if before + len(part.sources) > header.entries:
+        problem = f"more than the {header.entries:,} entries declared; correct the header"
+        raise FormatError(path, problem, line=line_of_entry(path, header, header.entries))
+    for ends in (part.sources, part.targets):
+        if len(ends) and not 1 <= int(ends.min()) <= int(ends.max()) <= header.n:
+            entry = int(np.argmax((ends < 1) | (ends > header.n)))
+            problem = f"row or column {ends[entry]}, but they are 1 to {header.n}"
+            raise FormatError(path, problem, line=line_of_entry(path, header, before + entry))
+    if part.weights is not None and part.weights.dtype.kind == "f" and header.field.endswith("integer"):
+        entry = int(np.argmax(part.weights != np.trunc(part.weights)))
+        problem = "values are not all 64-bit integers, as the first line says; correct them or that"
+        raise FormatError(path, problem, line=line_of_entry(path, header, before + entry))
+
+
+def line_of_entry(path: Path, header: Header, number: int) -> int:
+    """The line on which entry `number` (from 0) stands, found by reading the file once more."""
+    blocks = text_blocks(path, events.ignore)
+    _, rest = read_header(path, blocks)
+    line = header.line
+    for block in chain([rest], blocks):
+        for offset, _ in data_lines(block):
+            if number == 0:
+                return line + block.count(b"\n", 0, offset)
+            number -= 1
+        line += block.count(b"\n")
+    raise FormatError(path, "it was changed meanwhile")
+
+
+def edges_of(
+    path: Path,
+    header: Header,
+    rows: Array,
+    columns: Array,
+    values: Array | None,
+    options: ReadOptions,
+    listener: events.Listener,
+) -> EdgeList | Graph:
+    """The edges that entries stand for, those below the diagonal of a symmetric matrix in both directions."""
+    if header.symmetry == "general":
+        if options.directed is not False:
+            return EdgeList(rows, columns, values, header.n)
+        graph = from_numbered_edges(rows, columns, header.n, values, threads=options.threads, on_event=listener)
+        with Team(options.threads) as team:
+            lists = checked(path, graph.in_edges, 0, 0, team, listener)
+            return undirected_graph(path, lists, graph.ids, team, listener)
+    if (rows > columns).any() and (rows < columns).any():
+        problem = f"{header.symmetry}, but with entries on both sides of the diagonal; leave one side out"
+        raise FormatError(path, problem, line=1)
+    if header.symmetry == "symmetric" and not options.directed:
+        return EdgeList(rows, columns, values, header.n, directed=False)
+    beside = rows != columns
+    if values is not None:
+        sign = -1 if header.symmetry == "skew-symmetric" else 1
+        values = np.concatenate([values, sign * values[beside]])
+    sources, targets = np.concatenate([rows, columns[beside]]), np.concatenate([columns, rows[beside]])
+    return EdgeList(sources, targets, values, header.n, directed=True)
+
+
+def write_matrix_market(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write a general matrix, of an undirected graph a symmetric one; of a graph without weights the pattern."""
+    from scipy import sparse
+    from scipy.io import mmwrite
+
+    sources, targets, values = edge_columns(graph, listener)
+    field = "pattern" if values is None else "real" if values.dtype.kind == "f" else "integer"
+    if values is None:
+        values = np.ones(len(sources), np.uint8)
+    ends = (sources, targets) if graph.directed else (targets, sources)  # a symmetric matrix is its lower triangle
+    matrix = sparse.coo_array((values, ends), shape=(graph.n, graph.n))
+
+    def write(file: IO[bytes]) -> None:
+        with compressing(file, path) as stream:
+            only = SimpleNamespace(write=stream.write)  # SciPy would try to seek, which no compressed stream can
+            mmwrite(only, matrix, field=field, symmetry="general" if graph.directed else "symmetric")
+
+    write_whole(path, write)
+
+
+FORMAT = Format(
+    name="matrix-market",
+    suffixes=(".mtx",),
+    magic=BANNER,
+    description="sparse matrix in text: Matrix Market, SuiteSparse",
+    read=read_matrix_market,
+    keeps=Keeps(ids="none", weights="any", direction="both", isolated=True),
+    write=write_matrix_market,
+    compresses=True,
+)

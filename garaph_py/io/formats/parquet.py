@@ -1,0 +1,229 @@
+"""Tables of edges: Parquet, and Arrow's own files and streams (Feather)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ... import events
+from ...errors import FormatError
+from ...graph.graph import Graph
+from ...system.files import write_whole
+from .batches import edge_batches, need_edges, user_ids
+from .format import EdgeList, Format, Keeps, ReadOptions, endpoint_columns, joined, malformed, narrowed, weight_column
+
+ROWS = 1 << 18  # a batch
+STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
+UNREADABLE = "not readable as the {} file its name or beginning says it is"
+
+
+Parts = Iterator[tuple[list[str], list[Any]]]
+"""Names and contents of the columns, a batch at a time."""
+
+
+def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
+    """Read the edge columns of a Parquet file; see `PARQUET`."""
+    return edge_list(path, parquet_parts(path, options, listener))
+
+
+def stream_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a batch at a time."""
+    return (edge_list(path, iter([part])) for part in parquet_parts(path, options, listener))
+
+
+def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
+    from pyarrow import parquet
+
+    problem = UNREADABLE.format("Parquet")
+    with malformed(path, problem):
+        file = parquet.ParquetFile(path)
+    with file:
+        rows = file.metadata.num_rows
+        with malformed(path, problem):
+            names = edge_columns(path, file.schema_arrow, options)
+            batches = file.iter_batches(ROWS, columns=names, use_threads=options.threads > 1)
+        found = 0
+        for part in checked(path, problem, batches, names):
+            yield names, part
+            found += len(part[0])
+            listener(events.Step("reading", min(found, rows - 1), rows, "edges"))
+    if found != rows:
+        raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
+    listener(events.Step("reading", rows, rows, "edges"))
+
+
+def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
+    """Read the edge columns of an Arrow file or stream; see `ARROW`."""
+    return edge_list(path, arrow_parts(path, options, listener))
+
+
+def stream_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """The same, a batch at a time."""
+    return (edge_list(path, iter([part])) for part in arrow_parts(path, options, listener))
+
+
+def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
+    import pyarrow as pa
+
+    problem = UNREADABLE.format("Arrow")
+    with malformed(path, problem):
+        file = pa.OSFile(str(path))
+    with file:
+        with malformed(path, problem):
+            size = file.size()
+            beginning = file.read(len(ARROW.magic))
+            is_file = beginning == ARROW.magic
+            if not is_file and not beginning.startswith(STREAM_MAGIC):
+                raise FormatError(path, "neither an Arrow file nor an Arrow stream; check the name")
+            file.seek(0)
+            reader = pa.ipc.open_file(file) if is_file else pa.ipc.open_stream(file)
+            names = edge_columns(path, reader.schema, options)
+            batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
+        for part in checked(path, problem, batches, names):
+            yield names, part
+            listener(events.Step("reading", min(file.tell(), size - 1), size))
+    listener(events.Step("reading", size, size))
+
+
+def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
+    """Names of the source, the target and, if wanted and there, the weight column."""
+    import pyarrow as pa
+
+    names = schema.names
+    if len(names) < 2:
+        raise FormatError(path, f"{len(names)} columns; a table of edges has a source and a target")
+    source, target = endpoint_columns(names) or (0, 1)
+    weight = None if options.weights is False else weight_column(names, source, target)
+    if weight is not None and not (
+        pa.types.is_integer(schema.types[weight]) or pa.types.is_floating(schema.types[weight])
+    ):
+        weight = None
+    if options.weights and weight is None:
+        raise FormatError(path, f"no numeric column of weights among {', '.join(names[:9])}; read the file without")
+    chosen = [names[column] for column in (source, target, weight) if column is not None]
+    for name in chosen:
+        if names.count(name) > 1:
+            raise FormatError(path, f"several columns are called {name!r}; rename all but one")
+    return chosen
+
+
+def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) -> Iterator[list[Any]]:
+    """The columns `names` of each batch; a reader of Arrow data takes lengths and offsets on trust, this does not."""
+    while True:
+        with malformed(path, problem):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            batch = batch.select(names)
+            batch.validate(full=True)
+            part = [plain(path, name, column) for name, column in zip(names, batch.columns, strict=True)]
+            part[:2] = [narrowed(ids) if isinstance(ids, np.ndarray) else ids for ids in part[:2]]
+        yield part
+
+
+def plain(path: Path, name: str, column: Any) -> Any:
+    """One column of a batch as a NumPy array of numbers or an Arrow array of strings."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if column.null_count:
+        raise FormatError(path, f"column {name!r} has missing values (nulls); fill them or drop those rows")
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return column.to_numpy(zero_copy_only=False)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
+
+
+def edge_list(path: Path, found: Parts) -> EdgeList:
+    """The columns that all parts make up."""
+    import pyarrow as pa
+
+    names: list[str] = []
+    parts: list[list[Any]] = []
+    for names, part in found:  # noqa: B007 - the same each time
+        parts.append(part)
+    if not parts:
+        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    columns: list[Any] = []
+    pieces = [list(column) for column in zip(*parts, strict=True)]
+    parts.clear()  # so that joining one column frees its pieces before the next is joined
+    for name, arrays in zip(names, pieces, strict=True):
+        strings = not isinstance(arrays[0], np.ndarray)
+        if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
+            raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
+        columns.append(pa.chunked_array(arrays) if strings else joined(arrays))
+    sources, targets, *weights = columns
+    if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
+        raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
+    return EdgeList(sources, targets, *weights)
+
+
+def write_parquet(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write a Parquet file; see `write_table`."""
+    from pyarrow import parquet
+
+    write_table(graph, path, listener, parquet.ParquetWriter)
+
+
+def write_arrow(graph: Graph, path: Path, listener: events.Listener) -> None:
+    """Write an uncompressed Arrow file; see `write_table`."""
+    import pyarrow as pa
+
+    write_table(graph, path, listener, pa.ipc.new_file)
+
+
+def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer: Callable[[Any, Any], Any]) -> None:
+    """Write columns source and target, the user's ids, and weight, if there are any.
+
+    Raises
+    ------
+    GraphError
+        If there are no edges.
+    """
+    import pyarrow as pa
+
+    need_edges(graph)
+    kinds = [user_ids(graph.ids, np.zeros(0, np.uint32)).type] * 2
+    if graph.edge_dtype is not None:
+        kinds.append(pa.from_numpy_dtype(graph.edge_dtype))
+    schema = pa.schema(list(zip(("source", "target", "weight"), kinds, strict=False)))
+
+    def write(file: IO[bytes]) -> None:
+        with new_writer(file, schema) as writer:
+            for batch in edge_batches(graph, listener, ROWS):
+                columns = [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+                columns += [] if batch.values is None else [pa.array(batch.values)]
+                writer.write_batch(pa.record_batch(columns, schema))
+
+    write_whole(path, write)
+
+
+KEEPS = Keeps(ids="any", weights="any", direction="one", isolated=False)
+PARQUET = Format(
+    "parquet",
+    (".parquet", ".pq"),
+    b"PAR1",
+    "table of edges in Apache Parquet",
+    read_parquet,
+    KEEPS,
+    write_parquet,
+    stream=stream_parquet,
+    edge_bytes=4,
+)
+ARROW = Format(
+    "arrow",
+    (".arrow", ".feather", ".ipc"),
+    b"ARROW1",
+    "table of edges, Arrow or Feather",
+    read_arrow,
+    KEEPS,
+    write_arrow,
+    stream=stream_arrow,
+    edge_bytes=8,
+)

@@ -1,0 +1,60 @@
+"""What a run leaves behind for ``trace`` and ``report``; collected only if one of them is asked for."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..errors import ParameterError
+from ..events import Span
+from ..graph import Graph
+from ..system.files import check_place
+from .result import Result
+
+Place = str | os.PathLike[str]
+
+
+class Record:
+    """The spans of a run, and where they go.
+
+    Parameters
+    ----------
+    trace, report : path, optional
+
+    Attributes
+    ----------
+    began : float
+        When the run began, by ``time.perf_counter``.
+    spans : list of Span, or None
+        Where whoever does something adds to, from any thread; None if nobody wants to know.
+
+    Raises
+    ------
+    ParameterError
+        If a file cannot be written there: before the run, not after it.
+    """
+
+    def __init__(self, trace: Place | None, report: Place | None) -> None:
+        self._trace, self._report = trace, report
+        for name, path in (("trace", trace), ("report", report)):
+            if path is not None:
+                check_place(path, name)
+        if trace is not None and report is not None and os.path.realpath(trace) == os.path.realpath(report):
+            raise ParameterError(f"trace and report are both {os.fspath(trace)!r}; name two files")
+        self.began = time.perf_counter()
+        self.spans: list[Span] | None = None if trace is None and report is None else []
+
+    def write(self, result: Result, graph: Graph, more: Iterable[Span], facts: Mapping[str, Any]) -> None:
+        """Write what was asked for, of `more` spans too; `facts` say what was run, and how."""
+        if self.spans is None:
+            return
+        from .page import write_report
+        from .trace import write_trace
+
+        spans, title = [*self.spans, *more], f"{result.program} on {str(graph)[8:-1]}"
+        if self._trace is not None:
+            write_trace(self._trace, title, result.stats.iterations, spans, self.began, facts)
+        if self._report is not None:
+            write_report(self._report, title, result.stats, spans, self.began)

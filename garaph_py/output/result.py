@@ -1,0 +1,217 @@
+"""Answers: values by the user's ids, and what each iteration did."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ParameterError
+from ..events import Iteration
+from ..graph import VertexIds
+from ..graph.graph import RAW
+from ..system.files import write_whole
+from .table import table
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a run did; printed, a table of its iterations.
+
+    Attributes
+    ----------
+    iterations : list of events.Iteration
+    converged : bool
+        False when the limit on iterations ended the run.
+    seconds : float
+        Wall time of the iterations.
+    threads : int
+    device : str
+        Where the run ended: ``"cpu"``, or the GPU's name.
+    note : str or None
+        Why a GPU that might have been used was not, not to the end, or with less than was asked for.
+    encoding : {"raw", "packed"}
+        How the edges were stored.
+    resumed : int
+        Iterations before these, done by the run whose checkpoint this one went on from.
+    """
+
+    iterations: list[Iteration]
+    converged: bool
+    seconds: float
+    threads: int
+    device: str = "cpu"
+    note: str | None = None
+    encoding: str = RAW
+    resumed: int = 0
+
+    @property
+    def edges(self) -> int:
+        """Edges visited in all."""
+        return sum(iteration.edges for iteration in self.iterations)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The table of iterations, a list a column."""
+        names = (
+            "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
+            "device", "to_device", "from_device", "from_disk", "alpha", "started", "why",
+        )  # fmt: skip
+        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
+
+    def to_pandas(self) -> Any:
+        return _pandas().DataFrame(self.columns())
+
+    def __str__(self) -> str:
+        return table(self.iterations)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a run.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+        Reported values, in the order of `ids`; a structured array where the program reports named fields. Fields
+        that are vertices hold internal ids, see `column`.
+    vertex_ids : VertexIds
+    stats : Stats
+    vertex_fields : tuple of str
+        Names of reported fields (or ``"value"``) that are vertices.
+    program : str
+        The program's name.
+    unreached : number or None
+        The value of vertices that nothing has reached, if there may be such: the identity of the sum of a program that
+        relaxes.
+    """
+
+    values: Array
+    vertex_ids: VertexIds
+    stats: Stats
+    program: str
+    vertex_fields: tuple[str, ...] = ()
+    unreached: Any = None
+
+    @cached_property
+    def ids(self) -> Array:
+        """The user's ids, shape (n,)."""
+        return self.vertex_ids.array()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the reported fields; ``("value",)`` for plain numbers."""
+        return self.values.dtype.names or ("value",)
+
+    def column(self, name: str | None = None) -> Array:
+        """One reported field, shape (n,); vertices as the user's ids, with None where there is none.
+
+        Parameters
+        ----------
+        name : str, optional
+            By default the first.
+        """
+        raw = self._raw(name)
+        if (name or self.names[0]) not in self.vertex_fields:
+            return raw
+        present = raw >= 0
+        if present.all():
+            return self.vertex_ids.take(raw)
+        out = np.full(len(raw), None, object)
+        out[present] = self.vertex_ids.take(raw[present])
+        return out
+
+    def _raw(self, name: str | None) -> Array:
+        """One reported field, by default the first; vertices as internal ids, with -1 where there is none."""
+        chosen = self.names[0] if name is None else name
+        if chosen not in self.names:
+            raise ParameterError(f"{self.program} reports {', '.join(self.names)}, not {name!r}")
+        return self.values[chosen] if self.values.dtype.names else self.values
+
+    def top(self, k: int = 10, name: str | None = None) -> list[tuple[Any, Any]]:
+        """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`.
+
+        Those that nothing has reached come last, whatever number says that: infinity is no large distance.
+        """
+        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
+            raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
+        values = self._raw(name)
+        unreached = np.zeros(len(values), np.bool_) if self.unreached is None else values == self.unreached
+        order = largest(values, np.flatnonzero((values == values) & ~unreached), int(k))
+        order = np.append(order, np.flatnonzero(unreached)[: int(k) - len(order)])
+        if not len(order):
+            return []
+        shown = self.column(name)
+        ids = self.vertex_ids.take(order)
+        return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(ids, order, strict=True)]
+
+    def to_pandas(self) -> Any:
+        """A DataFrame: ids in the index, a column a reported field."""
+        pandas = _pandas()
+        index = pandas.Index(self.ids, name="id")
+        return pandas.DataFrame({name: self.column(name) for name in self.names}, index=index)
+
+    def _table(self) -> Any:
+        import pyarrow as pa
+
+        ids = getattr(self.vertex_ids, "arrow", None)
+        ids = pa.array(self.ids) if ids is None else ids
+
+        def column(name: str) -> Any:
+            raw = self._raw(name)
+            return ids.take(pa.array(raw, mask=raw < 0)) if name in self.vertex_fields else pa.array(raw)
+
+        return pa.table({"id": ids} | {name: column(name) for name in self.names})
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write ids and values as Parquet."""
+        import pyarrow.parquet as pq
+
+        table = self._table()
+        write_whole(path, lambda file: pq.write_table(table, file))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write ids and values as CSV with a header."""
+        import pyarrow.csv as csv
+
+        table = self._table()
+        write_whole(path, lambda file: csv.write_csv(table, file))
+
+    def to_npy(self, path: str | os.PathLike[str]) -> None:
+        """Write `values`, in the order of `ids`, as a NumPy file."""
+        write_whole(path, lambda file: np.save(file, self.values, allow_pickle=False))
+
+    def __repr__(self) -> str:
+        state = "converged" if self.stats.converged else "stopped"
+        size, count = len(self.values), len(self.stats.iterations)
+        return f"<Result of {self.program}: {size:,} values, {state} after {count} iterations>"
+
+
+def largest(values: Array, among: Array, k: int) -> Array:
+    """The indices of the `k` largest `values` at the indices `among`, which ascend; equal ones in their order."""
+    k = min(k, len(among))
+    if k == 0:
+        return among[:0]
+    kept = values[among]
+    threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
+    above = among[kept > threshold]
+    level = among[kept == threshold][: k - len(above)]
+    above = above[::-1]  # a stable sort, then reversed: equal values end up in the order of ids
+    return np.concatenate([above[np.argsort(values[above], kind="stable")][::-1], level])
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ParameterError("to_pandas needs pandas; install it with `pip install pandas`") from None
+    return pandas

@@ -1,0 +1,86 @@
+"""A run as a trace in the format of Chrome's tracing, which Perfetto (ui.perfetto.dev) opens: who did what when."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from ..events import Iteration, Span
+from ..system.files import write_whole
+
+KINDS = ("cpu", "stream", "copy", "disk")
+"""First words of tracks, in the order in which they are shown."""
+PROCESS = ITERATIONS = 1
+"""Perfetto shows the thread with the process's number, or 0, as its main thread, whatever else has that number."""
+
+
+def write_trace(
+    path: str | os.PathLike[str], title: str, iterations: Sequence[Iteration], spans: Sequence[Span], began: float,
+    facts: Mapping[str, Any],
+) -> None:  # fmt: skip
+    """Write the trace of a run that `began` at this time of ``time.perf_counter``, with `facts` about the run, by which
+    `simulation.replay` knows what it was.
+
+    Raises
+    ------
+    ParameterError
+        If the file cannot be written; nothing is then left of it.
+    """
+
+    def write(file: IO[bytes]) -> None:
+        file.write(b'{"displayTimeUnit": "ms", "traceEvents": [')
+        for k, event in enumerate(trace_events(title, iterations, spans, began)):
+            file.write(b",\n" * (k > 0) + json.dumps(event, allow_nan=False).encode())
+        file.write(b'],\n"otherData": ' + json.dumps(dict(facts), allow_nan=False).encode() + b"}\n")
+
+    write_whole(path, write)
+
+
+def trace_events(
+    title: str, iterations: Iterable[Iteration], spans: Sequence[Span], began: float
+) -> Iterator[dict[str, Any]]:
+    """The events: names of tracks, iterations with the counters at their beginning, spans. Times are microseconds."""
+    tracks = {track: k for k, track in enumerate(tracks_of(spans), ITERATIONS + 1)}
+    yield named("process_name", ITERATIONS, name=title)
+    for track, k in {"iterations": ITERATIONS, **tracks}.items():
+        yield named("thread_name", k, name=track)
+        yield named("thread_sort_index", k, sort_index=k)
+    for row in iterations:
+        at = row.started * 1e6
+        counters = {"f": row.f, "alpha": row.alpha, "active vertices": row.active}
+        known = {name: value for name, value in counters.items() if value is not None}
+        details = {
+            "why": row.why, **known, "edges": row.edges, "pages": row.pages, "skipped": row.pages_skipped,
+            "device": row.device, "to device": row.to_device, "from device": row.from_device,
+            "from disk": row.from_disk,
+        }  # fmt: skip
+        yield complete(ITERATIONS, f"{row.number}: {row.mode}", at, row.seconds * 1e6, details)
+        for name, value in known.items():
+            yield {"ph": "C", "pid": PROCESS, "name": name, "ts": round(at, 3), "args": {name: value}}
+    for span in spans:
+        at = span.start / 1e3 - began * 1e6
+        yield complete(tracks[span.track], span.name, at, (span.end - span.start) / 1e3, span.details)
+
+
+def named(kind: str, track: int, **arguments: Any) -> dict[str, Any]:
+    return {"ph": "M", "pid": PROCESS, "tid": track, "name": kind, "args": arguments}
+
+
+def complete(track: int, name: str, at: float, duration: float, details: Any) -> dict[str, Any]:
+    return {
+        "ph": "X", "pid": PROCESS, "tid": track, "name": name, "ts": round(at, 3), "dur": round(duration, 3),
+        "args": dict(details),
+    }  # fmt: skip
+
+
+def tracks_of(spans: Iterable[Span]) -> list[str]:
+    """The tracks of `spans`: CPU workers, streams, copy engines, disks, each by number."""
+
+    def place(track: str) -> tuple[int, int, str]:
+        kind, number = track.split(" ", 1)[0], re.search(r"\d+$", track)
+        return KINDS.index(kind) if kind in KINDS else len(KINDS), int(number[0]) if number else 0, track
+
+    return sorted({span.track for span in spans}, key=place)

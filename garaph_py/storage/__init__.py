@@ -1,0 +1,1 @@
+"""The graph directory and the disks that it is spread over."""

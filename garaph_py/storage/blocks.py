@@ -1,0 +1,298 @@
+"""Blocks: how an array is cut, checksummed and encoded on disk, and how a block is read back (docs/format.md).
+
+Nothing outside this module knows how a block is encoded or where it lies: callers ask for block 7 of an array and get
+its raw bytes, or the damage.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import xxhash
+
+from ..codec.blocks import WORD, PackedBlock, PackedBlocks, UndecodableError
+from .lock import Damage, Directory, Folder, read_at, reason
+
+Array = npt.NDArray[Any]
+
+BLOCK_BYTES = 1 << 20
+MIN_BLOCK_BYTES = 1 << 9  # also what all block sizes are multiples of: direct I/O, and an index far below the data
+MAX_BLOCK_BYTES = 1 << 30
+MISMATCH = "its checksum does not match; restore the file, or import the graph again"
+INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
+
+
+class Encoding(Protocol):
+    """How the bytes of an array's blocks are stored; a block's raw bytes are the array's own, little-endian."""
+
+    def unfit(self, block_bytes: int) -> str | None:
+        """Why the array cannot be stored like this, in blocks of so many raw bytes; None if it can."""
+
+    def possible(self, stored: Array, raw: Array) -> Array:
+        """Which of the blocks of `raw` bytes can have the `stored` length that the index claims (bool)."""
+
+    def landing(self, raw: memoryview, stored: int) -> memoryview:
+        """Where the `stored` bytes of a block that ends up in `raw` are to be read."""
+
+    def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> PackedBlock | None:
+        """Fill `raw`, or nothing, with the `count` elements of what was read, once its checksum is known to match; what
+        was stored, if not these.
+
+        Raises
+        ------
+        UndecodableError
+            If it cannot be. Whatever was read, nothing else is touched.
+        """
+
+
+class Raw:
+    """Version 1: the array's bytes as they are, read straight to where they are wanted."""
+
+    def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
+        pass
+
+    def unfit(self, block_bytes: int) -> str | None:
+        return None
+
+    def possible(self, stored: Array, raw: Array) -> Array:
+        return np.asarray(stored == raw)
+
+    def landing(self, raw: memoryview, stored: int) -> memoryview:
+        return raw
+
+    def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> None:
+        pass
+
+
+RAW_1, PACKED_1 = ("raw", 1), ("packed", 1)
+BLOCK_ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]] = {RAW_1: Raw, PACKED_1: PackedBlocks}
+"""By name and version; made for the name and the type of an array."""
+
+
+@dataclass(frozen=True)
+class StoredArray:
+    """What the manifest says of one array.
+
+    Attributes
+    ----------
+    name : str
+    dtype : numpy.dtype
+    length : int
+        Elements.
+    encoding : tuple of (str, int)
+        Name and version, a key of `BLOCK_ENCODINGS`.
+    block_bytes : int
+        Raw bytes of a block; the last may be shorter.
+    stored_bytes : int
+        Sum of the blocks' stored lengths.
+    data, index : str
+        Names of the file that holds the blocks (on each disk) and of the block index.
+    index_checksum : int
+        XXH3-64 of the index file.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    length: int
+    encoding: tuple[str, int]
+    block_bytes: int
+    stored_bytes: int
+    data: str
+    index: str
+    index_checksum: int
+
+    @property
+    def raw_bytes(self) -> int:
+        return self.length * self.dtype.itemsize
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.raw_bytes // self.block_bytes)
+
+    def bounds(self, block: int) -> tuple[int, int]:
+        """First element of `block`, and one past its last."""
+        step = self.block_bytes // self.dtype.itemsize
+        return block * step, min((block + 1) * step, self.length)
+
+
+def identity(graph_id: uuid.UUID, generation: int) -> bytes:
+    """What every block of one generation of one graph has in common in its checksum."""
+    return graph_id.bytes + generation.to_bytes(8, "little")
+
+
+def checksum(identity: bytes, array: str, block: int, stored: Any) -> int:
+    """XXH3-64 of a block's stored bytes, seeded by where they belong, so that a misplaced block does not match."""
+    seed = xxhash.xxh3_64_intdigest(identity + block.to_bytes(8, "little") + array.encode())
+    return xxhash.xxh3_64_intdigest(stored, seed)
+
+
+class BlockReader:
+    """Reads and checks the blocks of one array; safe to use from several threads.
+
+    Parameters
+    ----------
+    folder : Folder
+        Must stay open as long as the reader is used.
+    disks : sequence of Directory
+        The manifest's, opened.
+    array : StoredArray
+    identity : bytes
+        See `identity`.
+
+    Attributes
+    ----------
+    array : StoredArray
+    paths : tuple of Path
+        The array's data file on each disk.
+    index : ndarray of INDEX_DTYPE
+        Where each block is, and its checksum.
+
+    Raises
+    ------
+    Damage
+        If a file is missing, or the index is not whole or contradicts the manifest. The data are not touched yet.
+    """
+
+    def __init__(self, folder: Folder, disks: Sequence[Directory], array: StoredArray, identity: bytes) -> None:
+        self.array = array
+        self._identity = identity
+        self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
+        self._index_path = folder.path / array.index
+        self.index = self._read_index(folder, len(disks))
+        opened = [disk.open(array.data) for disk in disks]
+        self._handles, self._sizes = [handle for handle, _ in opened], np.array([size for _, size in opened], np.uint64)
+        self.paths = tuple(disk.path / array.data for disk in disks)
+
+    def _read_index(self, folder: Folder, disks: int) -> Array:
+        array = self.array
+        handle, size = folder.open(array.index)
+        expected = array.blocks * INDEX_DTYPE.itemsize
+        if size != expected:
+            problem = f"{size} bytes long, but {array.blocks} blocks need {expected}; import the graph again"
+            raise Damage(self._index_path, problem, offset=min(size, expected))
+        data = folder.read(array.index, size, handle)
+        if len(data) != size or xxhash.xxh3_64_intdigest(data) != array.index_checksum:
+            raise Damage(self._index_path, "its checksum does not match the manifest; import the graph again", offset=0)
+        index = np.frombuffer(data, INDEX_DTYPE)
+        self._check_index(index, disks)
+        return index
+
+    def _check_index(self, index: Array, disks: int) -> None:
+        raw = np.full(len(index), self.array.block_bytes, np.int64)
+        raw[-1:] = self.array.raw_bytes - (len(index) - 1) * self.array.block_bytes
+        self._refuse(index["disk"] >= disks, "lies on a disk that the manifest does not list")
+        self._refuse(~self.encoding.possible(index["length"], raw), "has a stored length its encoding cannot have")
+        self._refuse(index["offset"] > 1 << 62, "lies past any file's end")
+        if isinstance(self.encoding, PackedBlocks):
+            self._refuse(
+                index["offset"] % WORD != 0, f"does not begin at a multiple of {WORD} bytes, as packed ones do"
+            )
+        order = np.lexsort((index["offset"], index["disk"]))
+        before, after = index[order[:-1]], index[order[1:]]
+        overlaps = np.zeros(len(index), np.bool_)
+        ends = before["offset"] + before["length"]
+        overlaps[order[1:]] = (before["disk"] == after["disk"]) & (ends > after["offset"])
+        self._refuse(overlaps, "overlaps another block")
+        if int(index["length"].sum(dtype=np.uint64)) != self.array.stored_bytes:
+            raise Damage(self._index_path, "the blocks' lengths do not add up to the manifest's stored_bytes")
+
+    def _refuse(self, wrong: Array, problem: str) -> None:
+        if wrong.any():
+            block = int(np.argmax(wrong))
+            raise Damage(self._index_path, problem, block=block, offset=block * INDEX_DTYPE.itemsize)
+
+    def truncation(self) -> Damage | None:
+        """The first block that the data file on its disk is too short for."""
+        sizes = self._sizes[self.index["disk"]]
+        missing = self.index["offset"] + self.index["length"] > sizes
+        if not missing.any():
+            return None
+        block = int(np.argmax(missing))
+        return self._ends_early(block, int(sizes[block]))
+
+    def damage(self, block: int, problem: str, *, element: int = 0) -> Damage:
+        """`problem` at a block, by file and byte offset; of raw blocks at that of its `element`."""
+        within = element * self.array.dtype.itemsize if isinstance(self.encoding, Raw) else 0
+        entry = self.index[block]
+        return Damage(self.paths[entry["disk"]], problem, block=block, offset=int(entry["offset"]) + within)
+
+    def stored(self, block: int) -> Array:
+        """The stored bytes of a block, which match its checksum.
+
+        Raises
+        ------
+        Damage
+        """
+        stored = np.empty(int(self.index["length"][block]), np.uint8)
+        self._fetch(block, stored.data)
+        return stored
+
+    def read(self, block: int, out: memoryview) -> PackedBlock | None:
+        """Fill `out`, as long as the block's raw bytes; what was stored, where it was not these.
+
+        Raises
+        ------
+        Damage
+        """
+        length = int(self.index["length"][block])
+        landing = self.encoding.landing(out, length)
+        self._fetch(block, landing)
+        return self.decode(block, landing, out)
+
+    def decode(self, block: int, stored: memoryview, out: memoryview | None) -> PackedBlock | None:
+        """As `Encoding.decode`.
+
+        Raises
+        ------
+        Damage
+        """
+        try:
+            first, last = self.array.bounds(block)
+            return self.encoding.decode(stored, out, last - first)
+        except UndecodableError as error:
+            raise self.damage(block, f"{error}; restore the file, or import the graph again") from None
+
+    def _fetch(self, block: int, landed: memoryview) -> None:
+        """Fill `landed` with the block's stored bytes, and check them."""
+        entry = self.index[block]
+        offset = int(entry["offset"])
+        try:
+            count = read_at(self._handles[entry["disk"]], landed, offset)
+        except OSError as error:
+            raise self.damage(block, f"cannot be read ({reason(error)})") from None
+        if count < len(landed):
+            raise self._ends_early(block, offset + count)
+        self.check(block, landed)
+
+    def check(self, block: int, stored: Any) -> None:
+        """Hold the `stored` bytes of a block against its checksum.
+
+        Raises
+        ------
+        Damage
+        """
+        if checksum(self._identity, self.array.name, block, stored) != int(self.index["checksum"][block]):
+            raise self.damage(block, MISMATCH)
+
+    def _ends_early(self, block: int, offset: int) -> Damage:
+        disk = self.index["disk"][block]
+        nbytes = int(self.index["length"][self.index["disk"] == disk].sum(dtype=np.int64))
+        problem = f"the file ends in it or before it; {nbytes} bytes of {self.array.name} belong there"
+        return Damage(self.paths[disk], problem, block=block, offset=offset)
+
+
+def known_encodings(encodings: Iterable[tuple[str, int]] = BLOCK_ENCODINGS) -> str:
+    return ", ".join(f"{name} {version}" for name, version in sorted(encodings))
+
+
+def disk_of(array: str, block: int, disks: int) -> int:
+    """The number of the disk, of so many, for a block of an array.
+
+    A hash, so that any selection of a graph's pages is spread over all disks, whatever the order (Garaph section 2.2).
+    """
+    return xxhash.xxh3_64_intdigest(block.to_bytes(8, "little") + array.encode()) % disks

@@ -1,0 +1,375 @@
+"""A graph on disk: a directory of checksummed blocks, written atomically, and believed only after checking."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import events
+from ..codec.blocks import OFFSETS_OF, UNIT, PackedBlocks, begin_masks
+from ..codec.format import Packed
+from ..codec.pack import UnsortedError
+from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency, reversing_bytes
+from ..graph.ids import IntegerIds, StringIds, VertexIds
+from ..graph.stored import StoredAdjacency
+from ..native.threads import Team
+from ..system.memory import enough_memory
+from ..system.sizes import show_bytes
+from . import manifest as manifests
+from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, BlockReader, identity
+from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
+from .encode import arrays_of, blocks_of, raw_bytes, ready
+from .fit import (
+    AUTO,
+    ON_DISK,
+    PACKED_HERE,
+    RUN_BYTES,
+    TooLargeError,
+    check_encoding,
+    check_fits,
+    encoding_to_open,
+    encoding_to_save,
+    memory_limit,
+    tell,
+)  # fmt: skip
+from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
+from .lock import Folder
+from .manifest import Manifest
+from .progress import Progress
+from .reader import StoredBlocks
+from .write import HERE, Place, creating, write_blocks, write_manifest
+
+Array = npt.NDArray[Any]
+
+MADE_OF_RAW = ("out_values",)
+"""What is not read with raw edges: `Graph.valued_out_edges` takes no longer to make it when it is needed. Of packed
+ones it does not, and while it is made it takes several times its memory."""
+
+
+def save(
+    graph: Graph,
+    path: str | os.PathLike[str],
+    *,
+    encoding: str = AUTO,
+    block_bytes: int = BLOCK_BYTES,
+    disks: Sequence[str | os.PathLike[str]] = HERE,
+    on_event: events.Listener = events.ignore,
+) -> None:
+    """Write `graph` as a new graph directory: all of it or, whatever happens, nothing.
+
+    Parameters
+    ----------
+    graph : Graph
+    path : path-like
+        The directory to make; its parent must exist.
+    encoding : {"auto", "raw", "packed"}
+        How edges and offsets are stored: as they are, or in about half the bytes (docs/format.md). ``"auto"``: packed
+        if the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
+    block_bytes : int
+        Raw bytes of a block, a multiple of 512, and of 8192 for packed blocks.
+    disks : sequence of path-like
+        Directories over which the blocks are spread, one on each disk: a directory for this graph is made there. By
+        default, and for ``"."``, blocks are in the graph directory itself.
+    on_event : callable, optional
+        Receives `events.Step` records.
+
+    Raises
+    ------
+    ParameterError
+        If `path` exists already, a disk is absent or listed twice, or a file cannot be written (its name and the
+        system's reason are given).
+    """
+    if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
+        allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
+        raise ParameterError(f"block_bytes={block_bytes!r}: give {allowed}")
+    with Team() as team, creating(path, disks) as place:
+        arrays = arrays_of(graph, team)
+        chosen = encoding_to_save(encoding, sum(map(raw_bytes, arrays.values())))
+        if chosen == PACKED and block_bytes % UNIT:
+            raise ParameterError(f"block_bytes={block_bytes}: give a multiple of {UNIT} for packed blocks")
+        progress = Progress("writing graph", sum(map(raw_bytes, arrays.values())), on_event)
+        manifest = Manifest(
+            graph_id=place.graph_id,
+            generation=0,
+            vertices=graph.n,
+            edges=graph.m,
+            directed=bool(graph.directed),
+            ids=graph.ids.kind,
+            disks=place.listed,
+            arrays={},
+        )
+        write_arrays(place, manifest, arrays, chosen, block_bytes, progress, team)
+        write_manifest(place, manifest)
+        progress.finish()
+
+
+def write_arrays(
+    place: Place,
+    manifest: Manifest,
+    arrays: dict[str, Array | Packed],
+    encoding: str,
+    block_bytes: int,
+    progress: Progress,
+    team: Team,
+) -> None:
+    for name, array in arrays.items():
+        starts = arrays.get(OFFSETS_OF.get(name, ""))
+        offsets = starts if isinstance(starts, np.ndarray) else None
+        what = ready(name, array, encoding, offsets, team)
+        length = raw_bytes(array) // array.dtype.itemsize
+        stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, team)
+        write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
+
+
+def open(
+    path: str | os.PathLike[str],
+    *,
+    encoding: str = AUTO,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """The graph in the directory `path`: read whole into memory, or if it does not fit, its edges as runs need them.
+
+    Every block's checksum is verified, and what it holds, before it is used. Runs of a graph whose edges stay on disk
+    keep to `memory` in all (Garaph section 2.2); answers are the same.
+
+    Parameters
+    ----------
+    path : path-like
+    encoding : {"auto", "raw", "packed"}
+        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`, with
+        the values of a directed graph's out-edges, whether or not a run will need them. A raw directory's edges are
+        packed as they are read. Those that exceed `memory` even so stay on disk, as they are.
+    memory : int or str, optional
+        Bytes that graph and run may take, such as ``"2GiB"``; by default the graph's arrays may take four fifths of
+        what is available, and so they may take all of `memory` where `encoding` says that they are to be in it. To
+        read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
+    threads : int, optional
+        By default all cores this process may use.
+    on_event : callable, optional
+        Receives `events.Step` records, in the calling thread.
+
+    Raises
+    ------
+    FormatError
+        If it is not a graph directory of a version and encodings known here.
+    DamagedGraphError
+        If anything in it does not match its checksum, size or range; file, block and byte offset are named.
+    GraphError
+        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even offsets and ids.
+    """
+    check_encoding(encoding)
+    limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
+    try:
+        return read_graph(path, encoding, limit, threads, on_event, beside)
+    except TooLargeError:
+        if encoding != AUTO:
+            raise
+    return read_graph(path, encoding, limit, threads, on_event, beside, on_disk=True)
+
+
+def read_graph(
+    path: str | os.PathLike[str], encoding: str, limit: int, threads: int | None, on_event: events.Listener,
+    beside: int = 0, on_disk: bool = False,
+) -> Graph:  # fmt: skip
+    """See `open`; the edges stay `on_disk`, or all fits, with `beside` bytes a vertex, or raises `TooLargeError`."""
+
+    def refuse(damage: FormatError) -> None:
+        raise damage
+
+    with ExitStack() as stack, Team(threads) as team:
+        folder = stack.enter_context(Folder(path))
+        manifest = read_manifest(folder)
+        readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
+        for reader in readers.values():
+            if damage := reader.truncation():
+                raise damage
+        arrays_raw = {name: array for name, array in manifest.arrays.items() if name not in MADE_OF_RAW}
+        total = sum(array.raw_bytes for array in arrays_raw.values())
+        if manifest.directed and manifest.edge_dtype is not None:
+            total += reversing_bytes(manifest.edges, manifest.vertices, manifest.edge_dtype, RAW)
+        kept = beside * manifest.vertices
+        room = max(limit - kept, 0)
+        rules, chosen = expectations(manifest), encoding_to_open(encoding, total, room)
+        wanted = manifest.arrays if on_disk or chosen == PACKED else arrays_raw
+        if on_disk:
+            sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in wanted.items()}
+        elif chosen == PACKED:
+            sizes = {name: least_bytes(array) for name, array in wanted.items()}
+        else:
+            sizes = {name: array.raw_bytes for name, array in wanted.items()}
+
+        def allow(name: str, nbytes: int) -> None:
+            sizes[name] = nbytes
+            check_fits(folder.path, chosen, sum(sizes.values()), limit if on_disk else room, more=chosen == PACKED)
+
+        progress = Progress("reading graph", sum(array.raw_bytes for array in wanted.values()), on_event)
+        arrays: dict[str, Any] = {}
+        for name in wanted:
+            reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))
+            if on_disk and name in EDGES:
+                arrays[name] = StoredBlocks(reader, rules[name], offsets)
+                continue
+            begins = None if offsets is None else partial(begin_masks, offsets)
+            read = partial(scan, reader, rules[name], team, refuse, progress.advance, begins=begins)
+            with enough_memory(f"{folder.path}, whose arrays take {show_bytes(total)} raw"):
+                if chosen == PACKED and can_be_packed(reader.array):
+                    arrays[name] = read_packed(reader, read, offsets, team, partial(allow, name))
+                if arrays.get(name) is None:
+                    allow(name, reader.array.raw_bytes)
+                    arrays[name] = np.empty(reader.array.length, reader.array.dtype)
+                    read(target=arrays[name])
+        if manifest.ids == "string":
+            offsets, text = arrays["id_offsets"], arrays["id_bytes"]
+            if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
+                raise damage
+        if on_disk:  # nobody may write there as long as the graph is used
+            weakref.finalize(arrays["in_sources"], stack.pop_all().close)
+    progress.finish()
+    if on_disk:
+        tell(folder.path, ON_DISK, total, limit, kept)
+    elif chosen == PACKED and encoding == AUTO:
+        tell(folder.path, PACKED_HERE, total, limit, kept)
+    graph = assemble(manifest, arrays, limit)
+    if graph.ids.has_duplicates():
+        raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
+    return graph
+
+
+def read_packed(
+    reader: BlockReader,
+    read: Callable[..., object],
+    offsets: Array | None,
+    team: Team,
+    allow: Callable[[int], None],
+) -> Packed | None:
+    """An array packed; None if its numbers do not fit 32 bits, which only raw blocks can hold."""
+    if isinstance(reader.encoding, PackedBlocks):
+        kept = Kept(reader.encoding, reader.array, reader.index["length"])
+        read(target=kept)
+        return kept.packed
+    repacked = Repacked(reader.array, offsets, team, allow)
+    try:
+        read(target=repacked)
+    except UnsortedError as error:
+        raise DamagedGraphError(", ".join(map(str, reader.paths)), str(error)) from None
+    return repacked.packed
+
+
+def adjacency(offsets: Array, neighbours: Any, values: Any, memory: int, k: float) -> Edges:
+    if isinstance(neighbours, StoredBlocks):
+        if values is not None and values.encoding != RAW == neighbours.encoding:
+            raise GraphError(
+                "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
+            )
+        return StoredAdjacency(offsets, neighbours, values, memory, k)
+    if isinstance(neighbours, Packed):
+        return PackedAdjacency(offsets, neighbours, values)
+    return Adjacency(offsets, neighbours, values)
+
+
+def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
+    k = manifest.k or 1.0
+    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"), memory, k)
+    outgoing = incoming
+    if manifest.directed:
+        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], arrays.get("out_values"), memory, k)
+    ids = VertexIds(manifest.vertices)
+    if manifest.ids == "integer":
+        ids = IntegerIds(arrays["ids"])
+    elif manifest.ids == "string":
+        ids = StringIds(arrow_strings(arrays["id_offsets"], arrays["id_bytes"]))
+    return Graph(incoming, outgoing, manifest.directed, ids, memory, str(manifest.graph_id))
+
+
+def verify(
+    path: str | os.PathLike[str], *, threads: int | None = None, on_event: events.Listener = events.ignore
+) -> list[FormatError]:
+    """Everything that is wrong with the directory `path`, without loading it: memory for a block per thread.
+
+    Parameters
+    ----------
+    path : path-like
+    threads : int, optional
+    on_event : callable, optional
+
+    Returns
+    -------
+    list of FormatError
+        Empty when the directory is whole. Each has `path` and `offset`; damage inside an array is a
+        `garaph_py.storage.lock.Damage` and has `block` too.
+
+    Raises
+    ------
+    FormatError
+        If there is no directory at `path`.
+    """
+    problems: list[FormatError] = []
+    with Folder(path) as folder, Team(threads) as team:
+        try:
+            manifest = read_manifest(folder)
+        except FormatError as error:
+            return [error]
+        for disk in manifest.disks:
+            try:
+                folder.disk(disk)
+            except DamagedGraphError as error:
+                problems.append(error)
+        if problems:
+            return problems
+        rules, readers = expectations(manifest), {}
+        total = sum(array.raw_bytes for array in manifest.arrays.values())
+        progress = Progress("verifying graph", total, on_event)
+        starts: dict[str, Begins] = {}
+        for name in manifest.arrays:
+            try:
+                readers[name] = reader_of(folder, manifest, name)
+            except DamagedGraphError as error:
+                problems.append(error)
+                continue
+            begins = starts.get(OFFSETS_OF.get(name, ""))
+            ends = scan(readers[name], rules[name], team, problems.append, progress.advance, begins=begins)
+            if ends is not None:
+                starts[name] = begins_stored(readers[name], ends)
+        if manifest.ids == "string" and not problems:
+            offsets, text = readers["id_offsets"], readers["id_bytes"]
+            if damage := invalid_string(text, manifest.vertices, partial(load, offsets), partial(load, text)):
+                problems.append(damage)
+    progress.finish()
+    return sorted(problems, key=lambda damage: (damage.path, getattr(damage, "block", None) or 0))
+
+
+def info(path: str | os.PathLike[str]) -> Manifest:
+    """What the directory `path` says of itself: reads the manifest only.
+
+    Raises
+    ------
+    FormatError
+        If there is no directory at `path`, or its manifest cannot be believed.
+    """
+    with Folder(path) as folder:
+        return read_manifest(folder)
+
+
+def read_manifest(folder: Folder) -> Manifest:
+    folder.refuse_links()
+    handle, size = folder.open(manifests.NAME)
+    path = folder.path / manifests.NAME
+    if size > manifests.MAX_BYTES:
+        raise FormatError(path, f"{size} bytes long; a manifest has at most {manifests.MAX_BYTES}")
+    return manifests.parse(folder.read(manifests.NAME, size, handle), path)
+
+
+def reader_of(folder: Folder, manifest: Manifest, name: str) -> BlockReader:
+    """A reader of an array, on all disks; see `BlockReader`."""
+    disks = [folder.disk(listed) for listed in manifest.disks]
+    return BlockReader(folder, disks, manifest.arrays[name], identity(manifest.graph_id, manifest.generation))

@@ -1,0 +1,128 @@
+"""Edges that are packed in memory as they are read: from packed blocks, or from raw ones a chunk at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..codec.blocks import KIND_OF, PADDING_BYTES, WORD, Array, PackedBlock, PackedBlocks
+from ..codec.format import GROUP, LISTS, PADDING, RECORD, RECORD_BYTES, RUN, Packed
+from ..codec.pack import NARROW, joined, pack
+from ..native.threads import Team
+from ..system.memory import on_own_pages
+from .blocks import PACKED_1, StoredArray
+
+EDGES = ("in_sources", "in_values", "out_targets", "out_values")
+"""What is packed in memory where the graph is, and what may stay on disk."""
+CHUNK_BYTES = 1 << 24
+
+
+class Kept:
+    """An array that stays packed, put together from its blocks in any order.
+
+    Parameters
+    ----------
+    encoding : PackedBlocks
+    array : StoredArray
+    stored : ndarray
+        Stored bytes of each block.
+    """
+
+    def __init__(self, encoding: PackedBlocks, array: StoredArray, stored: Array) -> None:
+        elements = array.bounds(0)[1]
+        counts = np.full(len(stored), elements)
+        counts[-1:] = array.length - (len(stored) - 1) * elements
+        words = (stored.astype(np.int64) - encoding.words_at(counts)) // WORD
+        self._ends, self._runs = np.cumsum(words), elements // RUN
+        self.packed = Packed(
+            on_own_pages(-(-array.length // RUN), RECORD),
+            on_own_pages(int(words.sum()) + PADDING, np.dtype(np.uint32)),
+            array.length,
+            array.dtype,
+        )
+
+    def put(self, block: int, piece: PackedBlock) -> None:
+        end = int(self._ends[block])
+        first_word, first = end - len(piece.words), block * self._runs
+        records = self.packed.records[first : first + len(piece.records)]
+        records[:] = piece.records
+        records["first_word"] += first_word
+        self.packed.words[first_word:end] = piece.words
+
+
+class Repacked:
+    """An array of raw blocks that is packed a chunk at a time.
+
+    Parameters
+    ----------
+    array : StoredArray
+    offsets : ndarray of int64, or None
+        Where its lists begin, if it is one of lists.
+    team : Team
+    grown : callable
+        Receives the packed bytes after each chunk; may raise.
+
+    Attributes
+    ----------
+    packed : Packed or None
+        The array, when all chunks have been read; None if its numbers do not fit 32 bits.
+    """
+
+    def __init__(self, array: StoredArray, offsets: Array | None, team: Team, grown: Callable[[int], None]) -> None:
+        self._array, self._offsets, self._team, self._grown = array, offsets, team, grown
+        self._blocks = blocks_of_whole_runs(array.block_bytes, array.dtype.itemsize)
+        room = min(array.bounds(self._blocks)[0], array.length)
+        self._chunk = on_own_pages(room, array.dtype)  # which are given back at once
+        self._start = self._before = 0
+        self._pieces: list[Packed] = []
+        self.packed: Packed | None = None
+
+    def chunks(self) -> Iterator[range]:
+        """Numbers of the blocks of each chunk, to be read to `elements` before the next is asked for."""
+        array = self._array
+        for block in range(0, array.blocks, self._blocks):
+            blocks = range(block, min(block + self._blocks, array.blocks))
+            self._start, last = array.bounds(block)[0], array.bounds(blocks[-1])[1]
+            yield blocks
+            if not self._pack(last - self._start):
+                return
+        del self._chunk
+        self.packed = joined(self._pieces, array.dtype)
+
+    def _pack(self, count: int) -> bool:
+        """Pack the chunk of so many elements; whether they fit."""
+        chunk, kind = self._chunk[:count], KIND_OF[self._array.name]
+        piece = pack(chunk, kind, self._team, self._offsets, self._start, self._before)
+        if piece is None:
+            return False
+        self._pieces.append(piece)
+        self._before = int(chunk[-1])
+        self._grown(sum(each.nbytes for each in self._pieces))
+        return True
+
+    def elements(self, first: int, last: int) -> Array:
+        """Room for elements [first, last) of the array."""
+        return self._chunk[first - self._start : last - self._start]
+
+
+def blocks_of_whole_runs(block_bytes: int, itemsize: int) -> int:
+    """How many blocks make a chunk that cuts no run, of about `CHUNK_BYTES` where they allow it."""
+    unit = math.lcm(block_bytes, RUN * itemsize)
+    return unit // block_bytes * max(1, CHUNK_BYTES // unit)
+
+
+def can_be_packed(array: StoredArray) -> bool:
+    """Whether an array is packed in memory where the graph is, provided that its numbers fit."""
+    return array.name in EDGES and array.dtype.name in NARROW
+
+
+def least_bytes(array: StoredArray) -> int:
+    """Bytes of memory that an array takes in a packed graph; at least, if it has yet to be packed."""
+    if not can_be_packed(array):
+        return array.raw_bytes
+    if array.encoding != PACKED_1:
+        return -(-array.length // RUN) * RECORD_BYTES + PADDING_BYTES
+    masks = -(-array.length // GROUP) * WORD if KIND_OF[array.name] == LISTS else 0
+    return array.stored_bytes - masks + PADDING_BYTES

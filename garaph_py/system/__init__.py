@@ -1,0 +1,1 @@
+"""The machine and the operating system: memory, files, limits, signals, speeds."""

@@ -1,0 +1,41 @@
+"""Sizes in bytes as people write them."""
+
+from __future__ import annotations
+
+import re
+from math import ceil
+
+import numpy as np
+
+from ..errors import ParameterError
+
+UNITS = {
+    "": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40,
+}  # fmt: skip
+PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
+
+
+def parse_bytes(size: int | str, name: str) -> int:
+    """``"6GiB"``, ``"500MB"``, ``"1.5 GiB"`` or a number of bytes as a number.
+
+    Raises
+    ------
+    ParameterError
+        Naming the parameter `name`.
+    """
+    if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0:
+        return int(size)
+    match = PATTERN.fullmatch(size) if isinstance(size, str) else None
+    number = float(match[1]) * UNITS[(match[2] or "").lower()] if match else 0
+    if number < 1:
+        raise ParameterError(f"{name}={size!r}: give a size such as 6GiB, 500MB or a number of bytes")
+    return int(number)
+
+
+def show_bytes(size: float, up: bool = False) -> str:
+    """``"6.0 GiB"`` and the like; no less than there are, if `up`."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":
+            break
+        size /= 1024
+    return f"{size:.0f} {unit}" if unit == "B" else f"{ceil(size * 10) / 10 if up else size:.1f} {unit}"

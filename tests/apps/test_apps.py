@@ -1,0 +1,324 @@
+"""Every program of the library against its twin, against SciPy and NetworkX, and under its own verifier."""
+
+from dataclasses import replace
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse import csgraph
+from scipy.sparse.linalg import spsolve
+
+import garaph_py as gp
+from garaph_py.errors import ParameterError, VerificationError
+from tests.support import twins
+from tests.support.cases import EXACT, FLOAT, Exact, assert_close, assert_exact, hub, numbers, some, stable
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+SHAPES = ((1, 60, 400), (2, 700, 900), (3, 5000, 20000))
+CASES = EXACT + FLOAT
+UNDIRECTED_ONLY = [case for case in EXACT if case.symmetric]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("case", "directed"),
+    [(case, directed) for case in CASES for directed in (True, False) if not (directed and case in UNDIRECTED_ONLY)],
+    ids=lambda item: item.name if not isinstance(item, bool) else "directed" if item else "undirected",
+)
+def test_program_equals_its_twin(graph_of, case, directed, shape):
+    edges = twins.skewed(*shape, case.weights)
+    graph, edges = graph_of(edges, directed=directed), edges if directed else edges.both_ways()
+    if isinstance(case, Exact):
+        assert_exact(gp.run(case.program(edges), graph), case.twin(edges))
+    else:
+        assert_close(gp.run(case.program(edges), graph, iterations=8), case.twin(edges, 8))
+
+
+def matrix(edges):
+    """Entry (v, u) sums the weights of the edges u -> v."""
+    return sparse.coo_array((edges.numbers.astype(float), (edges.targets, edges.sources)), (edges.n, edges.n)).tocsr()
+
+
+def solve(equations, right, free, known):
+    """The solution of ``equations @ x = right`` in the `free` vertices, where the others are `known`."""
+    x = np.where(free, 0.0, known)
+    system, rest = equations[free][:, free], right[free] - (equations[free] @ x)
+    x[free] = spsolve(system.tocsc(), rest)
+    return x
+
+
+@pytest.fixture(scope="module")
+def network():
+    """Strongly connected, so that everything fixed is felt everywhere."""
+    edges = twins.skewed(5, 80, 500, "float64")
+    ring = np.arange(edges.n)
+    return twins.Edges(
+        edges.n,
+        np.append(edges.sources, ring),
+        np.append(edges.targets, np.roll(ring, 1)),
+        np.append(edges.weights, np.full(edges.n, 0.5)),
+    )
+
+
+def test_heat_settles_where_scipy_says(graph_of, network):
+    weights = matrix(network)
+    fixed = some(network)
+    laplacian = sparse.diags_array(weights.sum(axis=1)).tocsr() - weights
+    expected = solve(laplacian, np.zeros(network.n), np.isnan(fixed), fixed)
+    program = gp.apps.HeatSimulation(numbers(network), fixed, conductivity=stable(network), tolerance=1e-13)
+    np.testing.assert_allclose(gp.run(program, graph_of(network)).values, expected, atol=1e-9)
+
+
+def test_circuit_settles_where_scipy_says(graph_of, network):
+    weights = matrix(network)
+    fixed = some(network)
+    equations = sparse.diags_array(weights.sum(axis=1)).tocsr() - weights
+    expected = solve(equations, np.zeros(network.n), np.isnan(fixed), fixed)
+    result = gp.run(gp.apps.CircuitSimulation(fixed, tolerance=1e-13), graph_of(network))
+    np.testing.assert_allclose(result.values, expected, atol=1e-9)
+
+
+def test_hitting_probability_settles_where_scipy_says(graph_of, network):
+    network = network.weighted(None)
+    query, weights = hub(network), matrix(network)
+    walk = sparse.diags_array(0.8 / weights.sum(axis=1)) @ weights
+    known = np.where(np.arange(network.n) == query, 1.0, np.nan)
+    expected = solve((sparse.eye_array(network.n) - walk).tocsr(), np.zeros(network.n), np.isnan(known), known)
+    result = gp.run(gp.apps.PenalizedHittingProbability(query, tolerance=1e-13), graph_of(network))
+    np.testing.assert_allclose(result.values, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("stop", ["sum", "mean"])
+def test_pagerank_stops_when_it_should(graph_of, stop):
+    edges = twins.skewed(6, 300, 1500)
+    result = gp.run(gp.apps.PageRank(stop=stop, tolerance=1e-5), graph_of(edges), verify=True)
+    assert result.stats.converged
+    assert len(result.stats.iterations) == twins.pagerank_iterations(edges, 1e-5, stop)
+
+
+def test_pagerank_never_stops_by_itself(graph_of):
+    result = gp.run(gp.apps.PageRank(stop="never"), graph_of(twins.skewed(6, 300, 1500)), iterations=40)
+    assert len(result.stats.iterations) == 40
+    assert not result.stats.converged
+
+
+def test_pagerank_drops_the_rank_of_dangling_vertices_if_told(graph_of):
+    edges = twins.skewed(6, 300, 400)
+    result = gp.run(gp.apps.PageRank(dangling="drop", damping=0.6), graph_of(edges), iterations=7)
+    assert_close(result, twins.pagerank(edges, 7, damping=0.6, dangling="drop"))
+    assert result.values.sum() < 0.9
+
+
+def test_pagerank_equals_networkx(graph_of):
+    edges = twins.skewed(8, 300, 1200)
+    theirs = nx.MultiDiGraph()
+    theirs.add_nodes_from(range(edges.n))
+    theirs.add_edges_from(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
+    expected = nx.pagerank(theirs, alpha=0.85, tol=1e-10, max_iter=500)
+    result = gp.run(gp.apps.PageRank(stop="mean", tolerance=1e-10), graph_of(edges))
+    np.testing.assert_allclose(result.values, [expected[v] for v in range(edges.n)], atol=1e-9)
+
+
+def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
+    edges = twins.skewed(9, 2000, 9000)
+    result = gp.run(gp.apps.PageRank(dtype=np.float32), graph_of(edges), verify=True)
+    assert result.values.dtype == np.float32
+    np.testing.assert_allclose(result.values, twins.pagerank(edges, 100), rtol=2e-4)
+
+
+def test_delta_pagerank_is_as_near_as_it_promises(graph_of):
+    edges = twins.skewed(10, 2000, 9000)
+    result = gp.run(gp.apps.DeltaPageRank(tolerance=1e-3), graph_of(edges), verify=True)
+    error = np.abs(result.values - twins.pagerank(edges, 300, dangling="drop")).sum()
+    assert 0 < error <= 1e-3 * 0.85 / 0.15
+
+
+# Against other libraries, on whatever graphs hypothesis thinks of.
+
+VERTICES = 12
+pairs = st.tuples(st.integers(0, VERTICES - 1), st.integers(0, VERTICES - 1), st.integers(0, 9))
+any_edges = st.lists(pairs, max_size=40)
+threads = st.sampled_from([1, 2, 7])
+
+
+def edges_of(triples):
+    u, v, w = np.array(triples, np.int64).reshape(-1, 3).T
+    return twins.Edges(VERTICES, u, v, w.astype(np.int32))
+
+
+def networkx_of(triples):
+    graph = nx.MultiDiGraph()
+    graph.add_nodes_from(range(VERTICES))
+    graph.add_weighted_edges_from(triples)
+    return graph
+
+
+@given(triples=any_edges, threads=threads)
+def test_bfs_equals_networkx_and_scipy(graph_of, triples, threads):
+    edges = edges_of(triples).weighted(None)
+    result = gp.run(gp.apps.BFS(0), graph_of(edges), threads=threads, verify=True)
+    expected = nx.single_source_shortest_path_length(networkx_of(triples), 0)
+    level = result.values["level"]
+    assert {v: level[v] for v in np.flatnonzero(level >= 0)} == expected
+    distance = csgraph.dijkstra(matrix(edges).T, indices=0, unweighted=True)
+    np.testing.assert_array_equal(np.where(level < 0, np.inf, level), distance)
+
+
+@given(triples=any_edges, threads=threads)
+def test_sssp_equals_networkx(graph_of, triples, threads):
+    expected = nx.single_source_dijkstra_path_length(networkx_of(triples), 0)
+    for weights in ("int32", "float64"):
+        edges = edges_of(triples)
+        graph = graph_of(edges.weighted(edges.weights.astype(weights)))
+        distance = gp.run(gp.apps.SSSP(0), graph, threads=threads, verify=True).values
+        far = twins.UNREACHED if weights == "int32" else np.inf
+        assert {v: distance[v] for v in np.flatnonzero(distance != far)} == expected
+
+
+@given(triples=any_edges, threads=threads)
+def test_sssp_equals_scipy(graph_of, triples, threads):
+    lengths = {}
+    for u, v, w in triples:
+        lengths[u, v] = min(w + 0.25, lengths.get((u, v), np.inf))  # SciPy adds parallel edges up
+    edges = edges_of([(u, v, 0) for u, v in lengths]).weighted(np.array(list(lengths.values()), float))
+    found = gp.run(gp.apps.SSSP(0), graph_of(edges), threads=threads, verify=True).values
+    np.testing.assert_array_equal(found, csgraph.dijkstra(matrix(edges).T, indices=0))
+
+
+@given(triples=any_edges, threads=threads)
+def test_sswp_is_bounded_by_every_cut(graph_of, triples, threads):
+    """A width w is right if edges of at least w lead there, and wider ones alone do not."""
+    edges = edges_of(triples)
+    width = gp.run(gp.apps.SSWP(0), graph_of(edges), threads=threads, verify=True).values
+    for w in range(1, 10):
+        reached = nx.single_source_shortest_path_length(networkx_of([t for t in triples if t[2] >= w]), 0)
+        assert set(np.flatnonzero(width >= w)) == set(reached)
+
+
+@given(triples=any_edges, threads=threads)
+def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
+    edges = edges_of(triples).weighted(None)
+    graph = graph_of(edges).symmetrized()
+    label = gp.run(gp.apps.ConnectedComponents(), graph, threads=threads, verify=True).values
+    for component in nx.weakly_connected_components(networkx_of(triples)):
+        assert set(label[list(component)]) == {min(component)}
+    count, theirs = csgraph.connected_components(matrix(edges), directed=True, connection="weak")
+    assert len(set(zip(label, theirs, strict=True))) == len(set(label)) == count
+
+
+# Verifiers accept right answers (above and here) and find what is wrong with others.
+
+
+@pytest.fixture(scope="module")
+def diamond(graph_of):
+    """0 -> 1 -> 3, 0 -> 2 -> 3 -> 4; 5 and 6 point at each other, and nothing leads there."""
+    edges = twins.Edges(7, np.array([0, 0, 1, 2, 3, 5, 6]), np.array([1, 2, 3, 3, 4, 6, 5]))
+    return edges.weighted(np.array([1, 2, 5, 3, 0, 0, 0], np.int32))
+
+
+def corrupted(result, vertex, value):
+    values = result.values.copy()
+    values[vertex] = value
+    return replace(result, values=values)
+
+
+@pytest.mark.parametrize(
+    ("vertex", "value", "problem"),
+    [
+        (0, (1, 0), "source"),
+        (0, (0, 1), "source"),
+        (5, (0, 5), "alone"),
+        (3, (3, 1), "skips a level"),
+        (4, (-1, -1), "skips a level"),
+        (3, (2, 0), "not one level below"),
+        (3, (2, -1), "parent is missing"),
+        (3, (2, 99), "parent is missing"),
+        (5, (-1, 6), "parent is missing"),
+        (4, (3, 4), "not one level below"),
+        (6, (2, 1), "no in-neighbour|skips a level"),
+    ],
+)
+def test_bfs_verifier(graph_of, diamond, vertex, value, problem):
+    program, graph = gp.apps.BFS(0), graph_of(diamond, weighted=False)
+    result = gp.run(program, graph)
+    gp.check(program, graph, result)
+    gp.check(program, graph, corrupted(result, 3, (2, 2)))  # the other parent is as good
+    with pytest.raises(VerificationError, match=problem):
+        gp.check(program, graph, corrupted(result, vertex, value))
+
+
+def test_bfs_verifier_wants_tree_edges(graph_of):
+    program, graph = gp.apps.BFS(0), graph_of(twins.Edges(4, np.array([0, 0, 1]), np.array([1, 2, 3])))
+    result = gp.run(program, graph)
+    with pytest.raises(VerificationError, match="no in-neighbour"):
+        gp.check(program, graph, corrupted(result, 3, (2, 2)))
+
+
+@pytest.mark.parametrize("weights", ["int32", "float64"])
+@pytest.mark.parametrize(
+    ("vertices", "value", "problem"),
+    [(0, 1, "source"), (3, 7, "shorter way"), ([3, 4], 4, "no path"), ([5, 6], 7, "no path"), (1, 0, "no path")],
+)
+def test_sssp_verifier(graph_of, diamond, weights, vertices, value, problem):
+    program, graph = gp.apps.SSSP(0), graph_of(diamond.weighted(diamond.weights.astype(weights)))
+    result = gp.run(program, graph)
+    gp.check(program, graph, result)
+    with pytest.raises(VerificationError, match=problem):
+        gp.check(program, graph, corrupted(result, vertices, value))
+
+
+@pytest.mark.parametrize(
+    ("vertices", "value", "problem"),
+    [(0, 1, "source"), (3, 1, "wider"), ([3, 4], 4, "no path"), ([5, 6], 5, "no path"), (slice(None), 0, "source")],
+)
+def test_sswp_verifier(graph_of, diamond, vertices, value, problem):
+    program, graph = gp.apps.SSWP(0), graph_of(diamond.weighted(np.array([1, 2, 5, 3, 9, 5, 5], np.int32)))
+    result = gp.run(program, graph)
+    gp.check(program, graph, result)
+    with pytest.raises(VerificationError, match=problem):
+        gp.check(program, graph, corrupted(result, vertices, value))
+
+
+@pytest.mark.parametrize(
+    ("vertices", "value", "problem"),
+    [
+        (4, 4, "joins two"),
+        ([0, 1, 2, 3, 4], 4, "least"),
+        ([5, 6], 0, "labels for"),
+        ([5, 6], 99, "least"),
+        ([5, 6], -1, "least"),
+        ([5, 6], 1, "least"),
+    ],
+)
+def test_components_verifier(graph_of, diamond, vertices, value, problem):
+    program, graph = gp.apps.ConnectedComponents(), graph_of(diamond, weighted=False, directed=False)
+    result = gp.run(program, graph)
+    gp.check(program, graph, result)
+    with pytest.raises(VerificationError, match=problem):
+        gp.check(program, graph, corrupted(result, vertices, value))
+
+
+@pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-8), gp.apps.DeltaPageRank(tolerance=1e-8)])
+def test_pagerank_verifiers(graph_of, program):
+    graph = graph_of(twins.skewed(11, 300, 1500))
+    result = gp.run(program, graph)
+    gp.check(program, graph, result)
+    with pytest.raises(VerificationError, match="residual"):
+        gp.check(program, graph, corrupted(result, 7, result.values[7] + 1e-6))
+
+
+@pytest.mark.parametrize("value", [np.nan, -1e-30, np.inf])
+def test_pagerank_verifier_wants_probabilities(graph_of, value):
+    program, graph = gp.apps.PageRank(), graph_of(twins.skewed(11, 300, 1500))
+    with pytest.raises(VerificationError, match="negative or not finite"):
+        gp.check(program, graph, corrupted(gp.run(program, graph), 7, value))
+
+
+def test_a_program_without_a_verifier_says_so(graph_of):
+    graph = graph_of(twins.skewed(11, 30, 90))
+    with pytest.raises(ParameterError, match="PenalizedHittingProbability has no verifier"):
+        gp.run(gp.apps.PenalizedHittingProbability(0), graph, verify=True)

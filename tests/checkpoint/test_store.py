@@ -1,0 +1,227 @@
+"""Two checkpoints in turn: whatever dies, fails, tears or rots, one that was acknowledged is found, or an error is."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from garaph_py.checkpoint.files import Files
+from garaph_py.checkpoint.store import NAMES, Store
+from garaph_py.errors import DamagedCheckpointError, FormatError, ParameterError
+from tests.support.checkpoint_files import CALLS, Crash, Crashing, Disk, Watched
+
+IDENTITY = {"program": "None", "synchronous": True}
+
+
+def arrays_after(iterations):
+    """Of a run that has done so many."""
+    rng = np.random.default_rng(iterations)
+    return {"values": rng.random(60), "active": rng.integers(1 << 60, size=2, dtype=np.uint64)}
+
+
+def loaded(store):
+    """The iterations of the newest checkpoint, whose arrays are theirs; 0 if there is none."""
+    into = {name: np.empty_like(array) for name, array in arrays_after(0).items()}
+    found = store.load(into)
+    if found is None:
+        return 0
+    for name, array in arrays_after(found.iterations).items():
+        np.testing.assert_array_equal(into[name], array)
+    return found.iterations
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return tmp_path / "checkpoints"
+
+
+def job(directory, files, acknowledged):
+    """A run of nine iterations, of which the first ones may have been done before, and its end."""
+    store = Store(directory, files)
+    for iterations in range(loaded(store) + 1, 10):
+        store.save(iterations, IDENTITY, arrays_after(iterations))
+        acknowledged.append(iterations)
+    acknowledged.append("end")
+    store.remove()
+    store.close()
+
+
+def test_two_in_turn_and_nothing_in_the_end(directory):
+    acknowledged = []
+    store = Store(directory, Files())
+    assert loaded(store) == 0
+    for iterations in (3, 5, 8):
+        store.save(iterations, IDENTITY, arrays_after(iterations))
+        assert loaded(store) == iterations
+        assert store.newest().identity == IDENTITY
+    assert sorted(path.name for path in directory.iterdir()) == sorted(NAMES)
+    store.close()
+    job(directory, Files(), acknowledged)
+    assert acknowledged == [9, "end"]
+    assert not directory.exists()
+
+
+def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
+    """Before and after every call that a run makes, each once; the next run goes on, and leaves nothing."""
+    whole = Watched()
+    job(tmp_path / "whole", whole, [])
+    assert set(CALLS) - set(whole.calls) <= {"size", "read"}
+    for k in range(1, len(whole.calls) + 1):
+        for after in (False, True):
+            directory, files, acknowledged = tmp_path / f"{k} {after}", Crashing(k, after), []
+            with pytest.raises(Crash):
+                job(directory, files, acknowledged)
+            files.end()
+            last = max((done for done in acknowledged if done != "end"), default=0)
+            store = Store(directory, Files())
+            assert loaded(store) in ((0, last) if "end" in acknowledged else (last, last + 1)), (k, after)
+            store.close()
+            job(directory, Files(), acknowledged)
+            assert not directory.exists()
+
+
+@pytest.mark.parametrize("seed", range(500))
+def test_a_disk_that_tears_and_loses_writes(seed):
+    """Power fails at some call, and twice more in what follows."""
+    rng = np.random.default_rng(seed)
+    disk, last = Disk(), 0
+    for _ in range(3):
+        remaining = rng.integers(1, 60)
+
+        class Fails(Exception):
+            pass
+
+        def tick(fails=Fails):
+            nonlocal remaining
+            remaining -= 1
+            if remaining < 0:
+                raise fails
+
+        for name in ("open", "write", "sync", "rename", "unlink"):
+            setattr(disk, name, ticking(getattr(disk, name), tick))
+        try:
+            store = Store(Path("/checkpoints"), disk)
+            there = loaded(store)
+            assert there >= last
+            for iterations in range(there + 1, there + 6):
+                store.save(iterations, IDENTITY, arrays_after(iterations))
+                last = iterations
+        except Fails:
+            pass
+        disk = disk.crash(rng)
+    assert loaded(Store(Path("/checkpoints"), disk)) in (last, last + 1)
+
+
+def ticking(call, tick):
+    def method(*arguments):
+        tick()
+        return call(*arguments)
+
+    return method
+
+
+@pytest.fixture
+def full(directory):
+    """A directory with the checkpoints of iterations 1 and 2."""
+    store = Store(directory, Files())
+    for iterations in (1, 2):
+        store.save(iterations, IDENTITY, arrays_after(iterations))
+    store.close()
+    return directory
+
+
+def test_every_byte_flipped_is_detected(full):
+    """With the other one whole that is used, without it there is an error; never the damaged one."""
+    newest, other = (full / NAMES[k % 2] for k in (2, 1))
+    data = newest.read_bytes()
+    store = Store(full, Files())
+    for place in range(len(data)):
+        broken = bytearray(data)
+        broken[place] ^= 1 << place % 8
+        newest.write_bytes(broken)
+        assert loaded(store) == 1
+    hidden = other.rename(full / "hidden")
+    for place in range(len(data)):
+        broken = bytearray(data)
+        broken[place] ^= 1 << place % 8
+        newest.write_bytes(broken)
+        with pytest.raises(DamagedCheckpointError, match=newest.name):
+            loaded(store)
+    newest.write_bytes(data)
+    assert loaded(store) == 2
+    hidden.unlink()
+    store.close()
+
+
+def test_every_length_is_detected(full):
+    newest = full / NAMES[0]
+    data = newest.read_bytes()
+    store = Store(full, Files())
+    for length in range(len(data)):
+        newest.write_bytes(data[:length])
+        assert loaded(store) == 1
+    newest.write_bytes(data + b"\0")
+    assert loaded(store) == 1
+    store.close()
+
+
+def test_a_damaged_one_is_the_next_to_be_replaced(full):
+    (full / NAMES[0]).write_bytes(b"GARAPHCP")
+    store = Store(full, Files())
+    assert loaded(store) == 1
+    store.save(7, IDENTITY, arrays_after(7))
+    (full / NAMES[0]).unlink()
+    assert loaded(store) == 1
+    store.close()
+
+
+def test_other_versions_are_refused_whatever_else_is_there(full):
+    import xxhash
+
+    newest = full / NAMES[0]
+    data = bytearray(newest.read_bytes())
+    length = int.from_bytes(data[12:16], "little")
+    data[8] = 2
+    checksum = xxhash.xxh3_64_intdigest(bytes(data[:24] + data[32 : 32 + length]))
+    data[24:32] = checksum.to_bytes(8, "little")
+    newest.write_bytes(data)
+    store = Store(full, Files())
+    with pytest.raises(FormatError, match=r"version 2; this garaph_py reads version 1"):
+        loaded(store)
+    store.close()
+
+
+def test_arrays_of_other_types_are_refused(full):
+    store = Store(full, Files())
+    for into in ({"values": np.empty(60)}, {"values": np.empty(60), "active": np.empty(2, np.int64)}):
+        with pytest.raises(DamagedCheckpointError, match="not those of such a run"):
+            store.load(into)
+    store.close()
+
+
+def test_one_run_at_a_time(directory):
+    store = Store(directory, Files())
+    with pytest.raises(ParameterError, match="another run uses this directory"):
+        Store(directory, Files())
+    store.close()
+    Store(directory, Files()).close()
+
+
+def test_places_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    for place in (tmp_path / "file", tmp_path / "no" / "such", "a\0b", 5):
+        with pytest.raises(ParameterError, match="checkpoint="):
+            Store(place, Files())
+
+
+def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(ParameterError, match="Permission denied; choose another directory"):
+        Store(tmp_path, Files())
+
+
+def test_what_else_is_in_the_directory_stays(full):
+    (full / "notes").write_text("mine")
+    job(full, Files(), [])
+    assert os.listdir(full) == ["notes"]

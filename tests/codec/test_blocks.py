@@ -1,0 +1,451 @@
+"""Packed graph directories: what goes in comes out, by the slow decoder too, and nothing forged hurts."""
+
+import json
+import logging
+import mmap
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from garaph_py import events
+from garaph_py.codec import pack as packing
+from garaph_py.codec.blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError, cut
+from garaph_py.codec.format import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packed, decode
+from garaph_py.errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.graph.generate import rmat
+from garaph_py.graph.graph import Adjacency, Graph
+from garaph_py.graph.ids import IntegerIds, VertexIds
+from garaph_py.storage import directory as store
+from garaph_py.storage import keep
+from garaph_py.storage import manifest as manifests
+from garaph_py.storage.blocks import INDEX_DTYPE
+from garaph_py.storage.fit import RUN_BYTES
+from tests.storage.test_damage import rewrite_index
+from tests.support.graphs import equal, write_array
+
+ENCODINGS = ("raw", "packed")
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """Three blocks of sources, two of offsets; a list goes on from one block to the next."""
+    sources, targets = np.random.default_rng(3).integers(0, 1500, (2, 4500))
+    targets[:300] = targets[4200:] = 700
+    values = np.random.default_rng(4).integers(-9, 9, 4500, np.int32)
+    return from_numbered_edges(sources, targets, 1500, values)
+
+
+@pytest.fixture
+def directory(graph, tmp_path):
+    store.save(graph, tmp_path / "graph", encoding="packed", block_bytes=UNIT)
+    return tmp_path / "graph"
+
+
+def stored_block(path, name, block):
+    """The bytes of a block, as another reader finds them."""
+    entry = json.loads((path / "manifest.json").read_bytes())["arrays"][name]
+    index = np.fromfile(path / entry["index"], INDEX_DTYPE)[block]
+    data = (path / entry["data"]).read_bytes()
+    return bytearray(data[int(index["offset"]) :][: int(index["length"])]), entry
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("saved", ENCODINGS)
+@pytest.mark.parametrize("opened", ENCODINGS)
+@pytest.mark.parametrize("held", ENCODINGS)
+@pytest.mark.parametrize("directed", [True, False])
+def test_every_way_through(tmp_path, held, saved, opened, directed):
+    graph = rmat(12, weights=(1, 300), directed=directed)
+    store.save(graph.packed() if held == "packed" else graph, tmp_path / "g", encoding=saved, block_bytes=2 * UNIT)
+    assert store.verify(tmp_path / "g") == []
+    assert {array.encoding for array in store.info(tmp_path / "g").arrays.values()} == {(saved, 1)}
+    back = store.open(tmp_path / "g", encoding=opened)
+    assert back.encoding == opened
+    assert equal(graph, back)
+
+
+def test_what_does_not_fit_stays_raw(tmp_path):
+    for values in (np.array([0, 2**40, 5]), np.array([0.5, 1, 2])):
+        path = tmp_path / values.dtype.name
+        graph = from_numbered_edges([0, 1, 2], [1, 2, 0], 3, values)
+        store.save(graph, path, encoding="packed")
+        assert store.info(path).arrays["in_values"].encoding == ("raw", 1)
+        assert equal(graph, store.open(path, encoding="packed"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    edges=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(-9, 2**31)), max_size=300),
+    repeated=st.sampled_from([1, 30]),
+    directed=st.booleans(),
+    units=st.sampled_from([1, 3, 128]),
+    opened=st.sampled_from(ENCODINGS),
+)
+def test_any_graph(tmp_path_factory, edges, repeated, directed, units, opened):
+    sources, targets, weights = np.repeat(np.array(edges, np.int64).reshape(-1, 3).T, repeated, axis=1)
+    graph = from_numbered_edges(sources, targets, 301, weights, directed=directed)
+    path = tmp_path_factory.mktemp("any") / "graph"
+    store.save(graph, path, encoding="packed", block_bytes=units * UNIT)
+    assert equal(graph, store.open(path, encoding=opened, threads=3))
+    assert store.verify(path, threads=3) == []
+
+
+def test_the_slow_decoder_reads_blocks(graph, directory):
+    """Follows docs/format.md with the specification of packed arrays, and none of the code that reads directories."""
+    arrays = {"in_sources": graph.in_edges.neighbours, "in_offsets": graph.in_edges.offsets}
+    arrays |= {"in_values": graph.in_edges.values, "out_targets": graph.out_edges.neighbours}
+    for name, array in arrays.items():
+        got = []
+        kind = {"offsets": ASCENDING, "values": NUMBERS}.get(name[3:], LISTS)
+        step = UNIT // array.itemsize
+        for block in range(-(-len(array) // step)):
+            data, entry = stored_block(directory, name, block)
+            assert entry["encoding"] == {"name": "packed", "version": 1}
+            count = min(step, len(array) - block * step)
+            runs, groups = -(-count // 1024), -(-count // 32)
+            records = np.frombuffer(data, RECORD, runs)
+            starts, words_at = None, 48 * runs
+            if kind == LISTS:
+                masks = np.frombuffer(data, np.uint8, 4 * groups, words_at)
+                starts, words_at = np.unpackbits(masks, bitorder="little")[:count].astype(bool), words_at + 4 * groups
+            words = np.frombuffer(data[words_at:], np.uint32)
+            got += decode(Packed(records, words, count, array.dtype), starts, kind)
+        assert got == array.tolist()
+
+
+@pytest.mark.parametrize("block_bytes", [512, UNIT + 512])
+def test_runs_are_not_cut(tmp_path, block_bytes):
+    with pytest.raises(ParameterError, match=f"multiple of {UNIT} for packed"):
+        store.save(rmat(4), tmp_path / "g", encoding="packed", block_bytes=block_bytes)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4608, UNIT + 512, 3 * UNIT])
+@pytest.mark.parametrize("chunk", [1, 1 << 24])
+def test_packed_graphs_fill_any_raw_blocks(tmp_path, monkeypatch, block_bytes, chunk):
+    monkeypatch.setattr(keep, "CHUNK_BYTES", chunk)
+    graph = rmat(11, weights=(1, 300))
+    store.save(graph.packed(), tmp_path / "packed", encoding="raw", block_bytes=block_bytes)
+    store.save(graph, tmp_path / "raw", encoding="raw", block_bytes=block_bytes)
+    for array in store.info(tmp_path / "raw").arrays.values():
+        assert (tmp_path / "packed" / array.data).read_bytes() == (tmp_path / "raw" / array.data).read_bytes()
+    for opened in ENCODINGS:
+        assert equal(graph, store.open(tmp_path / "packed", encoding=opened, threads=2))
+
+
+@pytest.mark.parametrize("place", [0, 5000])
+def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
+    monkeypatch.setattr(keep, "CHUNK_BYTES", 1)
+    values = np.arange(6000)
+    values[place] = 2**40
+    graph = from_numbered_edges(np.arange(6000), np.zeros(6000, int), 6000, values)
+    store.save(graph, tmp_path / "g", encoding="raw")
+    back = store.open(tmp_path / "g", encoding="packed")
+    assert isinstance(back.in_edges.packed_values, np.ndarray)
+    assert equal(graph, back)
+
+
+@pytest.mark.parametrize("saved", ENCODINGS)
+def test_a_gpu_can_pin_what_was_opened_packed(tmp_path, saved):
+    store.save(rmat(8, weights=(1, 9)), tmp_path / "g", encoding=saved)
+    edges = store.open(tmp_path / "g", encoding="packed").in_edges
+    for packed in (edges.packed, edges.packed_values):
+        for array in (packed.records, packed.words):
+            assert array.__array_interface__["data"][0] % mmap.PAGESIZE == 0
+
+
+# Which encoding
+
+
+@pytest.mark.parametrize(("total", "encoding"), [(1, "packed"), (2**40, "raw")])
+def test_large_graphs_are_saved_packed(tmp_path, monkeypatch, total, encoding):
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=total, available=2**40))
+    store.save(rmat(8), tmp_path / "g")
+    assert store.info(tmp_path / "g").arrays["in_sources"].encoding == (encoding, 1)
+
+
+@pytest.mark.parametrize("saved", ENCODINGS)
+def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
+    graph = rmat(12, weights=(1, 9))
+    store.save(graph, tmp_path / "g", encoding=saved)
+    with caplog.at_level(logging.INFO, "garaph_py"):
+        least = graph.nbytes + graph.bytes_to_reverse + RUN_BYTES * graph.n
+        assert store.open(tmp_path / "g", memory=least).encoding == "raw"
+        assert store.open(tmp_path / "g").encoding == "raw"
+        assert not caplog.records
+        assert store.open(tmp_path / "g", memory=str(least - 1)).encoding == "packed"
+    assert "packed in memory" in caplog.text
+    assert len(caplog.records) == 1
+    assert store.open(tmp_path / "g", memory=graph.nbytes, encoding="packed").encoding == "packed"
+    for options in ({}, {"encoding": "packed"}):
+        with pytest.raises(GraphError, match=r"packed its arrays take .* and 100 B of memory may be used"):
+            store.open(tmp_path / "g", memory=100, **options)
+    with pytest.raises(GraphError, match="raw its arrays take"):
+        store.open(tmp_path / "g", memory=graph.nbytes - 1, encoding="raw")
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=graph.nbytes))
+    assert store.open(tmp_path / "g").encoding == "packed"
+    with pytest.raises(GraphError, match=r"raw its arrays take .* may be used; allow more"):
+        store.open(tmp_path / "g", encoding="raw")
+
+
+PEAK = """
+import resource, sys
+from garaph_py.pages import keep, store
+
+path, small = sys.argv[1:]
+store.open(small, memory="1MB")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+graph = store.open(path, memory="11MB", threads=2)
+print(graph.nbytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def test_raw_edges_are_packed_within_the_memory(tmp_path):
+    """Three arrays of 8 MB each, which packed fit together where none would fit beside another raw."""
+    m = 2_000_000
+    graph = from_numbered_edges(np.arange(m) % 1000, np.arange(m) // 2000, 1000, np.arange(m, dtype=np.int32) % 7)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 16)
+    store.save(rmat(11, weights=(1, 7)), tmp_path / "small", encoding="raw")
+    code = PEAK.replace(
+        "import resource", "from garaph_py.pages import keep; keep.CHUNK_BYTES = 1 << 20; import resource"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "g"), str(tmp_path / "small")],
+                          capture_output=True, text=True)  # fmt: skip
+    assert not done.returncode, done.stderr
+    held, peak = map(int, done.stdout.split())
+    assert held < 11e6 < graph.nbytes
+    assert peak < held + (4 << 20)
+
+
+def test_more_than_may_be_used_is_found_while_packing(tmp_path, monkeypatch):
+    monkeypatch.setattr(keep, "CHUNK_BYTES", 1)
+    graph = rmat(12)
+    store.save(graph, tmp_path / "g", encoding="raw")
+    offsets = graph.in_edges.offsets.nbytes
+    with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: packed its arrays take at least"):
+        store.open(tmp_path / "g", encoding="packed", memory=2 * offsets + 20_000)
+
+
+@pytest.mark.parametrize("saved", ENCODINGS)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_lack_of_memory_names_the_directory(tmp_path, monkeypatch, saved, encoding):
+    def refuse(*_):
+        raise MemoryError
+
+    store.save(rmat(8), tmp_path / "g", encoding=saved)
+    packed = rmat(8).packed()
+    monkeypatch.setattr(keep, "on_own_pages", refuse)
+    monkeypatch.setattr(packing, "on_own_pages", refuse)
+    if encoding == "raw":
+        monkeypatch.setattr(store.np, "empty", refuse)
+    with pytest.raises(GraphError, match=f"not enough memory for {tmp_path / 'g'}.*; use a smaller graph"):
+        store.open(tmp_path / "g", encoding=encoding)
+    with pytest.raises(GraphError, match=r"not enough memory for (un)?packed edges; use"):
+        store.save(packed if encoding == "raw" else rmat(8), tmp_path / "h", encoding=encoding)
+    assert [file.name for file in tmp_path.iterdir()] == ["g"]
+
+
+@pytest.mark.parametrize("call", [lambda path: store.save(rmat(2), path, encoding="zip"),
+                                  lambda path: store.open(path, encoding="zip")])  # fmt: skip
+def test_unknown_encodings(tmp_path, call):
+    with pytest.raises(ParameterError, match="encoding='zip': choose from auto, raw, packed"):
+        call(tmp_path / "g")
+
+
+# Damage and forgery
+
+
+def refused(path):
+    """What `open` says, either way, and `verify` too."""
+    said = set()
+    for encoding in ENCODINGS:
+        with pytest.raises(FormatError) as caught:
+            store.open(path, encoding=encoding)
+        said.add(str(caught.value))
+    assert {str(problem) for problem in store.verify(path)} >= said
+    (message,) = said
+    return message
+
+
+def refused_from_disk(path, name):
+    """What a run says whose edges stay on disk, once it has read all of the array."""
+    graph = store.read_graph(path, "auto", 1 << 20, None, events.ignore, on_disk=True)
+    edges = graph.out_edges if name.startswith("out") else graph.in_edges
+    array = edges.arrays(True)[name.endswith("values")]
+    data = np.zeros(int(array.reader.index["length"].max()) + 4, np.uint8)
+
+    def check():
+        for block in range(array.array.blocks):
+            at = block % 2 * 4  # where records are not aligned, too
+            array.stored(block, data, at)[:] = array.reader.stored(block)
+            array.check(block, data, at)
+        array.check_joints(0, array.array.blocks)
+
+    with pytest.raises(FormatError) as caught:
+        check()
+    return str(caught.value)
+
+
+def forge(path, name, block, change):
+    """Apply `change` to a block's records, masks and words; index, checksums and manifest fit it."""
+    info = store.info(path)
+    old = info.arrays[name]
+    pieces = [np.frombuffer(stored_block(path, name, k)[0], np.uint8) for k in range(old.blocks)]
+    first, last = old.bounds(block)
+    records_end, words_at = -(-(last - first) // RUN) * 48, PackedBlocks(name, old.dtype).words_at(last - first)
+    forged = pieces[block]
+    change(
+        forged[:records_end].view(RECORD), forged[records_end:words_at].view(np.uint32), forged[words_at:].view("u4")
+    )
+    rewrite(path, info, name, pieces)
+
+
+def rewrite(path, info, name, pieces):
+    old = info.arrays[name]
+    for file in (old.data, old.index):
+        (path / file).unlink()
+    write_array(path, info, name, old.length, pieces)
+    (path / "manifest.json").write_bytes(manifests.serialize(info))
+
+
+def setting(part, field, place, value):
+    def change(*parts):
+        target = parts[("records", "masks", "words").index(part)]
+        (target[field] if field else target)[place] = value
+
+    return change
+
+
+def adding(part, field, place, value):
+    def change(*parts):
+        target = parts[("records", "masks", "words").index(part)]
+        target = target[field] if field else target
+        target[place] += value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("name", "block", "change", "problem"),
+    [
+        ("in_sources", 1, setting("records", "widths", (1, 3), 33), "width is above 32 bits"),
+        ("in_sources", 1, setting("records", "widths", (1, 3), 255), "width is above 32 bits"),
+        ("in_sources", 0, adding("records", "widths", (1, 3), 1), "its groups need"),
+        ("in_sources", 0, setting("records", "first_word", 1, 2**62), "do not follow those of the run before"),
+        ("in_sources", 0, setting("records", "first_word", 0, -1), "do not follow"),
+        ("in_sources", 0, adding("records", "base", 1, 1), "base is not the element before it"),
+        ("in_sources", 1, adding("records", "base", 0, -1), "base is not the element before it"),
+        ("in_sources", 1, setting("records", "base", 0, 2**40), "does not fit its type"),
+        ("in_sources", 1, setting("records", "base", 0, -(2**63)), "does not fit its type"),
+        ("in_sources", 0, setting("words", "", slice(None), 2**32 - 1), ""),
+        ("in_sources", 0, adding("masks", "", 20, 1), ""),
+        ("in_sources", 2, setting("masks", "", -1, 2**31), "a list begins past its end"),
+        ("out_targets", 0, setting("words", "", slice(0, 12), 2**32 - 1), "a vertex number is not below 1500"),
+        ("in_offsets", 0, setting("records", "base", 0, 1), "starts with 1, not 0"),
+        ("in_offsets", 1, adding("records", "base", 0, 3), ""),
+        ("in_offsets", 1, setting("records", "base", 0, 2**63 - 1), ""),
+        ("in_values", 0, setting("records", "base", 1, 2**31 - 2), "does not fit its type"),
+        ("in_values", 2, setting("records", "base", 0, 2**63 - 2), "does not fit its type"),
+    ],
+)
+def test_forged_blocks(directory, name, block, change, problem):
+    forge(directory, name, block, change)
+    message = refused(directory)
+    assert problem in message
+    assert f"{name}.data" in message
+    if name in keep.EDGES:
+        assert refused_from_disk(directory, name) == message
+
+
+def test_forged_numbers_past_the_end(directory):
+    last = store.info(directory).arrays["in_values"].bounds(2)
+    assert (last[1] - last[0]) % 32  # the last group is not full
+    forge(directory, "in_values", 2, setting("words", "", -1, 2**32 - 1))
+    assert "past its end is not 0" in refused(directory)
+
+
+@pytest.mark.parametrize("length", [0, 95, 2 * 48 + 4 * 64 + 1, 2**32 - 1])
+def test_impossible_lengths(directory, length, monkeypatch):
+    monkeypatch.setattr(store, "encoding_to_open", lambda *_: pytest.fail("allocated for a lie"))
+    rewrite_index(directory, "in_sources", lambda index: index["length"].__setitem__(0, length))
+    assert "a stored length its encoding cannot have" in refused(directory)
+
+
+def test_lists_that_begin_elsewhere(graph, directory):
+    """Every part is sound by itself, but the masks are another graph's."""
+    moved = graph.in_edges.offsets.copy()
+    v = int(np.flatnonzero(np.diff(moved)[:-1] > 1)[0])
+    moved[v + 1] -= 1
+    packed = graph.packed().in_edges.packed
+    info = store.info(directory)
+    rewrite(directory, info, "in_sources", list(cut(packed, UNIT // 4, moved)))
+    refused(directory)
+
+
+def test_raw_lists_that_do_not_ascend_are_not_packed(tmp_path):
+    edges = Adjacency(np.array([0, 3, 3]), np.array([1, 0, 1], np.uint32))
+    graph = Graph(edges, edges, False, VertexIds(2))
+    store.save(graph, tmp_path / "g", encoding="raw")
+    with pytest.raises(DamagedGraphError, match=r"in_sources\.data: .*not in ascending order"):
+        store.open(tmp_path / "g", encoding="packed")
+    with pytest.raises(GraphError, match="not in ascending order"):
+        store.save(graph, tmp_path / "h", encoding="packed")
+    assert [file.name for file in tmp_path.iterdir()] == ["g"]
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [
+        ("ids", "encoding", {"name": "packed", "version": 1}),
+        ("in_values", "dtype", "float32"),
+        ("in_sources", "block_bytes", 512),
+        ("in_sources", "block_bytes", UNIT + 512),
+    ],
+)
+def test_what_cannot_be_packed_is_refused(tmp_path, name, key, value):
+    edges = from_numbered_edges([0, 1], [1, 2], 3, np.array([1, 2], np.int32))
+    graph = Graph(edges.in_edges, edges.out_edges, True, IntegerIds(np.array([5, 6, 9])))
+    store.save(graph, tmp_path / "g", encoding="packed")
+    document = json.loads((tmp_path / "g" / "manifest.json").read_bytes())
+    del document["checksum"]
+    document["arrays"][name][key] = value
+    (tmp_path / "g" / "manifest.json").write_bytes(manifests.seal(document))
+    assert "manifest.json" in refused(tmp_path / "g")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    name=st.sampled_from(sorted(KIND_OF)),
+    length=st.integers(1, 2 * RUN),
+    dtype=st.sampled_from(["int32", "uint32", "int64"]),
+    words=st.integers(0, 70),
+    noise=st.binary(max_size=400),
+    widths=st.lists(st.integers(0, 34), max_size=64),
+)
+def test_anything_decodes_or_is_refused(name, length, dtype, words, noise, widths):
+    encoding = PackedBlocks(name, np.dtype({LISTS: "uint32", ASCENDING: "int64"}.get(KIND_OF[name], dtype)))
+    head = encoding.words_at(length)
+    raw = np.empty(length, encoding.dtype)
+    stored = np.resize(np.frombuffer(noise or b"\0", np.uint8), head + 4 * words)
+    records = stored[: -(-length // RUN) * 48].view(RECORD)
+    records["widths"] = 0
+    records["widths"].reshape(-1)[: len(widths)] = widths[: records["widths"].size]
+    counts = records["widths"].sum(axis=1, dtype=np.int64)
+    records["first_word"] = np.cumsum(counts) - counts
+    landing = encoding.landing(raw.view(np.uint8).data, len(stored))
+    landing[:] = stored.data
+    try:
+        piece = encoding.decode(landing, raw.view(np.uint8).data, length)
+    except UndecodableError:
+        return
+    starts = None if piece.masks is None else np.unpackbits(piece.masks.view("u1"), bitorder="little")[:length] > 0
+    assert decode(Packed(piece.records, piece.words, length, raw.dtype), starts, encoding.kind) == raw.tolist()

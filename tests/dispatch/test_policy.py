@@ -1,0 +1,102 @@
+"""The scheduler's decisions by table: pure functions of what was observed."""
+
+from __future__ import annotations
+
+import pytest
+
+from garaph_py.dispatch.policy import (
+    AUTO_THRESHOLD,
+    GPU_THRESHOLD,
+    PUSH_THRESHOLD,
+    RELAXING_THRESHOLD,
+    Observation,
+    Turn,
+    bound_of_notifying,
+    decide,
+    first_step,
+    next_step,
+)
+from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
+
+
+def seen(active_edges: int, engine: str = "garaph", **more: object) -> Observation:
+    return Observation(vertices=100, edges=1000, active=10, active_edges=active_edges, engine=engine, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("active_edges", "k", "mode"),
+    [
+        (0, 1, NOTIFY_PULL),
+        (500, 1, NOTIFY_PULL),
+        (501, 1, PULL),
+        (1000, 1, PULL),
+        (50, 10, NOTIFY_PULL),
+        (51, 10, PULL),
+    ],
+)
+def test_the_paper_switches_at_one_over_two_k(active_edges: int, k: float, mode: str) -> None:
+    assert decide(seen(active_edges, k=k)).mode == mode
+
+
+def test_auto_switches_earlier() -> None:
+    assert decide(seen(int(1000 * AUTO_THRESHOLD), "auto")).mode == NOTIFY_PULL
+    assert decide(seen(int(1000 * AUTO_THRESHOLD) + 1, "auto")).mode == PULL
+
+
+def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
+    few, many = int(1000 * PUSH_THRESHOLD), int(1000 * PUSH_THRESHOLD) + 1
+    assert decide(seen(few, "auto", relaxes=True)).mode == PUSH
+    assert decide(seen(many, "auto", relaxes=True)).mode == PULL
+    assert decide(seen(many, "auto", relaxes=True, in_turns=True)).mode == PUSH
+    assert decide(seen(few, "garaph", relaxes=True)).mode == NOTIFY_PULL
+
+
+def test_auto_pulls_where_it_cannot_push() -> None:
+    few, many = int(1000 * RELAXING_THRESHOLD), int(1000 * RELAXING_THRESHOLD) + 1
+    assert decide(seen(few, "auto", relaxes=True, pushes=False)).mode == NOTIFY_PULL
+    assert decide(seen(many, "auto", relaxes=True, pushes=False)).mode == PULL
+
+
+def test_the_gpu_pulls() -> None:
+    assert decide(seen(0, device="gpu")).mode == PULL
+    assert decide(seen(int(1000 * GPU_THRESHOLD), "auto", device="gpu")).mode == NOTIFY_PULL
+    assert decide(seen(int(1000 * GPU_THRESHOLD) + 1, "auto", device="gpu")).mode == PULL
+    assert decide(seen(1000, "auto", device="gpu", everybody=True)).mode == PULL
+
+
+def test_the_gpu_notifies_where_that_spares_pages() -> None:
+    assert bound_of_notifying(GPU_THRESHOLD, 1e-4, 5, 10, 10**7) == GPU_THRESHOLD
+    tried = bound_of_notifying(GPU_THRESHOLD, 1e-4, 4, 10, 10**7)
+    assert tried == 1e-6
+    assert bound_of_notifying(tried, 1e-6, 0, 10, 10**7) == 0.0
+    assert bound_of_notifying(GPU_THRESHOLD, 0.0, 0, 0, 0) == GPU_THRESHOLD
+    for active_edges, mode in ((10, NOTIFY_PULL), (11, PULL)):
+        where = Observation(10, 10**7, 1, active_edges, "auto", device="gpu", notifying=tried)
+        assert decide(where).mode == mode
+
+
+def test_turns_follow_the_wave() -> None:
+    small, large, restless = Turn(10, 12), Turn(200, 300), Turn(10, 90)
+    assert next_step(3, small, None, 1000) == 6
+    assert next_step(3, small, Turn(5, 5), 1000) == 6
+    assert next_step(3, small, Turn(4, 4), 1000) == 3  # it grows by itself
+    assert next_step(3, Turn(100, 100), None, 1000) == 3
+    assert next_step(3, large, None, 1000) == 1
+    assert next_step(3, restless, None, 1000) == 1
+    assert next_step(1, restless, None, 1000) == 1
+    assert next_step(0.5, restless, None, 1000) == 0.25
+    assert first_step(17) == 1
+    assert 0 < first_step(0.0) < first_step(1.0) < 1
+
+
+@pytest.mark.parametrize("mode", [PULL, NOTIFY_PULL, PUSH])
+@pytest.mark.parametrize("active_edges", [0, 1000])
+def test_a_forced_mode_is_obeyed_and_said(mode: str, active_edges: int) -> None:
+    decision = decide(seen(active_edges, forced_mode=mode))
+    assert decision.mode == mode
+    assert decision.why == "as asked"
+
+
+def test_f_of_a_graph_without_edges() -> None:
+    assert Observation(3, 0, 3, 0, "auto").f == 1
+    assert Observation(3, 0, 0, 0, "auto").f == 0

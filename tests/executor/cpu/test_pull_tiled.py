@@ -1,0 +1,149 @@
+"""Pull by tiles: the same answers as by pages, over blocks of 65,536 vertices."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.policy import Observation, decide
+from garaph_py.errors import ParameterError
+from garaph_py.executor.cpu import pull_tiled
+from garaph_py.executor.cpu.pull_tiled import tiles_of
+from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED
+from garaph_py.native.threads import Team
+from garaph_py.runtime import run as runtime
+from tests.support import twins
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
+
+N = 3 * 65536 - 1000  # three blocks, the last one partial, and of its last words none or part
+
+
+def example(graph_of, case, n=N, m=120_000):
+    edges = twins.skewed(61, n, m, case.weights)
+    if getattr(case, "symmetric", False):
+        return edges.both_ways(), graph_of(edges, directed=False)
+    return edges, graph_of(edges)
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("size", [1, 3])
+def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
+    edges = twins.skewed(62, N, 50_000, "int32")
+    graph = graph_of(edges, weighted=weighted)
+    with Team(size) as team:
+        tiles = tiles_of(graph, weighted, None, team)
+    tile = np.repeat(np.arange(9), np.diff(tiles.starts))
+    targets = ((tile // 3) << 16) + (tiles.edges >> 16)
+    sources = ((tile % 3) << 16) + (tiles.edges & 0xFFFF)
+    assert (np.lexsort((targets, sources, tile)) == np.arange(graph.m)).all()
+    columns = [sources, targets, tiles.values] if weighted else [sources, targets]
+    given = [edges.sources, edges.targets, edges.weights][: len(columns)]
+    assert sorted(zip(*(c.tolist() for c in columns), strict=True)) == sorted(
+        zip(*(c.tolist() for c in given), strict=True)
+    )
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+@pytest.mark.parametrize("weights", [None, "int32", "float64"])
+def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, directed):
+    """Also where they are unpacked a part at a time, each of several blocks or of a part of one."""
+    monkeypatch.setattr(pull_tiled, "UNPACKED", 7000)
+    graph = graph_of(twins.skewed(65, N, 50_000, weights), directed=directed)
+    packed = graph.packed(1)
+    with Team(2) as team:
+        one, other = (tiles_of(g, weights is not None, None, team) for g in (graph, packed))
+    assert one.edges.tobytes() == other.edges.tobytes()
+    assert one.starts.tobytes() == other.starts.tobytes()
+    assert weights is None or (one.values.dtype == weights and one.values.tobytes() == other.values.tobytes())
+    assert packed.has_tiles(weights is not None)
+
+
+@pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)
+def test_floats_equal_their_twin_and_themselves(graph_of, case):
+    edges, graph = example(graph_of, case)
+    expected = case.twin(edges, 4)
+    runs = [gp.run(case.program(edges), graph, mode="pull-tiled", threads=k, iterations=4) for k in (1, 2, 7)]
+    for run in runs:
+        assert_close(run, expected)
+        assert run.values.tobytes() == runs[0].values.tobytes()
+        assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
+
+
+@pytest.mark.parametrize("case", [case for case in EXACT if case.name != "BFS"], ids=lambda case: case.name)
+def test_exact_answers_are_the_same(graph_of, case):
+    edges, graph = example(graph_of, case, m=400_000)
+    run = gp.run(case.program(edges), graph, mode="pull-tiled", threads=2)
+    assert_exact(run, case.twin(edges))
+
+
+def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
+    chain = twins.Edges(65540, np.array([0, 5]), np.array([5, 65537])).both_ways()
+    graph = graph_of(chain, directed=False)
+    for iterations in range(1, 4):
+        tiled, paged = (
+            gp.run(gp.apps.ConnectedComponents(), graph, mode=mode, sync=True, iterations=iterations, threads=2)
+            for mode in ("pull-tiled", "pull")
+        )
+        assert tiled.values.tobytes() == paged.values.tobytes()
+    assert tiled.values[65537] == 0
+
+
+def test_tiled_and_other_iterations_take_turns(graph_of):
+    """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
+    edges = twins.skewed(63, 3000, 40_000)
+    graph = graph_of(edges)
+    assert PULL_TILED not in {i.mode for i in gp.run(gp.apps.PageRank(), graph, threads=1).stats.iterations}
+    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)  # makes tiles, which the graph keeps
+    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60, threads=1)
+    modes = [i.mode for i in run.stats.iterations]
+    assert modes[0] == PULL_TILED
+    assert NOTIFY_PULL in modes
+    assert_close(run, twins.delta_pagerank(edges, len(modes), tolerance=0.05))
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [
+        (gp.apps.BFS(0), {}),
+        (gp.apps.HeatSimulation(), {}),
+        (gp.apps.PageRank(), {"sync": False}),
+    ],
+    ids=["done", "dst", "asynchronous"],
+)
+def test_who_cannot_use_tiles_is_told(graph_of, program, options):
+    graph = graph_of(twins.skewed(64, 50, 200), directed=False)
+    with pytest.raises(ParameterError, match=r"mode='pull-tiled' is for synchronous runs.*choose another mode"):
+        gp.run(program, graph, mode="pull-tiled", **options)
+
+
+def seen(engine="auto", active_edges=900, tiles=True):
+    return Observation(100, 1000, 50, active_edges, engine, tiles=tiles)
+
+
+def test_dense_iterations_use_tiles_where_there_are_some():
+    assert decide(seen()).mode == PULL_TILED
+    assert decide(seen(tiles=False)).mode == PULL
+    assert decide(seen(engine="garaph")).mode == PULL
+    assert decide(seen(active_edges=400)).mode == PULL
+
+
+def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
+    graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
+    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
+    assert runtime.suits_tiles(graph, False, 1)
+    assert PULL_TILED not in {
+        i.mode for i in gp.run(gp.apps.CircuitSimulation(), graph, iterations=2, threads=1).stats.iterations
+    }
+
+
+@pytest.mark.parametrize(
+    ("has_tiles", "hub_share", "threads", "suits"),
+    [(True, 0.1, 2, True), (False, 0.1, 2, False), (True, 0.8, 2, False), (True, 0.8, 1, True)],
+)
+def test_tiles_are_not_used_where_one_thread_would_have_it_all(has_tiles, hub_share, threads, suits):
+    n, m = 1 << 20, 32 << 20
+    offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
+    offsets[0] = 0
+    graph = SimpleNamespace(n=n, m=m, has_tiles=lambda weighted: has_tiles, in_edges=SimpleNamespace(offsets=offsets))
+    assert runtime.suits_tiles(graph, False, threads) == suits

@@ -1,0 +1,279 @@
+"""Push: active vertices update their out-neighbours; in place and by priority where the order is free."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.errors import GraphError, ParameterError, ProgramError
+from garaph_py.executor.modes import PULL, PUSH
+from garaph_py.graph import build
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.native.threads import Team
+from tests.support import twins
+from tests.support.cases import EXACT, assert_exact
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+exact = pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+
+
+def graph_of(edges, directed=True):
+    return from_numbered_edges(edges.sources, edges.targets, edges.n, edges.weights, directed=directed)
+
+
+def example(case, seed=41, n=9000, m=30000):
+    edges = twins.skewed(seed, n, m, case.weights)
+    return (edges.both_ways(), graph_of(edges, directed=False)) if case.symmetric else (edges, graph_of(edges))
+
+
+@pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@exact
+def test_push_gives_the_same_answers(case, threads, sync):
+    edges, graph = example(case)
+    run = gp.run(case.program(edges), graph, mode="push", sync=sync, threads=threads)
+    assert_exact(run, case.twin(edges))
+    assert {i.mode for i in run.stats.iterations} == {PUSH}
+
+
+@exact
+def test_synchronous_push_and_pull_agree_after_every_iteration(case):
+    edges, graph = example(case, n=400, m=900)
+    for iterations in range(6):
+        push, pull, paper = (
+            gp.run(case.program(edges), graph, sync=True, iterations=iterations, **options)
+            for options in ({"mode": "push"}, {"mode": "pull"}, {"engine": "garaph"})
+        )
+        assert push.values.tobytes() == pull.values.tobytes() == paper.values.tobytes()
+        frontiers = [[(i.active, i.f) for i in run.stats.iterations] for run in (push, pull, paper)]
+        assert frontiers[0] == frontiers[1] == frontiers[2]
+
+
+class Flood(gp.VertexProgram):
+    """Which seeds reach a vertex, a bit each: or over all in-neighbours."""
+
+    value = np.uint64
+    sum = gp.bitwise_or
+
+    def init(self, id):
+        return 1 << id if id < 64 else 0
+
+    def frontier(self, id):
+        return id < 64
+
+    def gather(self, src):
+        return src
+
+
+class Together(gp.VertexProgram):
+    """The largest value, summed by an operation of one's own."""
+
+    value = np.float32
+    sum = gp.Monoid(lambda a, b: a if a >= b else b, -np.inf, idempotent=True)
+    monotone = True
+
+    def init(self, id):
+        return float(id % 97)
+
+    def gather(self, src):
+        return src
+
+    def priority(self, value):
+        return -value
+
+
+@pytest.mark.parametrize("program", [Flood(), Together()], ids=["or", "own"])
+def test_programs_of_ones_own_may_push(program):
+    edges = twins.skewed(43, 6000, 20000)
+    graph = graph_of(edges)
+    expected = gp.run(program, graph, engine="garaph").values
+    for options in ({}, {"mode": "push"}, {"mode": "push", "sync": False}, {"mode": "pull", "sync": False}):
+        np.testing.assert_array_equal(gp.run(program, graph, threads=3, **options).values, expected)
+
+
+@pytest.mark.parametrize(
+    "program", [gp.apps.PageRank(), gp.apps.DeltaPageRank(), gp.apps.HeatSimulation()], ids=lambda p: type(p).__name__
+)
+def test_programs_that_do_not_relax_cannot_push(program):
+    graph = graph_of(twins.skewed(43, 60, 200))
+    with pytest.raises(ParameterError, match=r"mode='push'.*idempotent sum.*choose another mode"):
+        gp.run(program, graph, mode="push")
+
+
+@pytest.mark.parametrize("mode", ["push", "pull-tiled"])
+def test_the_papers_engine_does_not_know_our_modes(mode):
+    with pytest.raises(ParameterError, match=rf"mode='{mode}' is not the paper's"):
+        gp.run(gp.apps.ConnectedComponents(), graph_of(twins.skewed(43, 60, 200), False), engine="garaph", mode=mode)
+
+
+class Hops(gp.VertexProgram):
+    """Hops from vertex 0, in any order."""
+
+    value = np.int64
+    sum = gp.min
+    monotone = True
+
+    def init(self, id):
+        return 0 if id == 0 else self.identity
+
+    def frontier(self, id):
+        return id == 0
+
+    def gather(self, src):
+        return src + 1 if src != self.identity else src
+
+
+def test_what_an_asynchronous_pull_leaves_does_not_mislead_a_push():
+    """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
+    chain = [(0, 5000)] * 20 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
+    edges = twins.Edges(24000, *np.array(chain).T)
+    run = gp.run(Hops(), graph_of(edges))
+    assert PULL in {i.mode for i in run.stats.iterations}
+    assert run.values[[5000, 100, 50]].tolist() == [1, 2, 3]
+
+
+class Number(gp.VertexProgram):
+    """`activate` says yes by any number but 0."""
+
+    value = np.float64
+    sum = gp.add
+
+    def init(self, id):
+        return float(id)
+
+    def gather(self, src):
+        return src
+
+    def apply(self, acc):
+        return acc / float(2)
+
+    def activate(self, new, old):
+        return new - old
+
+
+@pytest.mark.parametrize("mode", ["pull", "notify-pull", "pull-tiled"])
+def test_any_number_but_0_is_yes(mode):
+    graph = graph_of(twins.Edges(6, np.array([0, 1, 2, 3, 4, 5, 5]), np.array([1, 2, 3, 4, 5, 0, 3])))
+    run = gp.run(Number(), graph, mode=mode, iterations=2)
+    expected = sum(new != old for new, old in zip(gp.run(Number(), graph, iterations=1).values, range(6), strict=True))
+    assert run.stats.iterations[1].active == expected
+
+
+class TwoFields(gp.VertexProgram):
+    """A priority where there are no turns to take."""
+
+    value = {"near": np.int64, "far": np.int64}  # noqa: RUF012
+    sum = gp.min
+
+    def init(self, id):
+        return id, id
+
+    def gather(self, src):
+        return src
+
+    def apply(self, old, acc):
+        return min(old.near, acc.near), min(old.far, acc.far)
+
+    def priority(self, value):
+        return value
+
+
+def test_a_priority_is_only_a_hint():
+    graph = graph_of(twins.skewed(48, 100, 500))
+    assert gp.run(TwoFields(), graph, sync=False).stats.converged
+
+
+def test_without_apply_values_and_sums_are_of_one_kind():
+    class Mixed(Flood):
+        accumulator = np.int64
+
+    with pytest.raises(ProgramError, match=r"Mixed has no apply.*uint64.*int64"):
+        gp.run(Mixed(), graph_of(twins.skewed(43, 60, 200)))
+
+
+def test_sparse_supersteps_push_and_dense_ones_pull():
+    edges = twins.skewed(44, 20000, 200000)
+    modes = [i.mode for i in gp.run(gp.apps.BFS(int(edges.out_degrees.argmax())), graph_of(edges)).stats.iterations]
+    assert PULL in modes
+    assert modes[-1] == PUSH
+
+
+# Order
+
+
+def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
+    path = twins.Edges(300, np.arange(299), np.arange(1, 300))
+    components = gp.apps.ConnectedComponents()
+    both = graph_of(path, directed=False)
+    free, in_order = gp.run(components, both, threads=1), gp.run(components, both, threads=1, sync=True)
+    assert len(free.stats.iterations) < len(in_order.stats.iterations) == 299 + 1
+    assert free.values.tobytes() == in_order.values.tobytes()
+    counted = [gp.run(components, both, iterations=3, sync=sync).values.tobytes() for sync in (None, True)]
+    assert counted[0] == counted[1]  # three iterations mean something only if they are synchronous
+
+
+def test_near_vertices_go_first():
+    """Heavy edges lead from the source into a long path: out of turn, its vertices change again and again."""
+    n = 4000
+    light = twins.Edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int32))
+    shortcuts = np.arange(10, n, 10)
+    edges = twins.Edges(
+        n,
+        np.append(light.sources, np.zeros(len(shortcuts), np.int64)),
+        np.append(light.targets, shortcuts),
+        np.append(light.weights, (shortcuts * 3).astype(np.int32)),
+    )
+    graph = graph_of(edges)
+    followed = {}
+    for turns in (True, False):
+        kind = gp.apps.SSSP if turns else type("Plain", (gp.apps.SSSP,), {"priority": None})
+        run = gp.run(kind(0), graph, mode="push", sync=False, threads=1)
+        np.testing.assert_array_equal(run.values, np.arange(n))
+        followed[turns] = sum(i.edges for i in run.stats.iterations)
+    assert followed[True] <= followed[False]
+
+
+WEIGHTS = st.one_of(st.integers(0, 3), st.integers(0, 2**31 - 1), st.floats(0, 1e30), st.floats(0, 2**-100))
+
+
+@given(
+    st.integers(2, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29), WEIGHTS), min_size=1, max_size=90)
+)
+def test_distances_and_widths_for_any_weights(n, triples):
+    sources, targets = (np.array([t[k] % n for t in triples]) for k in (0, 1))
+    whole = all(isinstance(t[2], int) for t in triples)
+    edges = twins.Edges(n, sources, targets, np.array([t[2] for t in triples], np.int32 if whole else np.float64))
+    graph = graph_of(edges)
+    assert_exact(gp.run(gp.apps.SSSP(0), graph, threads=2, verify=True), twins.sssp(edges, 0))
+    assert_exact(gp.run(gp.apps.SSWP(0), graph, threads=2, verify=True), twins.sswp(edges, 0))
+
+
+@pytest.mark.parametrize("weights", ["int32", "float64"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packed, weights):
+    monkeypatch.setattr(build, "CHUNK", 1024)
+    edges = twins.skewed(45, 500, 70000, weights)
+    graph = graph_of(edges)
+    with Team(2) as team:
+        given = graph.packed() if packed else graph
+        out = given.valued_out_edges(team)
+        assert given.valued_out_edges(team) is out
+        assert out.has_packed_values == (packed and weights == "int32")
+        plain = graph_of(twins.skewed(45, 50, 300))
+        assert plain.valued_out_edges(team) is plain.out_edges
+    u = np.repeat(np.arange(graph.n), graph.out_degrees)
+    found = sorted(zip(u.tolist(), out.neighbours.tolist(), out.values.tolist(), strict=True))
+    expected = sorted(zip(edges.sources.tolist(), edges.targets.tolist(), edges.weights.tolist(), strict=True))
+    assert found == expected
+
+
+def test_out_edges_that_are_not_the_in_edges_reversed_are_named():
+    """As a file may say whose checksums are right: no value goes where there is no place for it."""
+    graph = graph_of(twins.skewed(46, 50, 300, "int32"))
+    out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
+    with pytest.raises(GraphError, match="out-edges are not its in-edges reversed; import it again"):
+        gp.run(gp.apps.SSSP(0), replace(graph, out_edges=out), mode="push")

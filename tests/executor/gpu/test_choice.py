@@ -1,0 +1,116 @@
+"""Raw or packed: in which form edges come to the GPU; and what a run may ask of packed ones."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import DeviceMemoryError, ParameterError
+from garaph_py.executor.gpu import choice
+from garaph_py.executor.gpu.edges import PackedArrays, RawArrays
+from garaph_py.executor.gpu.packing import STAGING_BYTES
+from garaph_py.executor.gpu.settings import checked
+from garaph_py.native.threads import Team
+from garaph_py.program import bind
+from tests.support import twins
+
+
+@pytest.fixture
+def graph(graph_of):
+    return graph_of(twins.skewed(3, 3000, 60_000, "int32"))
+
+
+def records_of(graph):
+    with Team(2) as team:
+        return gp.Graph(graph.in_edges, graph.out_edges, graph.directed, graph.ids).packed_in_edges(team).packed.records
+
+
+def chosen(graph, gather="auto", left=1 << 30, iterations=None, seconds=1.0, measured=None, value_bytes=4):
+    def measure():
+        if measured is not None:
+            measured.append(True)
+        return records_of(graph), seconds
+
+    return choice.choose(graph, value_bytes, gather, left, measure, iterations, 2)
+
+
+def test_what_fits_stays_raw(graph):
+    measured = []
+    found = chosen(graph, measured=measured)
+    assert found.arrays == RawArrays(4)
+    assert not found.packs
+    assert not measured
+
+
+@pytest.mark.parametrize("gather", ["segmented", "replicated"])
+def test_raw_gathers_stay_raw(graph, gather):
+    assert chosen(graph, gather, left=1000).arrays == RawArrays(4)
+
+
+def test_asked_for_it_packs_on_the_device_where_all_of_it_fits(graph):
+    found = chosen(graph, "packed", left=STAGING_BYTES + 8 * graph.m)
+    assert found.packs
+    assert found.edges is graph.in_edges
+    assert found.arrays.value_bytes == 4
+    assert not graph.has_packed_in_edges
+
+
+def test_else_the_cpu_packs_once_values_too(graph):
+    found = chosen(graph, "packed", left=1000)
+    assert not found.packs
+    assert isinstance(found.arrays, PackedArrays)
+    assert found.arrays.values is not None
+    assert found.edges is chosen(graph, "packed", left=1000).edges
+
+
+@pytest.mark.parametrize(("iterations", "seconds", "packs"), [
+    (2, 1e9, False), (3, 1e9, True), (None, 1e9, True), (None, 1e-9, False), (1000, 1e-3, True), (4, 1e-9, False),
+])  # fmt: skip
+def test_auto_packs_what_does_not_fit_if_it_pays(graph, iterations, seconds, packs):
+    found = chosen(graph, left=1000, iterations=iterations, seconds=seconds)
+    assert isinstance(found.arrays, PackedArrays) == packs
+
+
+def test_auto_leaves_the_host_its_memory(graph, monkeypatch):
+    monkeypatch.setattr(choice, "HOST_SHARE", 0)
+    assert chosen(graph, left=1000, seconds=1e9).arrays == RawArrays(4)
+
+
+@pytest.mark.parametrize(("gather", "packs"), [("auto", False), ("packed", True)])
+def test_no_memory_to_measure_in(graph, gather, packs):
+    def measure():
+        raise DeviceMemoryError("no")
+
+    found = choice.choose(graph, 0, gather, 100, measure, None, 2)
+    assert isinstance(found.arrays, PackedArrays) == packs
+
+
+def test_a_packed_graph_comes_as_it_is(graph):
+    packed = graph.packed()
+    assert chosen(packed, "packed", left=10).edges is packed.in_edges
+
+
+def settings(program, graph, encoding, **how):
+    given = {"engine": "auto", "memory": None, "streams": 4, "gather": "auto", "replication": "custom"}
+    given |= {"page_edges": None, "deterministic": False} | how
+    return checked(bind(program, graph), encoding, **given).gather
+
+
+@pytest.mark.parametrize("how", [{}, {"deterministic": True}, {"engine": "garaph"}])
+def test_auto_takes_packed_edges_packed(graph, how):
+    assert settings(gp.apps.PageRank(), graph, "packed", **how) == "packed"
+
+
+@pytest.mark.parametrize(("how", "gather"), [
+    ({}, "auto"), ({"deterministic": True}, "segmented"), ({"engine": "garaph"}, "replicated"),
+])  # fmt: skip
+def test_auto_over_raw_edges(graph, how, gather):
+    assert settings(gp.apps.PageRank(), graph, "raw", **how) == gather
+
+
+@pytest.mark.parametrize("gather", ["segmented", "replicated"])
+def test_gathers_for_raw_edges_say_so(graph, gather):
+    with pytest.raises(ParameterError, match="--encoding raw"):
+        gp.run(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather)
+    result = gp.run(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather, encoding="raw", iterations=2)
+    assert result.stats.encoding == "raw"
+    assert np.isfinite(result.values).all()

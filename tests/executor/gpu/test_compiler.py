@@ -1,0 +1,246 @@
+"""Kernels linked without a GPU: every library program for every architecture, in the precision it says, cached."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py import apps
+from garaph_py.executor.gpu import compiler
+from garaph_py.native import cache
+from garaph_py.native.references import fingerprint
+from garaph_py.program import bind
+from tests.support import ptx
+
+pytest.importorskip("cuda.core")
+pytest.importorskip("numba_cuda")
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
+COMMON = {
+    "mark_starts",
+    "measure_runs",
+    "pack_runs",
+    "initialize",
+    "prepare_values",
+    "gather_segmented",
+    "gather_packed",
+    "sum_hubs",
+    "apply_vertices",
+    "report",
+}
+REPLICATED = {"initialize_sums", "gather_replicated"}
+TOTALS = {"initialize", "apply_vertices", "gather_replicated"}
+"""Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type."""
+
+
+def exact():
+    yield "BFS", apps.BFS(0), None
+    yield "ConnectedComponents", apps.ConnectedComponents(), None
+    for program in (apps.SSSP(0), apps.SSWP(0)):
+        for weights in ("int32", "float32"):
+            yield f"{type(program).__name__}-{weights}", program, weights
+
+
+def floats(dtype):
+    yield apps.PageRank(dtype=dtype)
+    yield apps.DeltaPageRank(dtype=dtype)
+    yield apps.NeuralNetwork(0.5, dtype=dtype)
+    yield apps.HeatSimulation(0.5, dtype=dtype)
+    yield apps.CircuitSimulation(0.5, dtype=dtype)
+    yield apps.PenalizedHittingProbability(0, dtype=dtype)
+
+
+LIBRARY = {name: (program, weights) for name, program, weights in exact()} | {
+    f"{type(program).__name__}-{dtype}": (program, dtype)
+    for dtype in ("float32", "float64")
+    for program in floats(np.dtype(dtype))
+}
+
+
+def bound(program, weights=None):
+    """`program` on a graph of three vertices; undirected, if that is what it gathers over."""
+    values = None if weights is None else np.ones(3, weights)
+    return bind(program, gp.from_edges([0, 1, 2], [1, 2, 0], values, directed=program.gathers == "in"))
+
+
+def of(name):
+    return bound(*LIBRARY[name])
+
+
+def test_all_programs_are_here():
+    assert {type(program).__name__ for program, _ in LIBRARY.values()} == set(apps.__all__)
+
+
+@pytest.fixture(scope="module")
+def compiled_once():
+    """Functions that programs share, such as defaults, are compiled once an architecture: that is half the time."""
+    known, compile_function = {}, compiler.compile_function
+
+    def remembered(program, wrapper, architecture):
+        types = wrapper.arguments, wrapper.returns
+        key = fingerprint(wrapper.name, wrapper.function, types, architecture)
+        if key not in known:
+            known[key] = compile_function(program, wrapper, architecture)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiler, "compile_function", remembered)
+        yield
+
+
+@pytest.mark.usefixtures("compiled_once")
+@pytest.mark.parametrize(
+    ("name", "architecture"),  # each for two of them, in turns: for all it takes a minute
+    [(name, ARCHITECTURES[k]) for turn, name in enumerate(LIBRARY) for k in (turn % 2, turn % 2 + 2)],
+)
+def test_functions_are_inlined_and_keep_their_precision(name, architecture):
+    program = of(name)
+    text = compiler.link(program, architecture, "ptx").decode()
+    assert f".target {architecture}" in text
+    kernels = ptx.instructions(text)
+    assert set(kernels) == COMMON | REPLICATED
+    for lines in kernels.values():
+        assert not ptx.calls(lines)
+        assert not ptx.locals_of(lines)
+    doubles = {kernel: ptx.doubles(lines) for kernel, lines in kernels.items()}
+    if name.endswith("float64"):
+        assert doubles["gather_segmented"]
+    elif program.total is None:
+        assert not any(doubles.values())
+    else:
+        assert_only_totals_are_wide(kernels, doubles)
+
+
+def assert_only_totals_are_wide(kernels, doubles):
+    """64-bit floats are made from 32-bit ones, moved and added, after the gather: no work on values."""
+    assert {kernel for kernel, found in doubles.items() if found} <= TOTALS
+    names = {name for found in doubles.values() for name in found}
+    kinds = {name.split(".")[0] for name in names}
+    assert kinds <= {"add", "mov", "selp", "ld", "st", "cvt"}
+    assert {name for name in names if name.startswith("cvt")} <= {"cvt.f64.f32"}
+    replicated = ptx.operations(kernels["gather_replicated"])
+    gathered = max(
+        k for k, name in enumerate(replicated) if name.startswith("atom") and name.endswith("shared.add.f32")
+    )
+    assert all(name.startswith("mov") for name in replicated[:gathered] if ".f64" in name)  # constants, set up early
+
+
+@pytest.mark.usefixtures("compiled_once")
+@pytest.mark.parametrize("name", LIBRARY)
+def test_registers_suffice(name):
+    """A program on one architecture each: PTX says nothing of registers, and assembling takes its time."""
+    architecture = ARCHITECTURES[list(LIBRARY).index(name) % len(ARCHITECTURES)]
+    code = compiler.link(of(name), architecture, "cubin")
+    assert code.startswith(b"\x7fELF")
+    frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)
+    assert set(registers) == COMMON | REPLICATED
+    # the assembler prefers a block more a multiprocessor to a few words that are not spilled
+    assert frames["gather_segmented"] <= 16
+    assert frames["gather_packed"] <= 16
+    assert all(frames[kernel] <= 48 for kernel in COMMON | REPLICATED)
+    assert registers["gather_segmented"] <= 80  # three blocks of 256 threads a multiprocessor, or more
+    assert registers["gather_replicated"] <= 64  # two blocks of 512
+
+
+@pytest.fixture
+def links(monkeypatch, tmp_path):
+    """An empty cache; the architectures that were linked for, where linking takes no time."""
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
+    asked = []
+
+    def link(program, architecture, output):
+        asked.append(architecture)
+        return f"{program.name} for {architecture} as {output}".encode()
+
+    monkeypatch.setattr(compiler, "link", link)
+    yield asked
+    compiler.environment.cache_clear()
+
+
+def test_a_program_is_linked_once(links):
+    program = bound(apps.PageRank())
+    heard = []
+    code = compiler.cubin(program, "sm_90", heard.append)
+    assert code == b"PageRank for sm_90 as cubin"
+    assert [event.done for event in heard] == [0, 1]
+    assert compiler.cubin(program, "sm_90", heard.append) == code
+    assert len(heard) == 2  # nothing is said of what is not compiled
+    assert compiler.cubin(bound(apps.PageRank(damping=0.5, tolerance=1e-3)), "sm_90") == code
+    assert links == ["sm_90"]
+
+
+def test_code_is_kept_by_architecture_program_and_types(links):
+    class Twice(apps.PageRank):
+        def gather(self, src):
+            return 2 * src
+
+    known = [(bound(apps.PageRank()), "sm_90"), (bound(apps.PageRank()), "sm_80"), (bound(Twice()), "sm_90")]
+    known += [(bound(apps.PageRank(dtype=np.float32)), "sm_90"), (bound(apps.SSSP(0)), "sm_90")]
+    known += [(bound(apps.SSSP(0), "int32"), "sm_90"), (bound(apps.SSSP(0), "int64"), "sm_90")]
+    for number, item in enumerate(known):
+        compiler.cubin(*item)
+        assert len(links) == number + 1
+
+
+@pytest.mark.parametrize("file", [*compiler.BEFORE_PROGRAM, *compiler.AFTER_PROGRAM, *compiler.REPLICATED])
+def test_code_is_kept_by_the_text_of_kernels(links, monkeypatch, tmp_path, file):
+    program = bound(apps.PageRank())
+    compiler.cubin(program, "sm_90")
+    edited = tmp_path / "kernels"
+    edited.mkdir()
+    for path in compiler.folder().glob("*.cu*"):
+        (edited / path.name).write_text(path.read_text() + ("// edited\n" if path.name == file else ""))
+    monkeypatch.setattr(compiler, "folder", lambda: edited)
+    compiler.environment.cache_clear()
+    compiler.cubin(program, "sm_90")
+    assert len(links) == 2
+
+
+def test_code_is_kept_by_the_versions_of_compilers(links, monkeypatch):
+    program = bound(apps.PageRank())
+    for number, package in enumerate(("none", *compiler.PACKAGES)):
+        monkeypatch.setattr(cache, "version", lambda name, new=package: "new" if name == new else "old")
+        compiler.environment.cache_clear()
+        compiler.cubin(program, "sm_90")
+        assert len(links) == number + 1
+
+
+def test_every_kernel_file_is_used():
+    known = {*compiler.BEFORE_PROGRAM, *compiler.AFTER_PROGRAM, *compiler.REPLICATED}
+    assert {path.name for path in compiler.folder().glob("*.cu*")} == known
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:-1] + b"?", lambda data: b""])
+def test_a_damaged_entry_is_compiled_anew(links, damage):
+    program = bound(apps.BFS(0))
+    code = compiler.cubin(program, "sm_90")
+    (entry,) = cache.folder().glob("*.o")
+    entry.write_bytes(damage(entry.read_bytes()))
+    assert compiler.cubin(program, "sm_90") == code
+    assert compiler.cubin(program, "sm_90") == code
+    assert len(links) == 2
+
+
+WARM = """
+import hashlib, json, sys
+import garaph_py as gp
+from garaph_py.executor.gpu import compiler
+from garaph_py.program import bind
+
+bound = bind(gp.apps.PageRank(damping=0.5), gp.from_edges([0, 1, 2], [1, 2, 0]))
+code = compiler.cubin(bound, "sm_90")
+slow = [name for name in ("numba", "numba.cuda", "cuda.core", "cuda.bindings") if name in sys.modules]
+print(json.dumps([hashlib.sha256(code).hexdigest(), slow]))
+"""
+
+
+def test_a_warm_start_imports_no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
+    cold, warm = (
+        json.loads(subprocess.run([sys.executable, "-c", WARM], capture_output=True, text=True, check=True).stdout)
+        for _ in range(2)
+    )
+    assert warm == [cold[0], []]

@@ -1,0 +1,142 @@
+"""The GPU's page kernel on a device that is NumPy: what is allocated, copied, skipped, committed and given back."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.gpu import executor as kernel
+from garaph_py.executor.gpu.settings import Settings
+from garaph_py.executor.memory import vertex_bytes
+from garaph_py.program import bind
+from garaph_py.runtime import run as runtime
+from tests.support import twins
+from tests.support.numpy_gpu import Hops, Quiet
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+
+GRAPH = twins.skewed(3, 9000, 60000)
+HUB = int(GRAPH.out_degrees.argmax())
+
+
+def memory_for(program, graph, share):
+    settings = Settings(gather="segmented")
+    with kernel.GpuKernel(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
+        made.initialize(True)
+        return int(made.residency.used - (1 - share) * 4 * graph.m)
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [None, 0.2, 0.7])
+@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
+def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
+    graph = graph_of(GRAPH)
+    driver = device_for(program, graph)
+    memory = None if share is None else memory_for(program, graph, share)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    result = gp.run(
+        program, graph, device="gpu", sync=sync, gather="segmented", gpu_memory=memory, page_edges=3000, streams=3
+    )
+    assert result.stats.device == "NumPy"
+    np.testing.assert_array_equal(result.values, expected.values)
+    rows = result.stats.iterations
+    if sync:
+        assert [row.active for row in rows] == [row.active for row in expected.stats.iterations]
+    copied = [row.to_device for row in rows]
+    assert copied[0] == 4 * graph.m
+    assert all((copied[k] > 0) == (share is not None) for k in (1, 2))
+    assert driver.held == 0
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of, sync):
+    n = 100000
+    graph, program = graph_of(twins.Edges(n, np.arange(n - 1), np.arange(1, n))), Hops(0)
+    device_for(program, graph)
+    bound = bind(program, graph)
+    counted = vertex_bytes(bound, graph, sync, gpu=True) - graph.nbytes - graph.ids.nbytes
+    tracemalloc.start()
+    try:
+        settings = Settings(gather="segmented")
+        with kernel.GpuKernel(bound, graph, runtime.find_device(), settings, lambda state: 0) as made:
+            state = made.initialize(sync)
+            taken = tracemalloc.get_traced_memory()[0]
+            assert 0.98 * counted <= taken <= counted + n
+            before = tracemalloc.get_traced_memory()[0]
+            assert made.report(state) is state.values  # no third array
+            assert tracemalloc.get_traced_memory()[0] < before + n
+    finally:
+        tracemalloc.stop()
+
+
+def path(n, first=0):
+    return np.arange(first, first + n - 1), np.arange(first + 1, first + n)
+
+
+def mainland(n=20000, island=700):
+    """Random edges, and a path that nobody comes to."""
+    rng = np.random.default_rng(5)
+    sources, targets = path(island, n)
+    return twins.Edges(
+        n + island, np.append(rng.integers(0, n, 4 * n), sources), np.append(rng.integers(0, n, 4 * n), targets)
+    )
+
+
+@pytest.mark.parametrize("mode", ["pull", "notify-pull"])
+@pytest.mark.parametrize("edges", [twins.Edges(20000, *path(20000)), mainland()], ids=["most", "few"])
+def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode):
+    graph = graph_of(edges)
+    program = Quiet()
+    driver = device_for(program, graph)
+    expected = gp.run(program, graph, device="cpu", sync=True, iterations=30)
+    result = gp.run(
+        program, graph, device="gpu", sync=True, iterations=30, mode=mode, page_edges=500, gather="segmented"
+    )
+    np.testing.assert_array_equal(result.values, expected.values)
+    skipped = sum(row.pages_skipped for row in result.stats.iterations)
+    assert (skipped > 0) == (mode == "notify-pull")
+    assert driver.held == 0
+
+
+def test_memory_that_somebody_took_is_done_without(device_for, graph_of):
+    """An allocation fails that was to succeed: less is tried, once."""
+    graph = graph_of(GRAPH)
+    driver = device_for(Quiet(HUB), graph)
+    needed = memory_for(Quiet(HUB), graph, 1)
+    driver.refuses = needed - 100_000
+    memory = needed + 1000
+    result = gp.run(Quiet(HUB), graph, device="gpu", sync=True, gpu_memory=memory, gather="segmented", page_edges=3000)
+    np.testing.assert_array_equal(result.values, gp.run(Quiet(HUB), graph, device="cpu", sync=True).values)
+    assert sum(row.to_device for row in result.stats.iterations[1:]) > 0
+    assert driver.held == 0
+    driver.refuses = 50_000
+    with pytest.raises(DeviceMemoryError):
+        gp.run(Quiet(HUB), graph, device="gpu", gpu_memory=memory, page_edges=3000)
+    assert driver.held == 0
+
+
+def test_the_budget_is_kept(device_for, graph_of):
+    graph = graph_of(GRAPH)
+    driver = device_for(Hops(HUB), graph)
+    memory = memory_for(Hops(HUB), graph, 0.4)
+    driver.refuses = memory
+    result = gp.run(
+        Hops(HUB), graph, device="gpu", sync=True, gpu_memory=memory, gather="segmented", page_edges=3000, streams=3
+    )
+    assert result.stats.note is None
+    assert result.stats.device == "NumPy"
+
+
+def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for, graph_of):
+    """Which gather is faster is measured on large pages alone; small ones are segmented, and so may be cut."""
+    graph, program = graph_of(GRAPH), Quiet(HUB)
+    device_for(program, graph)
+    for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):
+        settings = Settings(gather=gather)
+        with kernel.GpuKernel(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
+            state = made.initialize(True)
+            assert made.gather.takes_parts == takes_parts
+            assert (made.offer(made.residency.pages, state, "pull", True).split is not None) == takes_parts

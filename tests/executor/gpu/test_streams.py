@@ -1,0 +1,322 @@
+"""Pages on streams, over a driver that copies at once: what kernels find in buffers, what others steal, and faults."""
+
+import itertools
+import sys
+import threading
+import time
+import types
+from functools import partial
+
+import numpy as np
+import pytest
+
+from garaph_py.errors import DeviceError
+from garaph_py.executor.gpu.device import failing
+from garaph_py.executor.gpu.edges import RawArrays
+from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.executor.gpu.residency import plan
+from garaph_py.executor.gpu.streams import Streams, Waiting
+from garaph_py.executor.gpu.timeline import TO_DEVICE, TO_HOST, Timeline
+from garaph_py.pages.layout import Page, cut
+from garaph_py.pages.memory_source import MemorySource
+from tests.support import twins
+
+
+class DriverError(Exception):
+    """What a driver raises."""
+
+
+class FakeDriver(types.SimpleNamespace):
+    """A driver whose device memory is one array of bytes; `fails_at` is the number of a copy that fails."""
+
+    Error, MemoryError = DriverError, type("MemoryError", (DriverError,), {})
+    event_flags = types.SimpleNamespace(BLOCKING_SYNC=1, DISABLE_TIMING=2)
+    Context = types.SimpleNamespace(synchronize=lambda: None)
+
+    class Stream:
+        def __init__(self, flags=0):
+            self.blocks, self.awaited = not flags & 1, []
+
+        def synchronize(self):
+            pass
+
+        def wait_for_event(self, event):
+            assert event.recorded
+            event.waited = True
+            self.awaited.append(event)
+
+    class Event:
+        def __init__(self, flags=0):
+            self.recorded, self.is_timed = False, not flags & 2
+
+        def record(self, stream=None):
+            self.recorded, self.stream, self.at = True, stream, time.perf_counter()
+
+        def time_till(self, other):
+            assert self.is_timed
+            assert other.is_timed
+            return (other.at - self.at) * 1e3
+
+        def synchronize(self):
+            time.sleep(1e-4)
+            self.synchronized = True
+
+        def query(self):
+            """Some time after it was recorded."""
+            return time.perf_counter() - self.at > 2e-4
+
+    def memcpy_htod_async(self, place, array, stream):
+        # memory is filled with zeros on the default stream, which may be later than this
+        assert stream.blocks or stream.awaited[0].stream is None
+        self.copies += 1
+        if self.copies == self.fails_at:
+            raise DriverError("cuMemcpyHtoDAsync failed: unspecified launch failure")
+        self.memory[place : place + array.nbytes] = array
+
+
+class FakeDevice:
+    def __init__(self, fails_at=None):
+        self.driver = FakeDriver(memory=np.zeros(1 << 22, np.uint8), copies=0, fails_at=fails_at)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class FakeMemory:
+    used = 0
+
+    def allocate(self, name, nbytes):
+        self.used += nbytes
+        return self.used - nbytes
+
+
+@pytest.fixture
+def setting(graph_of):
+    """A function that makes device, streams, and source of a graph with weights, a share of whose pages stay."""
+
+    def make(share, fails_at=None, spans=None):
+        graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
+        offsets, width = graph.in_edges.offsets, RawArrays(4)
+        buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
+        residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
+        device = FakeDevice(fails_at)
+        return (
+            device,
+            Streams(device, residency, width, FakeMemory(), spans),
+            MemorySource(graph.in_edges, pages=residency.pages),
+        )
+
+    return make
+
+
+def found_in(device, streams, page, buffer):
+    """Sources and weights where a kernel would read them."""
+    parts = []
+    for address, kind in zip(streams.places(page, buffer), (np.uint32, np.int32), strict=True):
+        start = address + 4 * (page.first_edge % RUN)
+        parts.append(device.driver.memory[start : start + 4 * page.edges].view(kind).copy())
+    return parts
+
+
+class Work:
+    """What is computed is `see`, for a page and its buffer; pages are told of in the order in which they land."""
+
+    def __init__(self, see=lambda page, buffer: None):
+        self.compute, self.brought, self.streams, self.copied = see, [], [], {}
+
+    def bring(self, page, stream):
+        self.brought.append(page)
+        self.streams.append(stream)
+
+    def landed(self, page, copied):
+        self.copied[page] = copied
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_every_page_finds_its_edges(setting, share):
+    device, streams, source = setting(share)
+    resident = [page for page in source.pages if page.number < len(streams._resident)]
+    assert len(resident) == {0: 0, 2: len(source.pages)}.get(share, len(resident))
+    left = {}  # by buffer: the page it held last
+    for _ in range(3):
+        seen, before = [], set(left.values())
+
+        def see(page, buffer, seen=seen):
+            left[buffer.address] = page
+            sources, weights = found_in(device, streams, page, buffer)
+            edges = source.edges(page)
+            np.testing.assert_array_equal(sources, edges.sources)
+            np.testing.assert_array_equal(weights, edges.values)
+            seen.append(page)
+
+        work = Work(see)
+        streams.process(streams.order(source.pages), source, work)
+        assert sorted(page.number for page in seen) == list(range(len(source.pages)))
+        assert work.brought == seen
+        # what need not be copied does not wait on a stream for what is
+        assert work.streams == [streams.back_early if page in before else streams.back for page in seen]
+        for stay in (True, False):
+            assert [page for page in seen if (page in resident) == stay] == [
+                page for page in work.copied if (page in resident) == stay
+            ]
+        assert work.copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
+    assert streams.thread.wall > streams.thread.waited >= 0
+    assert streams.thread.used > 0
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
+    """They count when they are first processed, which waits for them."""
+    device, streams, source = setting(share)
+    resident = [page for page in source.pages if page.number < len(streams._resident)]
+    assert not any(map(streams.has, source.pages))
+    streams.prefetch(source)
+    streams.prefetch(source)
+    assert device.driver.copies == 2 * len(resident)
+    assert [page for page in source.pages if streams.has(page)] == resident
+    for turn in range(2):
+
+        def see(page, buffer, turn=turn):
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            if page in resident:
+                assert getattr(buffer.copied, "waited", False) == (turn == 0)
+                buffer.copied.waited = False
+
+        work = Work(see)
+        waiting = streams.order(source.pages, True)
+        assert {page for page, _ in waiting.here} == set(resident)
+        streams.process(waiting, source, work)
+        early = [page for page, stream in zip(work.brought, work.streams, strict=True) if stream is streams.back_early]
+        assert set(resident) <= set(early)
+        assert {page: work.copied[page] for page in resident} == {
+            page: 8 * page.edges * (not turn) for page in resident
+        }
+
+
+def test_what_others_steal_is_left_to_them(setting):
+    """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
+    device, streams, source = setting(0.3)
+    split, rng, taken = partial(cut, source._edges.offsets, multiple=64), np.random.default_rng(1), []
+    for turn in range(4):
+        waiting, stolen = streams.order(source.pages, True, split), []
+
+        def see(page, buffer, waiting=waiting, stolen=stolen, turn=turn):
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            before = waiting.edges
+            if turn and (part := waiting.steal(None if rng.random() < 0.1 else int(rng.integers(8000)))) is not None:
+                assert waiting.edges in (before, before - part.edges)  # a page that is there does not count
+                stolen.append(part)
+
+        work = Work(see)
+        streams.process(waiting, source, work)
+        parts = sorted([*stolen, *work.copied], key=lambda page: page.first_vertex)
+        assert [(one.last_vertex, one.last_edge) for one in parts[:-1]] == [
+            (two.first_vertex, two.first_edge) for two in parts[1:]
+        ]
+        assert (parts[0].first_edge, parts[-1].last_edge) == (0, 90000)
+        taken += stolen
+    assert {page in source.pages for page in taken} == {True, False}
+
+
+def test_pages_that_are_there_are_taken_once():
+    """By two threads at a time, to the very last."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            pages = [Page(k, k, k + 1, k, k + 1) for k in range(200)]
+            waiting, stolen, begin = Waiting.of(pages, {}, dict.fromkeys(pages)), [], threading.Barrier(2)
+
+            def steal(waiting=waiting, stolen=stolen, begin=begin):
+                begin.wait()
+                stolen += iter(lambda: waiting.steal(None), None)
+
+            thread = threading.Thread(target=steal)
+            thread.start()
+            begin.wait()
+            taken = [page for page, _ in iter(waiting.next_here, None)]
+            thread.join()
+            assert sorted(page.number for page in taken + stolen) == list(range(200))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_pages_that_send_most_back_come_first(setting):
+    _, streams, source = setting(2)
+    work = Work()
+    streams.process(streams.order(source.pages), source, work)
+    sizes = [page.last_vertex - page.first_vertex for page in work.brought]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+@pytest.mark.parametrize("at", [0, 3, 11])
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_after_an_error_nothing_waits(setting, share, at, error):
+    _, streams, source = setting(share)
+    calls = []
+
+    def see(page, buffer):
+        calls.append(page)
+        if len(calls) > at:
+            raise error
+
+    waiting = streams.order(source.pages)
+    with pytest.raises(error):
+        streams.process(waiting, source, Work(see))
+    assert waiting.is_empty
+    assert str(streams.thread) == "GPU's thread: idle"
+
+
+@pytest.mark.parametrize("at", [1, 2, 15])
+def test_an_error_of_the_driver_is_ours(setting, at):
+    device, streams, source = setting(0.5, fails_at=at)
+    with pytest.raises(DeviceError, match="launch failure"), failing(device.driver):
+        streams.process(streams.order(source.pages), source, Work())
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 2])
+def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
+    spans = []
+    _, streams, source = setting(share, spans=spans)
+    before, copies = time.perf_counter_ns(), 0
+    for turn in range(1, 4):
+        work = Work(lambda *_: time.sleep(1e-4))
+        streams.process(streams.order(source.pages), source, work)
+        copies += sum(nbytes > 0 for nbytes in work.copied.values())
+        time.sleep(3e-4)  # until the driver says that the last has ended
+        streams.tell()
+        assert len(spans) == 2 * turn * len(source.pages) + copies
+    after = time.perf_counter_ns()
+    tracks = {span.track for span in spans}
+    assert {TO_DEVICE, TO_HOST} < tracks
+    assert tracks - {TO_DEVICE, TO_HOST} <= {f"stream {k}" for k in range(6)}
+    for track in tracks:
+        mine = sorted(span for span in spans if span.track == track)
+        assert before <= mine[0].start <= mine[-1].end <= after
+        assert all(span.start <= span.end for span in mine)
+        assert all(one.end <= two.start for one, two in itertools.pairwise(mine))
+    computed = [span.details for span in spans if span.track.startswith("stream")]
+    assert sorted(details["page"] for details in computed) == sorted(3 * list(range(len(source.pages))))
+    assert sum(details["edges"] for details in computed) == 3 * 90000
+
+
+def test_a_copy_that_waits_for_the_engine_begins_when_it_is_free():
+    driver, clock = FakeDriver(), iter([1.0, 1.5, 2.0])  # seconds: two copies end on two streams, then now
+
+    class Event(FakeDriver.Event):
+        def record(self, stream=None):
+            self.at = next(clock)
+
+    driver.Event, spans = Event, []
+    timeline, began = Timeline(driver, [], spans), time.perf_counter_ns() - 2 * 10**9
+    for number in range(2):
+        timeline.ends(TO_DEVICE, "copy", Page(number, 0, 1, 0, 10), began, None)
+    timeline.tell(None, 3)
+    assert not spans
+    timeline.tell(None)
+    first, second = spans
+    assert (second.end - second.start, first.start, second.start) == (5 * 10**8, began, first.end)

@@ -1,0 +1,264 @@
+"""A GPU that fails in the middle of an iteration: runs go on from values that are whole, asynchronous ones too."""
+
+import threading
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
+from garaph_py.errors import DeviceError
+from garaph_py.executor.cpu import CpuKernel
+from garaph_py.executor.gpu.streams import Waiting
+from garaph_py.executor.modes import PULL
+from garaph_py.graph.vertex_set import WORD
+from garaph_py.native.threads import Team
+from garaph_py.pages.layout import cut, layout
+from garaph_py.pages.memory_source import MemorySource
+from garaph_py.runtime import run as runtime
+from garaph_py.system.watchdog import Part
+from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
+from tests.runtime.test_user_programs import DataDriven
+from tests.support import twins
+from tests.support.numpy_gpu import Hops, Quiet, when_iterations_begin
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Both processors work in every iteration."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+
+
+class Paired(gp.VertexProgram):
+    """Hops in a value of 16 bytes, of which the second field says what the first does: torn ones do not agree."""
+
+    source: int = 0
+    value = {"hops": np.int64, "check": np.int32}  # noqa: RUF012
+    accumulator = np.int64
+    sum = gp.min
+    monotone = True
+
+    def init(self, id):
+        return (0, 0) if id == self.source else (1 << 20, 1 << 20)
+
+    def frontier(self, id):
+        return id == self.source
+
+    def gather(self, src):
+        return src.hops + 1 if src.hops == src.check else -1
+
+    def apply(self, acc, old):
+        hops = min(acc, old.hops)
+        return (hops, hops)
+
+
+class HalfDone:
+    """A GPU in the CPU's clothes, with memory of its own: of page number `at` that it processes, it copies less than
+    half to the host, and fails.
+
+    The last value is torn, but where values come in place: there each is one word of a program that relaxes, and comes
+    whole (`Companion.relaxes`). Elsewhere they come to a second array, where nobody may look at half a copy.
+    """
+
+    name, modes = "gpu", (PULL,)
+    at = 0
+
+    def __init__(self, bound, graph, found, settings, notify, listener, sources):
+        self._team, self._processed = Team(1), 0
+        self._cpu = CpuKernel(bound, graph, self._team, listener)
+        pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)
+        self.residency, self.load = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
+        self.source, self.streams = (
+            MemorySource(graph.in_edges, pages=pages),
+            SimpleNamespace(thread=Part("GPU's thread")),
+        )
+        self._offsets = graph.in_edges.offsets
+
+    def initialize(self, synchronous):
+        state = self._cpu.initialize(synchronous)
+        state.pending = np.empty_like(state.values)
+        self._values = state.values.copy()
+        return state
+
+    def offer(self, pages, state, mode, shared):
+        return Waiting.of(pages, {}, {}, partial(cut, self._offsets, multiple=WORD))
+
+    def refresh(self, state, values):
+        if values:
+            self._values[:] = state.values
+
+    def ready(self, state):
+        pass
+
+    def receive(self, pages, state):
+        for page in pages:
+            run = slice(page.first_vertex, page.last_vertex)
+            self._values[run] = state.values[run]
+
+    def settle(self, state):
+        pass
+
+    def work(self, waiting, source, state, tell):
+        while (page := waiting.next_coming()) is not None:
+            activated = type(state.activated)(state.activated.bits.copy(), state.activated.blocks.copy())
+            active = type(state.active)(state.active.bits.copy(), state.active.blocks.copy())
+            own = replace(state, values=self._values, pending=self._values, activated=activated, active=active)
+            result = self._cpu.process([page], source, own, PULL)[0]
+            run = slice(page.first_vertex, page.last_vertex)
+            new, into = self._values[run].view(np.uint8), state.pending[run].view(np.uint8)
+            self._processed += 1
+            state.activated.bits[page.words] = activated.bits[page.words]
+            if self._processed > self.at:
+                part = len(new) // 2 // self._values.itemsize * self._values.itemsize
+                if state.pending is not state.values:
+                    part += 3
+                    into[part : part + 3] = 0xA5
+                into[:part] = new[:part]
+                raise DeviceError("the fake GPU is gone; look for it")
+            into[:] = new
+            tell(page, result)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._team.close()
+
+
+def run(program, graph, **how):
+    return gp.run(program, graph, device="hybrid", sync=False, page_edges=3000, **how)
+
+
+@pytest.fixture
+def half_done(monkeypatch):
+    """A function that says after how many pages the GPU fails."""
+    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
+    return lambda at: monkeypatch.setattr(runtime, "GpuKernel", type("Half", (HalfDone,), {"at": at}))
+
+
+@pytest.mark.parametrize("at", [0, 1, 9, 40])
+@pytest.mark.parametrize(
+    "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents()],
+    ids=lambda program: type(program).__name__,
+)  # fmt: skip
+def test_the_same_answer(half_done, graph_of, program, at):
+    graph = graph_of(
+        twins.skewed(3, 9000, 60000, "int32"), directed=not isinstance(program, gp.apps.ConnectedComponents)
+    )
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    half_done(at)
+    result = run(program, graph, threads=1)  # two that work at once may read each other's values half new
+    np.testing.assert_array_equal(result.values, expected.values)
+    assert result.stats.converged
+
+
+@pytest.mark.parametrize("at", [0, 5, 30])
+@pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])
+def test_floats_converge_to_the_same(half_done, graph_of, program, at):
+    graph = graph_of(GRAPH)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    half_done(at)
+    result = run(program, graph)
+    values, wanted = (given.values if given.values.dtype.names is None else given.values["rank"] for given in
+                      (result, expected))  # fmt: skip
+    np.testing.assert_allclose(values, wanted, rtol=1e-4)
+    assert "goes on alone" in result.stats.note
+
+
+def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
+    """The GPU fails when the CPU has prepared its own."""
+    rng = np.random.default_rng(41)
+    graph = graph_of(twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int)))
+    expected = gp.run(DataDriven(), graph, device="cpu", sync=True)
+    half_done(0)
+
+    def fails(self, state):
+        raise DeviceError("the fake GPU is gone; look for it")
+
+    monkeypatch.setattr(HalfDone, "ready", fails)
+    result = gp.run(DataDriven(), graph, device="hybrid", sync=True, page_edges=3000)
+    np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("device", "alone"), [("gpu", True), ("hybrid", True), ("hybrid", False)])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
+def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, device, alone):
+    """Of those of all iterations, to the device or back, and half of it is done."""
+    monkeypatch.setattr(Rates, "cpu_helps", not alone)
+    graph = graph_of(GRAPH)
+    driver = device_for(program, graph)
+    memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu", sync=True)
+    to, back, copies, fails_at = driver.memcpy_htod_async, driver.memcpy_dtoh_async, [], [1 << 30]
+    begun = threading.Event()
+    when_iterations_begin(monkeypatch, begun.set)
+
+    def failing(copy, torn):
+        def run(one, other, stream=None):
+            copies.extend([one] * begun.is_set())
+            if begun.is_set() and len(copies) > fails_at[0]:
+                torn(one, other)
+                raise driver.Error("cuMemcpyAsync failed: unspecified launch failure")
+            copy(one, other, stream)
+
+        return run
+
+    def torn_back(array, place):
+        array[: len(array) // 2 + 3] = driver.bytes[place : place + len(array) // 2 + 3]
+
+    def torn_to(place, array):
+        to(place, array[: len(array) // 2])
+
+    def end():
+        driver.next = 256
+        copies.clear()
+        begun.clear()
+        return gp.run(
+            program, graph, device=device, sync=sync, gpu_memory=memory, gather="segmented", page_edges=8000, streams=3
+        )
+
+    driver.memcpy_htod_async, driver.memcpy_dtoh_async = failing(to, torn_to), failing(back, torn_back)
+    end()
+    for number in range(0, len(copies), 9):
+        fails_at[0] = number
+        result = end()
+        np.testing.assert_array_equal(result.values, expected.values)
+        assert driver.held == 0
+        if len(copies) > number:
+            assert "launch failure" in result.stats.note
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
+def test_what_is_not_the_gpus_failure_ends_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
+    monkeypatch.setattr(Rates, "cpu_helps", not alone)
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver, left = device_for(program, graph), iter(range(20))
+    memory, back = memory_for(program, graph, 0.3), driver.memcpy_dtoh_async
+
+    def fails(*how):
+        if next(left, None) is None:
+            raise kind("of somebody else")
+        back(*how)
+
+    driver.memcpy_dtoh_async = fails
+    with pytest.raises(kind):
+        gp.run(
+            program,
+            graph,
+            device="hybrid",
+            sync=sync,
+            gpu_memory=memory,
+            gather="segmented",
+            page_edges=8000,
+            streams=3,
+        )
+    assert driver.held == 0
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]

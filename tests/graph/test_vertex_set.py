@@ -1,0 +1,31 @@
+"""The bitmap over vertices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from garaph_py.graph.vertex_set import BLOCK, VertexSet
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
+def test_fill_clear_mask(n: int) -> None:
+    some = VertexSet.empty(n)
+    assert not some.mask(n).any()
+    some.fill(n)
+    assert some.mask(n).all()
+    assert some.mask(n).shape == (n,)
+    some.clear()
+    assert not some.bits.any()
+    assert not some.blocks.any()
+
+
+def test_clearing_a_few_blocks_among_many() -> None:
+    n = 100 * BLOCK
+    some = VertexSet.empty(n)
+    for vertex in (0, 5 * BLOCK + 3, n - 1):
+        some.bits[vertex // 64] |= np.uint64(1) << np.uint64(vertex % 64)
+        some.blocks[vertex // BLOCK] = 1
+    assert np.flatnonzero(some.mask(n)).tolist() == [0, 5 * BLOCK + 3, n - 1]
+    some.clear()
+    assert not some.bits.any()

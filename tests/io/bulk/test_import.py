@@ -1,0 +1,329 @@
+"""Imports out of core: the directory that an import in memory makes, byte for byte, in whatever memory."""
+
+import errno
+import gzip
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pyarrow import feather, parquet
+
+from garaph_py.errors import DiskFullError, FormatError, GraphError, ParameterError
+from garaph_py.graph import generate
+from garaph_py.graph.build import build, edge_values
+from garaph_py.graph.number import number_vertices
+from garaph_py.io.bulk import build as external
+from garaph_py.io.bulk import import_, sinks
+from garaph_py.io.bulk.build import Wishes, write_external
+from garaph_py.io.bulk.import_ import import_file, write_random
+from garaph_py.io.bulk.scan import EdgeSource
+from garaph_py.io.formats.format import EdgeList
+from garaph_py.storage import directory as store
+from garaph_py.storage.write import Place
+from tests.support.graphs import equal
+
+ID = uuid.UUID("27ebbb6f-9e49-4f2c-8a31-0f7d0cde4f77")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def same_id():
+    """Every graph has the same id, so that equal graphs are equal files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(uuid, "uuid4", lambda: ID)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def little_memory():
+    """What does not shrink with the memory counts as nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(external, "READING", 0)
+        patch.setattr(external, "SINK_BYTES", 0)
+        yield
+
+
+def source_of(sources, targets, weights=None, rows=7, again=True):
+    def batches(listener):
+        for start in range(0, len(sources), rows):
+            part = slice(start, start + rows)
+            yield EdgeList(sources[part], targets[part], None if weights is None else weights[part])
+
+    return EdgeSource(batches, again)
+
+
+def in_memory(path, sources, targets, weights, wishes):
+    *columns, ids = number_vertices(sources, targets)
+    graph = build(
+        [*columns, edge_values(weights, len(sources))],
+        ids,
+        directed=wishes.directed,
+        drop_self_loops=wishes.drop_self_loops,
+        drop_parallel=wishes.drop_parallel,
+        order=wishes.order,
+    )
+    store.save(graph.symmetrized() if wishes.symmetrize else graph, path, encoding=wishes.encoding)
+
+
+def contents(path):
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def columns_of(kind, sources, targets):
+    if kind == "names":
+        return tuple(pa.array([f"v{k}" for k in column], pa.string()) for column in (sources, targets))
+    scale, dtype = {
+        "dense": (1, np.uint32),
+        "gaps": (3, np.int64),
+        "wide": (20_000, np.int64),
+        "sparse": (10**9, np.int64),
+        "huge": (1, np.uint64),
+    }[kind]
+    shift = 2**63 if kind == "huge" else -5 * 10**9 if kind == "sparse" else 0
+    return tuple(np.array([k * scale + shift for k in column], dtype) for column in (sources, targets))
+
+
+vertices = st.integers(0, 12) | st.just(3)
+
+
+@given(
+    st.lists(st.tuples(vertices, vertices), min_size=1, max_size=300),
+    st.sampled_from(["dense", "gaps", "wide", "sparse", "huge", "names"]),
+    st.sampled_from([None, "int32", "int64", "float64"]),
+    st.builds(
+        Wishes,
+        st.booleans(),
+        st.booleans(),
+        st.booleans(),
+        st.booleans(),
+        st.sampled_from(["none", "none", "degree", "hub"]),
+        st.sampled_from(["raw", "packed"]),
+    ),
+    st.booleans(),
+    st.sampled_from([3_000, 200_000]),
+)
+@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", Wishes(), False, 20_000)
+@example([(1, 0)], "dense", None, Wishes(directed=False), True, 3_000)
+def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, values, wishes, again, memory):
+    folder = tmp_path_factory.mktemp("import")
+    sources, targets = columns_of(kind, *zip(*edges, strict=True))
+    weights = None if values is None else np.arange(len(edges)).astype(values)
+    in_memory(folder / "there", sources, targets, weights, wishes)
+    source = source_of(sources, targets, weights, again=again)
+    manifest = write_external(source, folder / "here", wishes, memory, least_work=0)
+    assert contents(folder / "here") == contents(folder / "there")
+    assert manifest.edges == store.info(folder / "there").edges
+    assert sorted(path.name for path in folder.iterdir()) == ["here", "there"]
+
+
+@pytest.fixture
+def out_of_core(monkeypatch):
+    """Whatever can be is imported out of core."""
+    monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+
+
+def both_ways(path, folder, monkeypatch, **options):
+    """The directories that an import in memory makes of a file, and one out of core."""
+    wishes = Wishes(options.get("directed", True), encoding="packed")
+    for name, nbytes in (("there", 0), ("here", 1 << 50)):
+        monkeypatch.setattr(import_, "BYTES_IN_MEMORY", nbytes)
+        import_file(path, folder / name, wishes, **options)
+    return contents(folder / "here"), contents(folder / "there")
+
+
+TEXT = "# one\n" + "".join(f"{k * k % 97} {k % 31}\n" for k in range(900))
+TABLE = {"source": [5, 1, 2**40, 5], "target": [1, 5, 7, 1], "weight": np.array([3, 2, 1, 0], np.int16)}
+NAMED = {"source": ["b", "c", "b"], "target": ["z", "b", "a"]}
+PAIRS = np.array([[3, 1], [1, 3], [2, 9], [3, 3]], np.uint32)
+RECORDS = np.array([(1, 2, 0.5), (7, 1, 1.5)], [("src", "<i8"), ("dst", "<u2"), ("weight", "<f4")])
+FILES = {
+    "plain.txt": lambda path: path.write_text(TEXT),
+    "packed.tsv.gz": lambda path: path.write_bytes(gzip.compress(TEXT.encode())),
+    "weights.txt": lambda path: path.write_text("1 2 3\n" * 200 + "2 1 0.5\n" * 3),
+    "names.csv": lambda path: path.write_text("source,target\nb,c\nz,a\nc,y\nb,a\n"),
+    "pairs.npy": lambda path: np.save(path, PAIRS),
+    "columns.npy": lambda path: np.save(path, np.asfortranarray(PAIRS)),
+    "rows.npy": lambda path: np.save(path, PAIRS.T[:, :3]),
+    "records.npy": lambda path: np.save(path, RECORDS),
+    "table.parquet": lambda path: parquet.write_table(pa.table(TABLE), path),
+    "table.feather": lambda path: feather.write_feather(pa.table(NAMED), path),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_read_alike(tmp_path, name, monkeypatch):
+    monkeypatch.setattr("garaph_py.io.formats.text.BLOCK", 500)
+    FILES[name](tmp_path / name)
+    here, there = both_ways(tmp_path / name, tmp_path, monkeypatch)
+    assert here == there
+
+
+@pytest.mark.parametrize("weights", [None, (-3, 200)])
+def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
+    monkeypatch.setattr(generate, "BATCH_EDGES", 700)
+    edges = generate.random_rmat(9, 8, weights=weights)
+    write_random(edges, tmp_path / "there", Wishes())
+    monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+    write_random(edges, tmp_path / "here", Wishes())
+    assert contents(tmp_path / "here") == contents(tmp_path / "there")
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_striped_over_disks_it_is_the_same(tmp_path, encoding, out_of_core, monkeypatch):
+    monkeypatch.setattr(sinks, "BLOCK_BYTES", 8192)
+    monkeypatch.setattr(sinks, "CHUNK_BYTES", 4 * 8192)
+    edges, disks = generate.random_rmat(11, 8, weights=(1, 9)), [tmp_path / "a", tmp_path / "b"]
+    for disk in disks:
+        disk.mkdir()
+    graph = edges.graph(True, None, lambda event: None)
+    store.save(graph, tmp_path / "there", encoding=encoding, block_bytes=8192, disks=disks)
+    manifest = write_random(edges, tmp_path / "here", Wishes(encoding=encoding), disks=disks)
+    assert manifest == store.info(tmp_path / "here")
+    assert list(manifest.arrays.items()) == list(store.info(tmp_path / "there").arrays.items())
+    for disk in disks:
+        here, there = (contents(disk / f"{name}-{ID.hex[:8]}") for name in ("here", "there"))
+        assert here == there
+        assert len(here["in_sources.data"]) > 0
+    assert equal(store.open(tmp_path / "here"), store.open(tmp_path / "there"))
+
+
+def test_what_each_filesystem_needs(monkeypatch):
+    disks = [Path(name) for name in ("one/a", "one/b", "other/a")]
+    monkeypatch.setattr(external, "os", SimpleNamespace(stat=lambda disk: SimpleNamespace(st_dev=disk.parent)))
+    place = Place(disks[0], (disks[2], disks[0], disks[1]), ("", "", ""), ID)
+    assert external.disk_needs(place, 1000, 300) == {disks[2]: 1100, disks[0]: 200}
+
+
+@pytest.mark.parametrize(("scale", "factor"), [(0, 0), (3, 0), (0, 5)])
+def test_few_edges_and_none(tmp_path, scale, factor, out_of_core):
+    manifest = write_random(generate.random_uniform(scale, factor, weights=(1, 1)), tmp_path / "graph", Wishes())
+    assert (manifest.vertices, manifest.edges) == (1 << scale, factor << scale)
+    assert store.open(tmp_path / "graph").m == factor << scale
+    assert not store.verify(tmp_path / "graph")
+
+
+@pytest.fixture
+def source():
+    """20,000 edges between 900 vertices, which can be read once."""
+    return source_of(*np.random.default_rng(1).integers(0, 900, (2, 20_000), np.uint32), rows=1000, again=False)
+
+
+@pytest.mark.parametrize("limit", [100_000, 200_000])
+def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, source, limit):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))  # it fails when ids are spilled, and when keys are
+    try:
+        with pytest.raises(DiskFullError, match=r"the disk at /.* is full: the graph and its temporary files need"):
+            write_external(source, tmp_path / "graph", Wishes(directed=False), 1 << 18, least_work=0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_would_be_full_is_told_before(tmp_path, source, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
+    needed = 20_000 * (8 + 8 + 8 + 8) + 2 * 8 * 901
+    with pytest.raises(DiskFullError, match=rf"need {needed:,} bytes \(.*\), and 100,000 are free; free space there"):
+        write_external(source, tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["pwrite", "preadv", "fsync"])
+def test_a_failing_disk_leaves_nothing(tmp_path, source, call, monkeypatch):
+    def failing(*arguments):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, call, failing)
+    with pytest.raises(ParameterError, match=r"graph.*\(Input/output error\).* another directory"):
+        write_external(source, tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["distributing edges", "sorting in-edges", "sorting out-edges", "writing graph"])
+def test_an_interrupt_leaves_nothing(tmp_path, source, step):
+    def interrupted(event):
+        if event.name == step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        write_external(source, tmp_path / "graph", Wishes(), 1 << 18, on_event=interrupted, least_work=0)
+    assert step == "writing graph" or list(tmp_path.iterdir()) == []  # that is told at the end, when all is done
+
+
+def test_what_others_left_stays(tmp_path, source):
+    (tmp_path / ".graph.partial-of-another").mkdir()
+    write_external(source, tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.partial-of-another", "graph"]
+
+
+def test_a_file_that_ends_early(tmp_path, out_of_core):
+    whole = gzip.compress(TEXT.encode())
+    (tmp_path / "edges.txt.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FormatError, match="the compressed data end early or are damaged"):
+        import_file(tmp_path / "edges.txt.gz", tmp_path / "graph", Wishes())
+    assert [path.name for path in tmp_path.iterdir()] == ["edges.txt.gz"]
+
+
+def test_too_little_memory_is_told(tmp_path, source, monkeypatch):
+    with pytest.raises(GraphError, match=r"900 vertices take .* KiB of memory, .* MiB are needed; 1.0 MiB may"):
+        write_external(source, tmp_path / "graph", Wishes(), 1 << 20)
+    path = tmp_path / "graph.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n")
+    with pytest.raises(FormatError, match=r"into which a file of format matrix-market must fit; allow more \(memory\)"):
+        import_file(path, tmp_path / "graph", Wishes(), memory=40)
+
+
+def test_a_file_without_edges(tmp_path, out_of_core):
+    (tmp_path / "empty.txt").write_text("# nothing\n")
+    with pytest.raises(FormatError, match=r"empty\.txt: no edges"):
+        import_file(tmp_path / "empty.txt", tmp_path / "graph", Wishes())
+
+
+PEAK = """
+import sys, numpy, pyarrow.csv, psutil, garaph_py as gp
+from garaph_py.io.bulk.build import Wishes
+from garaph_py.io.bulk.import_ import import_file
+small, large, out, memory = sys.argv[1:]
+import_file(small, out + "-small", Wishes(), memory=1 << 28)  # libraries and compiled code are there
+base = psutil.Process().memory_info().rss
+open("/proc/self/clear_refs", "w").write("5")
+manifest = import_file(large, out, Wishes(), memory=int(memory), threads=2)
+peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(peak - base, manifest.edges)
+"""
+
+
+def test_memory_stays_within_what_is_allowed(tmp_path):
+    edges, memory = np.random.default_rng(1).integers(0, 1 << 17, (3 << 20, 2), np.uint32), 96 << 20
+    np.save(tmp_path / "small.npy", edges[:9])
+    np.save(tmp_path / "large.npy", edges)
+    names = [tmp_path / name for name in ("small.npy", "large.npy", "graph")]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *map(str, names), str(memory)], check=True, capture_output=True, text=True
+    )
+    peak, stored = map(int, done.stdout.split())
+    assert stored == len(edges)
+    assert peak < 1.1 * memory
+
+
+@pytest.mark.parametrize("later", [[5, 9, 900], [5, 6, 7, 9], [5, 9]])
+def test_a_file_that_changes_meanwhile(tmp_path, later):
+    columns = [np.array([5, 7, 9]), np.array(later)]
+
+    def batches(listener):
+        column = columns.pop(0)
+        yield EdgeList(column, column)
+
+    with pytest.raises(GraphError, match="the file was changed while it was read; import it again"):
+        write_external(EdgeSource(batches, True), tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+    assert list(tmp_path.iterdir()) == []

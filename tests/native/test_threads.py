@@ -1,0 +1,215 @@
+"""Cores this process may use, and teams of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from garaph_py.errors import ParameterError
+from garaph_py.native import Each, Kernel, atomic_add, compare_and_swap
+from garaph_py.native.threads import Team, available_cores, split
+
+
+def test_available_cores_obeys_affinity() -> None:
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});" \
+           "from garaph_py.native.threads import available_cores; print(available_cores())"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
+    assert 1 <= available_cores() <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_results_come_in_order_and_the_caller_takes_part(size: int) -> None:
+    with Team(size) as team:
+        names = team.run(lambda number: (number, threading.current_thread().name), [(k,) for k in range(size)])
+    assert [number for number, _ in names] == list(range(size))
+    assert names[0][1] == threading.current_thread().name
+
+
+def test_threads_are_made_ahead() -> None:
+    with Team(5) as team:
+        team.start()
+        assert sum(thread.name.startswith("garaph-cpu") for thread in threading.enumerate()) == 4
+        assert team.run(pow, [(2, k) for k in range(9)]) == [2**k for k in range(9)]
+
+
+def test_a_failure_is_raised_after_everybody_has_finished() -> None:
+    finished = []
+
+    def work(number: int) -> None:
+        if number == 1:
+            raise ValueError("one")
+        threading.Event().wait(0.05)
+        finished.append(number)
+
+    with Team(3) as team, pytest.raises(ValueError, match="one"):
+        team.run(work, [(0,), (1,), (2,)])
+    assert sorted(finished) == [0, 2]
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", 5000])
+def test_a_useless_size_is_refused(size: object) -> None:
+    with pytest.raises(ParameterError, match="threads="):
+        Team(size)  # type: ignore[arg-type]
+
+
+def test_split_is_even() -> None:
+    assert split(10, 3) == [0, 3, 6, 10]
+    assert split(0, 2) == [0, 0, 0]
+
+
+# Calls of one kernel
+
+
+def square(k, out, count, fails):
+    total = 0
+    for _ in range(count):
+        total += k * k
+    out[0] += total
+    return k + fails[0]
+
+
+SQUARE = Kernel("i64 i64* i64 i64*", square)
+NO = np.zeros(1, np.int64)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("calls", [1, 2, 5, 300])
+def test_every_call_is_made_once(size: int, calls: int) -> None:
+    out = np.zeros((calls, 1), np.int64)
+    rows = SQUARE.rows(calls, np.arange(calls), Each(out), 3, NO)
+    with Team(size) as team:
+        for turn in range(1, 30):
+            assert team.launch(rows).tolist() == list(range(calls))
+            assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
+
+
+def test_arguments_are_let_go() -> None:
+    out = np.zeros((3, 1), np.int64)
+    freed = weakref.ref(out)
+    with Team(2) as team:
+        team.launch(SQUARE.rows(3, np.arange(3), Each(out), 1, NO))
+        del out
+        assert freed() is None
+
+
+def test_threads_that_fell_asleep_wake_up() -> None:
+    seen = np.zeros((2, 1), np.int64)
+    rows = SQUARE.rows(2, np.arange(2), Each(seen), 30_000_000, NO)
+    with Team(2) as team:
+        for _ in range(3):
+            threading.Event().wait(0.05)
+            team.launch(rows)
+    assert (seen[:, 0] == [0, 90_000_000]).all()
+
+
+def add_up(counter, times):
+    for _ in range(times):
+        atomic_add(counter, 0, 1)
+    return 0
+
+
+def lower(values, start):
+    for x in range(start):
+        while True:
+            old = values[0]
+            if not start - x < old or compare_and_swap(values, 0, old, np.float32(start - x)):
+                break
+    return 0
+
+
+def test_atomic_operations_lose_nothing() -> None:
+    counter, least = np.zeros(1, np.int64), np.full(1, np.inf, np.float32)
+    with Team(4) as team:
+        team.launch(Kernel("i64* i64", add_up).rows(40, counter, 5000))
+        team.launch(Kernel("f32* i64", lower).rows(8, least, np.arange(1000, 1008)))
+    assert counter[0] == 200_000
+    assert least[0] == 1
+
+
+def test_teams_of_two_callers_do_not_meet() -> None:
+    wrong = []
+
+    def work(mine: int) -> None:
+        out = np.zeros((8, 1), np.int64)
+        rows = SQUARE.rows(8, np.arange(8) + mine, Each(out), 1, NO)
+        with Team(3) as team:
+            for _ in range(300):
+                if team.launch(rows).tolist() != [k + mine for k in range(8)]:
+                    wrong.append(mine)
+
+    callers = [threading.Thread(target=work, args=(100 * k,)) for k in range(3)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not wrong
+
+
+def test_rows_that_are_filled_again() -> None:
+    first, second = np.zeros((2, 1), np.int64), np.zeros((2, 1), np.int64)
+    rows = SQUARE.rows(2, np.array([1, 2]), Each(first), 1, NO)
+    with Team(1) as team:
+        for out, given in ((first, Each(first)), (second, Each(second)), (second, second), (first, Each(first))):
+            out[:] = 0
+            team.launch(rows.fill(np.array([1, 2]), given, 1, NO))
+            assert out[:, 0].tolist() == ([5, 0] if given is second else [1, 4])
+    rows.fill(1, None, 1, NO)
+    assert not rows.words[:, 1].any()
+    rows.fill(1, Each(first), 1, NO)
+    assert rows.words[:, 1].all()
+
+
+def test_rows_refuse_what_does_not_fit() -> None:
+    with pytest.raises(TypeError, match="takes 4 arguments"):
+        SQUARE.rows(2, 1, NO)
+    with pytest.raises(TypeError, match=r"i64\*"):
+        SQUARE.rows(2, 1, np.zeros(2, np.float32), 1, NO)
+    with pytest.raises(TypeError, match="C-contiguous"):
+        SQUARE.rows(2, 1, Each(np.zeros((4, 4), np.int64)[:, ::2]), 1, NO)
+
+
+# What each did when
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_a_trace_says_who_worked_when(size: int) -> None:
+    out = np.zeros((40, 1), np.int64)
+    many, one = SQUARE.rows(40, np.arange(40), Each(out), 100_000, NO), SQUARE.rows(1, 3, out, 10, NO)
+    with Team(size) as team:
+        team.launch(many)
+        assert list(team.spans()) == []
+        team.trace()
+        before = time.perf_counter_ns()
+        for page in range(20):
+            team.about = {"page": page}
+            team.launch(many)
+            team.launch(one)
+        after = time.perf_counter_ns()
+        spans = list(team.spans())
+    tracks = {span.track for span in spans}
+    assert "cpu 0" in tracks
+    assert tracks <= {f"cpu {seat}" for seat in range(size)}
+    assert {span.name for span in spans} == {"square"}
+    assert {span.details["page"] for span in spans} == set(range(20))
+    for track in tracks:
+        ends = before
+        for span in (span for span in spans if span.track == track):
+            assert ends <= span.start <= span.end
+            ends = span.end
+        assert ends <= after
+
+
+def test_every_call_is_in_the_trace_once() -> None:
+    with Team(3) as team:
+        team.trace()
+        for _ in range(50):
+            team.launch(SQUARE.rows(9, np.arange(9), Each(np.zeros((9, 1), np.int64)), 1000, NO))
+        assert [sum(made for _, _, made in notes.tolist()) for *_, notes in team._log] == [9] * 50

@@ -1,0 +1,273 @@
+"""Answers, by the user's ids: as arrays, ranked, as files."""
+
+import errno
+import os
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import ParameterError
+from garaph_py.events import Iteration
+from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
+from garaph_py.output.result import Result, Stats
+from tests.support import twins
+
+STATS = Stats([], True, 0.0, 1)
+NAMES = ["zoë", "a", "", 'quote"d', "e, f"]
+
+
+def result(values, ids=None, **more):
+    values = np.asarray(values)
+    return Result(values, VertexIds(len(values)) if ids is None else ids, STATS, "Test", **more)
+
+
+def tree(ids):
+    """Levels and parents of five vertices, the third not reached."""
+    values = np.array([(0, 0), (1, 0), (-1, -1), (1, 0), (2, 3)], [("level", np.int64), ("parent", np.int64)])
+    return result(values, ids, vertex_fields=("parent",))
+
+
+INTEGERS = IntegerIds(np.array([-7, 3, 2**33, 2**60, 2**62]))
+UNSIGNED = IntegerIds(np.array([1, 2, 3, 2**63, 2**64 - 1], np.uint64))
+STRINGS = StringIds(NAMES)
+
+
+# Ids and columns.
+
+
+def test_values_stand_in_the_order_of_ids():
+    graph = gp.from_edges([30, 10], [10, 20])
+    answer = gp.run(gp.apps.BFS(30), graph)
+    assert answer.ids.tolist() == [10, 20, 30]
+    assert answer.values["level"].tolist() == [1, 2, 0]
+    assert answer.column("level").tolist() == [1, 2, 0]
+    assert answer.column("parent").tolist() == [30, 10, 30]
+    assert answer.names == ("level", "parent")
+    assert answer.column().tolist() == [1, 2, 0]
+    assert "BFS" in repr(answer)
+    assert "3 values, converged after" in repr(answer)
+
+
+@pytest.mark.parametrize("ids", [None, INTEGERS, UNSIGNED, STRINGS], ids=["range", "integer", "unsigned", "string"])
+def test_vertices_are_reported_by_the_users_ids(ids):
+    answer = tree(ids)
+    named = answer.ids.tolist()
+    assert answer.column("parent").tolist() == [named[0], named[0], None, named[0], named[3]]
+
+
+def test_components_are_reported_by_the_users_ids():
+    graph = gp.from_edges(["x", "y", "q"], ["y", "x", "p"], directed=False)
+    answer = gp.run(gp.apps.ConnectedComponents(), graph)
+    assert answer.names == ("value",)
+    assert dict(zip(answer.ids, answer.column(), strict=True)) == {"x": "x", "y": "x", "p": "q", "q": "q"}
+
+
+def test_a_column_that_is_not_reported():
+    with pytest.raises(ParameterError, match="Test reports level, parent, not 'depth'"):
+        tree(None).column("depth")
+    with pytest.raises(ParameterError, match="Test reports value, not 'rank'"):
+        result([1.0]).top(1, "rank")
+
+
+# The largest values.
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 5, 6, 7, 100, np.int64(4)])
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([3, 1, 3, 2, 3, 1, 2]),
+        np.array([0.5, np.nan, np.inf, -np.inf, np.nan, 0.5, 0.0]),
+        np.full(7, np.nan),
+        np.zeros(7),
+        np.array([2**53, 2**53 + 1, 2**53 + 2, 2**62, -(2**63), 2**63 - 1, 2**62 + 1]),
+        np.array([2**64 - 1, 0, 2**64 - 2, 2**63, 5, 2**53 + 1, 2**53], np.uint64),
+        np.array([1.5, 2.5, 2.5, 0, -1, 9, 9], np.float32),
+    ],
+)
+def test_top(values, k):
+    known = [i for i in range(7) if values[i] == values[i]]
+    order = sorted(known, key=lambda i: (-values[i].item(), i))
+    assert result(values).top(k) == [(i, values[i].item()) for i in order[: int(k)]]
+
+
+def test_top_of_nothing():
+    assert result(np.zeros(0)).top(3) == []
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_top_of_distances_ends_with_who_is_not_reached(dtype):
+    graph = gp.from_edges(["s", "s", "x", "b"], ["a", "b", "y", "c"], weights=np.array([3, 1, 1, 1], dtype))
+    answer = gp.run(gp.apps.SSSP("s"), graph)
+    never = np.inf if dtype == "float64" else np.iinfo(np.int64).max
+    assert answer.top(6) == [("a", 3), ("c", 2), ("b", 1), ("s", 0), ("x", never), ("y", never)]
+    assert [vertex for vertex, _ in answer.top(5)] == ["a", "c", "b", "s", "x"]
+    assert answer.top(2) == [("a", 3), ("c", 2)]
+
+
+def test_top_by_name():
+    assert tree(STRINGS).top(2) == [("e, f", 2), ("a", 1)]
+    assert tree(STRINGS).top(5, "level")[-1] == ("", -1)
+    assert tree(INTEGERS).top(9, "parent") == [
+        (2**62, 2**60), (-7, -7), (3, -7), (2**60, -7), (2**33, None)
+    ]  # fmt: skip
+
+
+def test_top_gives_plain_numbers():
+    for pair in result(np.array([1.0, 2.0], np.float32), IntegerIds(np.array([5, 6]))).top(2):
+        assert [type(item) for item in pair] == [int, float]
+
+
+@pytest.mark.parametrize("k", [-1, 1.0, "3", None, True])
+def test_top_of_what(k):
+    with pytest.raises(ParameterError, match="give a number of vertices"):
+        result([1.0]).top(k)
+
+
+# Files.
+
+
+@pytest.mark.parametrize("ids", [None, INTEGERS, UNSIGNED, STRINGS], ids=["range", "integer", "unsigned", "string"])
+def test_parquet_round_trip(tmp_path, ids):
+    answer = tree(ids)
+    answer.to_parquet(tmp_path / "answer.parquet")
+    table = pq.read_table(tmp_path / "answer.parquet")
+    assert table.column_names == ["id", "level", "parent"]
+    assert table["id"].to_pylist() == answer.ids.tolist()
+    assert table["level"].to_pylist() == [0, 1, -1, 1, 2]
+    assert table["parent"].to_pylist() == answer.column("parent").tolist()
+
+
+@pytest.mark.parametrize("ids", [None, INTEGERS, UNSIGNED, STRINGS], ids=["range", "integer", "unsigned", "string"])
+def test_csv_round_trip(tmp_path, ids):
+    answer = tree(ids)
+    answer.to_csv(tmp_path / "answer.csv")
+    types = {"id": answer._table()["id"].type, "parent": answer._table()["parent"].type}
+    options = csv.ConvertOptions(column_types=types, null_values=[""], strings_can_be_null=True)
+    table = csv.read_csv(tmp_path / "answer.csv", convert_options=options)
+    expected = [None if name == "" else name for name in answer.ids.tolist()]
+    assert table["id"].to_pylist() == expected
+    assert table["level"].to_pylist() == [0, 1, -1, 1, 2]
+    assert table["parent"].to_pylist() == answer.column("parent").tolist()
+
+
+def test_floats_survive_files(tmp_path):
+    values = np.array([0.1, 1e-300, np.inf, -0.0, np.nan, 1 / 3])
+    answer = result(values)
+    answer.to_csv(tmp_path / "answer.csv")
+    answer.to_parquet(tmp_path / "answer.parquet")
+    answer.to_npy(tmp_path / "answer.npy")
+    for read in (
+        csv.read_csv(tmp_path / "answer.csv")["value"].to_numpy(),
+        pq.read_table(tmp_path / "answer.parquet")["value"].to_numpy(),
+        np.load(tmp_path / "answer.npy"),
+    ):
+        np.testing.assert_array_equal(read, values)
+
+
+def test_npy_keeps_named_fields(tmp_path):
+    answer = tree(None)
+    answer.to_npy(str(tmp_path / "answer.npy"))
+    read = np.load(tmp_path / "answer.npy", allow_pickle=False)
+    assert read.dtype == answer.values.dtype
+    assert (read == answer.values).all()
+
+
+def test_pandas():
+    frame = tree(STRINGS).to_pandas()
+    assert frame.index.name == "id"
+    assert frame.index.tolist() == NAMES
+    assert frame["level"].tolist() == [0, 1, -1, 1, 2]
+    assert frame["parent"][:2].tolist() == ["zoë", "zoë"]
+    assert pd.isna(frame.loc["", "parent"])
+
+
+@pytest.mark.parametrize("method", ["to_parquet", "to_csv", "to_npy"])
+@pytest.mark.parametrize("values", [np.zeros(0), np.zeros(0, [("level", np.int64), ("parent", np.int64)])])
+def test_files_of_nothing(tmp_path, method, values):
+    fields = ("parent",) if values.dtype.names else ()
+    getattr(result(values, vertex_fields=fields), method)(tmp_path / "answer")
+    assert (tmp_path / "answer").stat().st_size > 0
+
+
+@pytest.mark.parametrize("method", ["to_parquet", "to_csv", "to_npy"])
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch, method):
+    path = tmp_path / "answer"
+    path.write_text("yesterday's")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(ParameterError, match="No space left on device; nothing was written"):
+            getattr(tree(STRINGS), method)(path)
+    assert path.read_text() == "yesterday's"
+    assert os.listdir(tmp_path) == ["answer"]
+    getattr(tree(STRINGS), method)(path)
+    assert path.read_bytes() != b"yesterday's"
+    assert os.listdir(tmp_path) == ["answer"]
+
+
+@pytest.mark.parametrize("method", ["to_parquet", "to_csv", "to_npy"])
+def test_a_place_that_is_not_there(tmp_path, method):
+    with pytest.raises(ParameterError, match="No such file or directory; choose a place"):
+        getattr(tree(None), method)(tmp_path / "nowhere" / "answer")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ParameterError, match="directory"):
+        getattr(tree(None), method)(tmp_path / "folder")
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+# What the run did.
+
+
+def test_stats():
+    edges = twins.skewed(61, 300, 1500)
+    graph = gp.from_edges(edges.sources, edges.targets)
+    heard = []
+    stats = gp.run(gp.apps.PageRank(), graph, iterations=3, threads=2, page_edges=400, on_event=heard.append).stats
+    assert [event for event in heard if isinstance(event, Iteration)] == stats.iterations
+    columns = stats.columns()
+    assert columns["number"] == [0, 1, 2]
+    assert columns["mode"] == ["pull"] * 3
+    assert columns["f"] == [1.0] * 3
+    assert columns["active"] == [graph.n] * 3
+    assert columns["edges"] == [1500] * 3
+    assert columns["pages_skipped"] == [0] * 3
+    assert all(pages >= 4 for pages in columns["pages"])
+    assert all(seconds > 0 for seconds in columns["seconds"])
+    assert columns["edges_per_second"] == [1500 / seconds for seconds in columns["seconds"]]
+    assert stats.edges == 4500
+    assert stats.threads == 2
+    assert not stats.converged
+    assert sum(columns["seconds"]) <= stats.seconds
+    assert stats.to_pandas().to_dict("list") == columns
+
+
+def test_stats_say_why_and_print_as_a_table():
+    edges = twins.skewed(62, 300, 1500)
+    stats = gp.run(gp.apps.BFS(0), gp.from_edges(edges.sources, edges.targets), mode="pull").stats
+    columns = stats.columns()
+    assert set(columns["why"]) == {"as asked"}
+    assert columns["alpha"] == [None] * len(stats.iterations)
+    ends = [begin + seconds for begin, seconds in zip(columns["started"], columns["seconds"], strict=True)]
+    assert all(0 < end <= begin for end, begin in zip(ends, columns["started"][1:], strict=False))
+    heading, *lines = str(stats).splitlines()
+    assert heading.split()[:4] == ["iteration", "mode", "f", "active"]
+    assert [line.split()[:2] for line in lines] == [[str(k), "pull"] for k in range(len(stats.iterations))]
+    assert {len(line) for line in lines} == {len(heading)}
+
+
+def test_a_long_table_is_cut_and_alpha_shown_where_there_is_one():
+    rows = [Iteration(k, "pull", 1.0, 9, 100, 1, 0, 0.1, "cpu+gpu", alpha=0.25) for k in range(100)]
+    heading, *lines = str(Stats(rows, True, 1.0, 2)).splitlines()
+    assert heading.endswith("device  bytes/edge   alpha")
+    assert len(lines) == 25
+    assert lines[20] == "      ...  (76 more)"
+    assert lines[-1].split()[0] == "99"
+    assert lines[-1].endswith("0.25")

@@ -1,0 +1,460 @@
+"""Runs over graphs whose edges stay on disk: the answers of memory, or a named error; what is read, and what is not."""
+
+# ruff: noqa: F811 - a fixture of another file
+
+import errno
+import gc
+import json
+import os
+import re
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.codec.blocks import begin_masks
+from garaph_py.codec.checked import begins_where
+from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
+from garaph_py.graph import Graph
+from garaph_py.pages import passes
+from garaph_py.pages import provider as sources
+from garaph_py.pages.disk_source import BUFFERS, StoredSource, spread
+from garaph_py.storage import directory as store
+from garaph_py.storage import disks, sectors
+from garaph_py.storage.blocks import INDEX_DTYPE
+from garaph_py.system.sizes import parse_bytes
+from tests.storage.test_disks import failing, kernel  # noqa: F401 - a fixture
+from tests.support import command
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    monkeypatch.setattr(sources, "AT_HAND", 0)
+    monkeypatch.setattr(sources, "BLOCKS_AT_HAND", 0)
+    monkeypatch.setattr(disks, "PAUSE", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+
+
+@pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
+def saved(request, tmp_path_factory):
+    """A graph, the directory it is in, and how it is stored."""
+    directed, encoding = request.param
+    graph = gp.rmat(13, 8, directed=directed, weights=(1, 255))
+    folder = tmp_path_factory.mktemp("stored")
+    disks = [folder / name for name in ("a", "b", "c")]
+    for disk in disks:
+        disk.mkdir()
+    path = folder / "graph"
+    striped = directed == (encoding == "raw")
+    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=disks if striped else ["."])
+    return graph, path, encoding
+
+
+def opened(path, room):
+    """The graph in `path`, with `room` for edges beside what its vertices take."""
+    offsets = store.info(path).arrays["in_offsets"].raw_bytes
+    graph = store.read_graph(path, "auto", 3 * offsets, None, gp.events.ignore, on_disk=True)
+    assert graph.on_disk
+    return with_memory(graph, graph.nbytes + 18 * graph.n + room)
+
+
+def with_memory(graph, memory):
+    """The graph, whose runs may take so much."""
+    into = replace(graph.in_edges, memory=memory)
+    out = replace(graph.out_edges, memory=memory) if graph.directed else into
+    return replace(graph, in_edges=into, out_edges=out)
+
+
+def hub(graph):
+    """A vertex from which most others are reached."""
+    return int(graph.out_degrees.argmax())
+
+
+def programs(graph):
+    yield gp.apps.SSSP(hub(graph)), {}
+    yield gp.apps.SSSP(hub(graph)), {"sync": True, "mode": "pull"}
+    yield gp.apps.BFS(hub(graph)), {"mode": "notify-pull"}
+    yield gp.apps.PageRank(tolerance=1e-9), {"deterministic": True}
+    yield gp.apps.PageRank(tolerance=1e-4), {"engine": "garaph", "threads": 2}
+    if not graph.directed:
+        yield gp.apps.ConnectedComponents(), {}
+
+
+@pytest.mark.parametrize("room", [150_000, 500_000])
+def test_answers_are_those_of_memory(saved, room):
+    graph, path, _ = saved
+    stored = opened(path, room)
+    for program, how in programs(graph):
+        here = gp.run(program, graph, device="cpu", page_edges=5000, **how)
+        there = gp.run(program, stored, device="cpu", page_edges=5000, **how)
+        if here.values.dtype.kind == "f":
+            np.testing.assert_allclose(there.values, here.values, rtol=1e-9 if "deterministic" in how else 1e-2)
+        else:
+            np.testing.assert_array_equal(there.values, here.values)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
+
+
+def test_what_is_read_is_what_is_needed(saved):
+    graph, path, encoding = saved
+    stored, needed = opened(path, 300_000), store.info(path).arrays["in_sources"].stored_bytes
+    slack = 3 * needed if encoding == "packed" else disks.ALIGNMENT  # blocks are smaller here than what is aligned
+    program = gp.apps.PageRank(stop="never")
+    pulled = gp.run(program, stored, device="cpu", page_edges=5000, iterations=3, mode="pull").stats.iterations
+    assert all(step.from_disk < needed + slack for step in pulled)
+    assert pulled[1].from_disk < pulled[0].from_disk  # some stay
+    assert encoding == "packed" or pulled[1].from_disk
+    ample = gp.run(program, opened(path, 1 << 22), device="cpu", iterations=3, mode="pull").stats.iterations
+    assert [step.from_disk for step in ample[1:]] == [0, 0]
+    leaf = int(np.flatnonzero(graph.out_degrees == 1)[0])
+    steps = gp.run(gp.apps.BFS(leaf), stored, device="cpu", page_edges=1000, mode="notify-pull", sync=True).stats
+    assert 0 < steps.iterations[0].from_disk <= 6 * 8192 + 1000 * 4
+    assert steps.iterations[0].pages_skipped > 0
+
+
+@pytest.mark.parametrize("at", [0.0, 0.5, 0.99])
+def test_damage_never_becomes_an_answer(saved, tmp_path, at):
+    _, path, _ = saved
+    stored = opened(path, 300_000)
+    data = path / store.info(path).disks[-1] / "in_sources.data"
+    whole = data.read_bytes()
+    place = int(at * len(whole))
+    try:
+        data.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(
+            DamagedGraphError, match=r"in_sources.data, byte \d+: block \d+: its checksum does not match"
+        ):
+            gp.run(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+        data.write_bytes(whole[:place])
+        with pytest.raises(DamagedGraphError, match=r"in_sources\.data"):
+            gp.run(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+    finally:
+        data.write_bytes(whole)
+
+
+@pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
+@pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
+def test_every_read_may_fail(saved, monkeypatch, kernel, failure):
+    """The k-th read, for every k: what fails once is tried again, and what goes on failing has a name."""
+    graph, path, _ = saved
+    gc.collect()  # graphs of other tests keep their files open
+    stored, program, chosen = opened(path, 300_000), gp.apps.SSSP(hub(graph)), [0]
+    expected, open_files = gp.run(program, graph, device="cpu").values, len(os.listdir("/proc/self/fd"))
+
+    def fails(number):
+        mine = number == chosen[0] or (failure == errno.EIO and number > chosen[0] > 0)
+        return errno.EIO * mine if failure != "short" else 0
+
+    numbers = failing(monkeypatch, fails, lambda number: failure == "short" and number == chosen[0])
+    gp.run(program, stored, device="cpu", page_edges=8000)  # also looks for a negative length, once
+    numbers.clear()
+    gp.run(program, stored, device="cpu", page_edges=8000)
+    for k in range(1, len(numbers) + 1, 3):
+        chosen[0] = k
+        numbers.clear()
+        if failure == errno.EIO:
+            with pytest.raises(
+                DamagedGraphError, match=r"data, byte \d+: cannot be read \(Input/output error\), tried"
+            ):
+                gp.run(program, stored, device="cpu", page_edges=8000)
+        else:
+            np.testing.assert_array_equal(gp.run(program, stored, device="cpu", page_edges=8000).values, expected)
+    assert len(os.listdir("/proc/self/fd")) == open_files
+
+
+@pytest.mark.parametrize("saved", [(True, "raw")], indirect=True, ids=str)
+def test_a_stored_run_is_seen_and_resumed(saved, tmp_path):
+    graph, path, _ = saved
+    stored, program = opened(path, 300_000), gp.apps.SSSP(hub(graph))
+    how = {"device": "cpu", "page_edges": 5000, "sync": True, "mode": "pull", "checkpoint": tmp_path / "c"}
+
+    def stop(event):
+        if isinstance(event, gp.events.Iteration) and event.number == 2:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        gp.run(program, stored, checkpoint_every=1, on_event=stop, **how)
+    resumed = gp.run(program, opened(path, 150_000), resume=True, trace=tmp_path / "t.json", **how)
+    tracks = {event["args"]["name"] for event in json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+              if event["name"] == "thread_name"}  # fmt: skip
+    assert {str(path / disk) for disk in store.info(path).disks} == {
+        track.removeprefix("disk ") for track in tracks if track.startswith("disk")
+    }
+    assert resumed.stats.iterations[0].from_disk > 0
+    assert resumed.stats.resumed == 2
+    np.testing.assert_array_equal(resumed.values, gp.run(program, graph, device="cpu").values)
+
+
+def test_the_disks_k_decides_when_to_notify(saved):
+    _, path, _ = saved
+    stored = opened(path, 300_000)
+    slow = replace(stored.in_edges, k=1e6)
+    slow = Graph(slow, replace(stored.out_edges, k=1e6) if stored.directed else slow, stored.directed, stored.ids)
+    for graph, expected in ((stored, "notify-pull"), (slow, "pull")):
+        run = gp.run(gp.apps.BFS(hub(graph)), graph, device="cpu", engine="garaph", iterations=1)
+        assert run.stats.iterations[0].mode == expected
+
+
+def test_the_command_runs_within_a_memory(saved, monkeypatch, capsys):
+    graph, path, _ = saved
+    memory = 350_000 if graph.directed else 260_000
+    assert command.garaph(monkeypatch, "run", "PageRank", path, "-p", "dtype=float32", "--memory", memory) == 0
+    assert "from disk" in capsys.readouterr().out
+
+
+@pytest.fixture
+def source(saved):
+    """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
+    _, path, _ = saved
+    edges = opened(path, 300_000).in_edges
+    reading = [disks.Disk(str(data), None) for data in edges.lists.reader.paths]
+    made = []
+
+    def make(room, **how):
+        made.append(StoredSource([edges.lists], edges.offsets, room, reading, edges.k, **how))
+        return made[-1]
+
+    yield make
+    for one in (*made, *reading):
+        one.close()
+
+
+def shape_of(edges):
+    """What tells a page's edges from others', packed or not."""
+    return edges.sources if edges.encoding == "raw" else edges.sources.records[["base", "widths"]]
+
+
+def test_two_threads_share_the_pages_that_stay(source):
+    """Each has an order and buffers of its own, forgets what it did not ask for, and gets what it asked for."""
+    whole, buffers = [], []
+    alone = source(4_000_000, page_edges=3000, made=lambda buffer: whole.append(buffer.nbytes))
+    alone.expect(alone.pages)
+    expected = [shape_of(alone.edges(page)).copy() for page in alone.pages]
+    room = 2 * BUFFERS * max(whole) + sum(whole) // 2
+    one = source(room, page_edges=3000, readers=2, made=buffers.append)
+    other, wrong = one.beside(), []
+    assert 0.3 * len(one.pages) < sum(one.stays) < 0.6 * len(one.pages)
+
+    def work(mine, seed):
+        try:
+            rng = np.random.default_rng(seed)
+            for _ in range(40):
+                pages = [page for page in mine.pages if rng.random() < 0.7]
+                mine.expect(pages)
+                for page in pages[: rng.integers(len(pages))]:
+                    np.testing.assert_array_equal(shape_of(mine.edges(page)), expected[page.number])
+                    mine.release(page)
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=given) for given in ((one, 1), (other, 2))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert len(buffers) == len(one._buffers) + len(other._buffers) + sum(one.stays)
+    assert sum(buffer.nbytes for buffer in buffers) <= room
+
+
+def test_records_are_in_the_memory_that_is_counted(source):
+    buffers = []
+    pages = source(300_000, page_edges=5000, made=buffers.append)
+    pages.expect(pages.pages)
+    for page in pages.pages:
+        edges = pages.edges(page)
+        if edges.encoding == "packed":
+            assert edges.sources.records.flags.aligned
+            assert any(np.shares_memory(edges.sources.records, buffer) for buffer in buffers)
+        pages.release(page)
+    assert sum(buffer.nbytes for buffer in buffers) <= 300_000
+
+
+def test_what_somebody_else_took_is_kept_for_the_next_time(source):
+    """The GPU's source begins to read pages that the CPU then takes."""
+    buffers = []
+    pages = source(4_000_000, page_edges=5000, made=buffers.append)
+    for _ in range(5):
+        pages.expect(pages.pages)
+        for page in pages.pages[:4]:
+            pages.edges(page)
+            pages.release(page)
+    assert all(pages.stays)
+    assert len(buffers) == len(pages.pages)
+
+
+def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, monkeypatch):
+    pages, calls = source(300_000, page_edges=5000), []
+
+    def refuse(*given):
+        calls.append(given)
+        if len(calls) == 3:
+            raise MemoryError
+
+    monkeypatch.setattr(disks.Disk, "put", lambda self, requests: refuse(requests))
+    with pytest.raises(MemoryError):
+        pages.expect(pages.pages)
+    for _, (request,) in ((None, *call) for call in calls[:2]):
+        request.batch.end(None)
+    pages.close()
+
+
+def test_small_blocks_apart_from_each_other(tmp_path):
+    """Every other list is wanted: read block by block they take more room than all together."""
+    n = 1025
+    there = np.ones((n, n), bool)
+    there[:, n - 1], there[n - 1, 1::2] = False, False
+    graph = gp.from_edges(*np.nonzero(there))
+    store.save(graph, tmp_path / "g", encoding="packed", block_bytes=8192)
+    how = {"device": "cpu", "mode": "notify-pull", "sync": True}
+    expected = gp.run(gp.apps.BFS(n - 1), graph, **how).values
+    stored = opened(tmp_path / "g", 4_000_000)
+    np.testing.assert_array_equal(gp.run(gp.apps.BFS(n - 1), stored, **how).values, expected)
+
+
+def test_packed_blocks_begin_where_their_words_can(tmp_path):
+    store.save(gp.rmat(8), tmp_path / "g", encoding="packed", block_bytes=8192)
+    data, index, manifest = (tmp_path / "g" / f for f in ("in_sources.data", "in_sources.index", "manifest.json"))
+    data.write_bytes(b"\0" + data.read_bytes())
+    entries = np.fromfile(index, INDEX_DTYPE)
+    before = f"{xxhash.xxh3_64_intdigest(entries.tobytes()):016x}".encode()
+    entries["offset"] += 1
+    entries.tofile(index)
+    text = manifest.read_bytes().replace(before, f"{xxhash.xxh3_64_intdigest(entries.tobytes()):016x}".encode())
+    head = text[: text.rindex(b'"checksum": "') + 13]
+    manifest.write_bytes(head + f"{xxhash.xxh3_64_intdigest(head):016x}".encode() + text[len(head) + 16 :])
+    with pytest.raises(DamagedGraphError, match="block 0: does not begin at a multiple of 4 bytes"):
+        gp.open(tmp_path / "g")
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=200), st.integers(0, 99), st.integers(1, 100), st.data())
+def test_masks_say_where_lists_begin(lengths, first, count, data):
+    offsets = np.cumsum([0, *lengths])
+    first = min(first, int(offsets[-1]))
+    last = min(first + count, int(offsets[-1]))
+    if first == last:
+        return
+    masks = begin_masks(offsets, first, last)
+    assert begins_where(offsets, first, last, masks)
+    bit = data.draw(st.integers(0, last - first - 1))
+    masks[bit // 32] ^= np.uint32(1 << bit % 32)
+    assert not begins_where(offsets, first, last, masks)
+
+
+def test_too_little_memory_says_how_much_is_needed(saved):
+    _, path, _ = saved
+    gp.run(gp.apps.PageRank(), opened(path, 160_000), device="cpu", page_edges=1 << 20)  # by smaller pages
+    for program, how in (
+        (gp.apps.PageRank(), {}),
+        (gp.apps.SSSP(0), {"mode": "push"}),
+        (gp.apps.SSSP(0), {"verify": True, "page_edges": 1 << 20}),
+        (gp.apps.SSSP(0), {"mode": "pull-tiled"}),
+    ):
+        refused = 0
+        for room in (-(1 << 17), -1):
+            graph = opened(path, room)
+            try:
+                gp.run(program, graph, device="cpu", **how)
+            except GraphError as refusal:
+                refused += 1
+                what = "to verify the answer" if "verify" in how else "the run"
+                said = rf"^{what} takes .* for the vertices and .* allow (.*) when the graph is opened"
+                advised = re.search(said, str(refusal))[1]
+                gp.run(program, with_memory(graph, parse_bytes(advised, "memory")), device="cpu", **how)
+        assert refused
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_verifying_in_memory_says_how_much_is_needed(saved, encoding):
+    graph, path, _ = saved
+    held = gp.open(path, encoding=encoding)
+    least = held.nbytes + held.ids.nbytes
+    program = gp.apps.SSSP(0)
+    tight = gp.open(path, encoding=encoding, memory=least + 64 * graph.n - 1)
+    gp.run(program, tight, device="cpu")
+    with pytest.raises(GraphError, match=r"to verify the answer takes .* leave the answer unverified") as refusal:
+        gp.run(program, tight, device="cpu", verify=True)
+    advised = parse_bytes(re.search(r"allow (.*) when the graph is opened", str(refusal.value))[1], "memory")
+    gp.run(program, gp.open(path, memory=advised), device="cpu", verify=True)
+
+
+def test_what_was_asked_for_in_memory_does_not_stay_on_disk(saved):
+    _, path, _ = saved
+    for encoding in ("raw", "packed"):
+        with pytest.raises(GraphError, match=f"{encoding} its arrays take .* allow more"):
+            gp.open(path, memory=200_000, encoding=encoding)
+    assert gp.open(path, memory=200_000).on_disk
+
+
+def test_what_needs_all_edges_in_memory_says_so(saved):
+    _, path, _ = saved
+    stored = opened(path, 300_000)
+    for use in (lambda: stored.in_edges.neighbours, lambda: stored.in_edges.values, stored.packed):
+        if stored.encoding == "raw" or use != stored.packed:
+            with pytest.raises(GraphError, match=r"stay on disk.*open it with more memory"):
+                use()
+
+
+def test_verifiers_pass_over_edges_on_disk(saved):
+    graph, path, _ = saved
+    stored = opened(path, 64 * graph.n + 300_000)
+    programs = [gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)), gp.apps.SSWP(hub(graph)), gp.apps.PageRank()]
+    for program in [*programs, gp.apps.DeltaPageRank()] + [gp.apps.ConnectedComponents()] * (not graph.directed):
+        result = gp.run(program, stored, device="cpu", verify=True)
+        values = result.values["parent"] if result.values.dtype.names else result.values
+        values[hub(graph)] = 1 if values[hub(graph)] != 1 else 2
+        for edges in (graph, stored):
+            with pytest.raises(VerificationError):
+                program.verify(edges, result)
+    gc.collect()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch, encoding):
+    """No edge has a length: the source reaches who bears a distance page by page, against their order."""
+    n = 3000
+    u = np.append(np.arange(n - 2, 1, -1), [0, 1])
+    v = np.append(np.arange(n - 3, 0, -1), [1, 0])
+    graph = gp.from_edges([*u, n - 2], [*v, n - 1], weights=np.zeros(len(u) + 1, np.int32))
+    store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=8192)
+    monkeypatch.setattr(passes, "PASS_EDGES", 700)
+    stored, program = opened(tmp_path / "g", 64 * n + 100_000), gp.apps.SSSP(n - 2)
+    result = gp.run(program, stored, device="cpu", verify=True)
+    assert (result.values == 0).all()
+    split = gp.from_edges([*u[:-3], 0, 1, n - 2], [*v[:-3], 1, 0, n - 1], weights=np.zeros(len(u), np.int32))
+    for name, edges in (("memory", split), ("disk", None)):
+        if edges is None:
+            store.save(split, tmp_path / name, encoding=encoding, block_bytes=8192)
+            edges = opened(tmp_path / name, 64 * n + 100_000)
+        assert edges.n == n
+        with pytest.raises(VerificationError, match="no path from the source"):
+            program.verify(edges, result)
+
+
+def test_what_a_verifier_takes_of_memory_is_known_before_the_run(saved):
+    _, path, _ = saved
+    with pytest.raises(GraphError, match="of memory for the vertices and"):
+        gp.run(gp.apps.PageRank(), opened(path, 150_000), device="cpu", verify=True)
+
+
+def test_a_negative_length_on_disk_is_named(tmp_path):
+    graph = gp.from_edges([0, 1, 2, 3], [1, 2, 3, 0], weights=np.array([1, 2, -3, 4], np.int32))
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    with pytest.raises(GraphError, match="the edge 2 -> 3 has -3"):
+        gp.run(gp.apps.SSSP(0), opened(tmp_path / "g", 100_000), device="cpu")
+
+
+@given(st.lists(st.integers(0, 100), max_size=50), st.integers(0, 2000))
+def test_what_stays_fits_and_is_spread(sizes, room):
+    stays = spread(sizes, room)
+    used = [size * stay for size, stay in zip(sizes, stays, strict=True)]
+    assert sum(used) <= room
+    if sum(sizes) <= room:
+        assert all(stays)
+    share = room / max(sum(sizes), 1)
+    assert all(sum(used[:k]) <= sum(sizes[:k]) * share for k in range(len(sizes)))

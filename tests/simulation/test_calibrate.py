@@ -1,0 +1,187 @@
+"""Machines calibrated by recorded runs, and recorded runs played again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import ParameterError
+from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
+from garaph_py.simulation import Activity, Machine, Policy, Workload, read_machine, simulate
+from garaph_py.simulation.calibrate import calibrate, fit
+from garaph_py.simulation.recorded import Recorded, copying_of, fastest, read_results, read_trace
+from garaph_py.simulation.replay import replay
+from garaph_py.simulation.workload import (
+    Traits,
+    even_offsets,
+)
+from tests.simulation.test_simulate import KNOWN, LABELS, SUMS
+from tests.support.command import garaph
+
+
+def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> Recorded:
+    """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
+    n, m = 1 << scale, 256 << scale
+    shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 5e-8, 3e-9, 1e-4]
+    activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
+    work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
+    policy, room = Policy(device), None if device == CPU else int(share * m * 4)
+    rows = [vars(row) for row in simulate(work, machine, policy, room).iterations]
+    return Recorded(f"rmat:{scale}", work, policy, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
+
+
+def test_calibration_finds_the_machine_again():
+    measured = [
+        recorded(scale, traits, device, 0.25)
+        for scale in (22, 23)
+        for traits in (SUMS, LABELS)
+        for device in (CPU, GPU, "hybrid")
+    ]
+    machine = calibrate(measured)
+    assert machine.cores == 16
+    pull = machine.work_of(CPU, "PageRank", PULL)
+    assert pull.edge.at(1 << 24) == pytest.approx(1e-9 + 4 * 3e-10, rel=0.1)
+    assert machine.work_of(CPU, "ConnectedComponents", PUSH).edge.base == pytest.approx(4e-9, rel=0.02)
+    assert machine.link.to_device == pytest.approx(5e10, rel=0.1)
+    assert machine.link.beside_cpu == pytest.approx(0.9, abs=0.05)
+    assert machine.host_copy == pytest.approx(8e9, rel=0.2)
+    assert machine.overhead("PageRank").page > 5e-5
+    for scale in (24, 25):
+        for traits in (SUMS, LABELS):
+            for device in (CPU, GPU, "hybrid"):
+                for share in (0.5, 0.125):
+                    run = recorded(scale, traits, device, share)
+                    again = simulate(run.workload, machine, run.policy, run.room)
+                    assert again.seconds == pytest.approx(run.seconds, rel=0.1), (scale, traits.name, device, share)
+
+
+def test_fitted_seconds_add_up_to_those_measured():
+    rng = np.random.default_rng(3)
+    edges = rng.uniform(1, 100, 50)
+    seconds = (edges * 2 + 5) * rng.uniform(0.7, 1.5, 50)
+    slope, constant = fit([edges, np.ones(50)], seconds)
+    assert slope >= 0
+    assert constant >= 0
+    assert (slope * edges + constant).sum() == pytest.approx(seconds.sum(), rel=1e-3)
+
+
+def test_calibration_needs_what_it_fits():
+    with pytest.raises(ParameterError, match="no iteration"):
+        calibrate([])
+    all_stays = recorded(18, SUMS, GPU, 2.0)
+    rows = tuple(row | {"to_device": 0} for row in all_stays.rows)
+    with pytest.raises(ParameterError, match="link's pace"):
+        calibrate([replace(all_stays, rows=rows)])
+
+
+def test_the_fastest_of_repeats_counts():
+    run = recorded(16, SUMS, CPU, 1.0)
+    slower = replace(run, rows=tuple(row | {"seconds": 2 * row["seconds"]} for row in run.rows))
+    assert fastest([slower, run, slower]) == [run]
+
+
+def gpu_trace() -> dict:
+    """What a run on a GPU would have traced: two iterations, two pages of which the second is thrice as dear."""
+    names = {0: "iterations", 1: "stream 0", 2: "copy to device"}
+    events = [{"ph": "M", "name": "thread_name", "tid": tid, "args": {"name": name}} for tid, name in names.items()]
+    for number, copied in enumerate((8000, 0)):
+        at = number * 10_000
+        details = {
+            "f": 1.0,
+            "active vertices": 100,
+            "edges": 2000,
+            "device": "gpu",
+            "to device": copied,
+            "from device": 412,
+            "pages": 2,
+            "skipped": 0,
+        }
+        events.append({"ph": "X", "tid": 0, "name": f"{number}: pull", "ts": at, "dur": 5000, "args": details})
+        for page, took in enumerate((1000, 3000)):
+            span = {"ph": "X", "name": "", "args": {"page": page, "edges": 1000}}
+            events.append(span | {"tid": 1, "ts": at + 1000 * page, "dur": took})
+            if copied:
+                events.append(span | {"tid": 2, "ts": at + 1000 * page, "dur": 500})
+    facts = {
+        "program": "PageRank", "vertices": 100, "edges": 2000, "directed": True, "engine": "auto", "mode": "auto",
+        "device": "gpu", "synchronous": True, "gpu_memory": None, "threads": 4, "encoding": "raw", "value_bytes": 4,
+        "edge_value_bytes": 0, "everybody": True, "relaxes": False, "priority": False, "pushes": True,
+    }  # fmt: skip
+    return {"traceEvents": events, "otherData": facts}
+
+
+def test_pages_that_were_dear_stay_so(tmp_path):
+    (tmp_path / "trace.json").write_text(json.dumps(gpu_trace()))
+    run = read_trace(tmp_path / "trace.json")
+    assert run.policy.device == GPU
+    assert run.copying == pytest.approx(8000 / 1e-3)
+    assert run.gathering == pytest.approx(8e-3 / 4000)
+    first, second = replace(run.workload, page_edges=1000).pages()
+    assert run.workload.gpu_edges(first) == pytest.approx(500)
+    assert run.workload.gpu_edges(second) == pytest.approx(1500)
+    assert replay(run).simulated.seconds == pytest.approx(run.seconds, rel=0.1)
+
+
+@pytest.mark.parametrize("engine", ["auto", "garaph"])
+def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
+    graph = gp.rmat(14, 16, directed=False)
+    gp.run(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu")  # compiles
+    result = gp.run(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu", trace=tmp_path / "trace.json")
+    run = read_trace(tmp_path / "trace.json")
+    assert (run.workload.vertices, run.workload.edges) == (graph.n, graph.m)
+    assert [row["mode"] for row in run.rows] == [row.mode for row in result.stats.iterations]
+    again = replay(run).simulated
+    assert [row.mode for row in again.iterations] == [row.mode for row in result.stats.iterations]
+    assert [row.edges for row in again.iterations] == [row.edges for row in result.stats.iterations]
+    assert again.seconds == pytest.approx(sum(row.seconds for row in result.stats.iterations), rel=0.05)
+    with pytest.raises(ParameterError, match="no GPU"):
+        replay(run, device="gpu")
+    assert len(replay(run, KNOWN, device="hybrid").simulated.iterations) == len(run.rows)
+
+
+@pytest.mark.parametrize(("text", "known"), [
+    ('{"gpus": [{"to_device": 5e10}]}', 5e10), ('{"gpus": []}', None), ('{"gpus": [{}]}', None), ("[]", None),
+    ("", None), (None, None),
+])  # fmt: skip
+def test_the_link_is_what_the_experiment_measured(tmp_path, text, known):
+    if text is not None:
+        (tmp_path / "machine.json").write_text(text)
+    assert copying_of(tmp_path / "machine.json") == known
+
+
+def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):
+    experiment = """repeats = 2
+[[runs]]
+program = { name = "PageRank", dtype = "float32", stop = "never" }
+graph = ["rmat:10:8:symmetric:weights", "rmat:11:8:symmetric:weights"]
+iterations = 3
+[[runs]]
+program = { name = "SSSP", source = 5 }
+graph = ["rmat:10:8:symmetric:weights", "rmat:11:8:symmetric:weights"]
+device = "cpu"
+engine = ["auto", "garaph"]
+"""
+    (tmp_path / "spec.toml").write_text(experiment)
+    folder, machine, trace = tmp_path / "measured", tmp_path / "machine.toml", tmp_path / "trace.json"
+    assert garaph(monkeypatch, "experiment", tmp_path / "spec.toml", "--out", folder, "-q") == 0
+    assert garaph(monkeypatch, "calibrate", folder, "--out", machine) == 0
+    known = read_machine(machine)
+    assert {work.program for work in known.work} == {"PageRank", "SSSP"}
+    runs = read_results(folder)
+    assert len(runs) == 12
+    assert {run.workload.traits.edge_value_bytes for run in runs} == {0, 4}
+    for run in fastest(runs):
+        again = simulate(run.workload, known, run.policy)
+        assert [row.mode for row in again.iterations] == [row["mode"] for row in run.rows]
+    graph = tmp_path / "graph"
+    assert garaph(monkeypatch, "generate", "rmat", graph, "--scale", "10", "--undirected", "-q") == 0
+    assert garaph(monkeypatch, "run", "SSSP", graph, "--source", 5, "--trace", trace, "-q", "--device", "cpu") == 0
+    capsys.readouterr()
+    assert garaph(monkeypatch, "simulate", "--trace", trace, "--engine", "garaph", "--machine", machine) == 0
+    assert "s recorded" in capsys.readouterr().out
+    assert garaph(monkeypatch, "calibrate", tmp_path, "--out", machine) == 1
+    assert "no such file" in capsys.readouterr().err

@@ -1,0 +1,42 @@
+"""Graphs that several tests need, and when two are the same."""
+
+import numpy as np
+
+from garaph_py import events
+from garaph_py.graph.build import from_numbered_edges
+from garaph_py.graph.graph import Graph
+from garaph_py.graph.ids import StringIds
+from garaph_py.storage.progress import Progress
+from garaph_py.storage.write import Place, write_blocks
+
+
+def equal(one, other):
+    def same(a, b):
+        return (a is None and b is None) or (a.dtype == b.dtype and np.array_equal(a, b))
+
+    return (
+        one.directed == other.directed
+        and (one.out_edges is one.in_edges) == (other.out_edges is other.in_edges)
+        and one.ids.kind == other.ids.kind
+        and same(one.ids.array(), other.ids.array())
+        and same(one.in_edges.offsets, other.in_edges.offsets)
+        and same(one.in_edges.neighbours, other.in_edges.neighbours)
+        and same(one.in_edges.values, other.in_edges.values)
+        and same(one.out_edges.offsets, other.out_edges.offsets)
+        and same(one.out_edges.neighbours, other.out_edges.neighbours)
+    )
+
+
+def small_graph():
+    """Directed, with weights and names; every array has more than 512 bytes and less than 1024."""
+    names = ["", "ä", "日本", "e\0", *(f"vertex{v:03}" for v in range(4, 70))]
+    sources, targets = np.random.default_rng(1).integers(0, 70, (2, 140))
+    edges = from_numbered_edges(sources, targets, 70, np.arange(140, dtype=np.float32))
+    return Graph(edges.in_edges, edges.out_edges, True, StringIds(names))
+
+
+def write_array(path, info, name, length, blocks):
+    """Write the blocks of an array into the directory `path` in place of its old ones; `info` gets what they are."""
+    old, place = info.arrays[name], Place(path, (path,), (".",), info.graph_id)
+    progress = Progress("", 0, events.ignore)
+    write_blocks(place, info, name, old.dtype, length, old.encoding, old.block_bytes, blocks, progress)

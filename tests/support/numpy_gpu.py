@@ -1,0 +1,218 @@
+"""A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
+
+The kernels are those of one program, `Hops`, written once more over the addresses that the host tells them.
+"""
+
+import types
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor import hybrid as together
+from garaph_py.executor.gpu import compiler
+from garaph_py.executor.gpu import executor as kernel
+from garaph_py.executor.gpu.device import Device
+from garaph_py.executor.gpu.interface import Interface
+from garaph_py.executor.gpu.task import Layouts
+from garaph_py.program import bind
+from garaph_py.program.functions import partial_dtype
+from garaph_py.runtime import run as runtime
+
+MEMORY = 1 << 23
+
+
+class Hops(gp.VertexProgram):
+    """Edges from `source`, an internal id; the total counts who changed."""
+
+    source: int = 0
+
+    value = np.int64
+    sum = gp.min
+    total = int
+
+    def init(self, id):
+        return 0 if id == self.source else self.identity
+
+    def frontier(self, id):
+        return id == self.source
+
+    def gather(self, src):
+        return src + 1 if src != self.identity else src
+
+    def aggregate(self, new, old):
+        return 1 if new != old else 0
+
+
+class Quiet(Hops):
+    """Without a total, so that pages nobody notified may be skipped."""
+
+    total = None
+    aggregate = None
+
+
+class DriverError(Exception):
+    pass
+
+
+class FakeDriver:
+    """Allocates, copies and launches at once, on an array of bytes; `refuses` to allocate more than so many in all."""
+
+    Error, MemoryError = DriverError, type("MemoryError", (DriverError,), {})
+    event_flags = types.SimpleNamespace(BLOCKING_SYNC=1, DISABLE_TIMING=2)
+    function_attribute = types.SimpleNamespace(MAX_DYNAMIC_SHARED_SIZE_BYTES=1)
+    Context = types.SimpleNamespace(synchronize=lambda: None)
+
+    def __init__(self, layouts):
+        self.layouts, self.bytes = layouts, np.zeros(MEMORY, np.uint8)
+        self.next, self.held, self.refuses, self.launched = 256, 0, MEMORY, []
+        self.Stream = self.Event = lambda *_: types.SimpleNamespace(
+            synchronize=lambda: None,
+            record=lambda stream=None: None,
+            wait_for_event=lambda event: None,
+            query=lambda: True,
+        )
+
+    def mem_get_info(self):
+        return MEMORY, MEMORY
+
+    def mem_alloc(self, nbytes):
+        if self.held + nbytes > self.refuses:
+            raise self.MemoryError("cuMemAlloc failed: out of memory")
+        driver, place = self, self.next
+        self.next, self.held = place + -(-nbytes // 256) * 256, self.held + nbytes
+
+        class Allocation(int):
+            def free(self):
+                driver.held -= nbytes
+
+        return Allocation(place)
+
+    def memset_d8(self, place, value, nbytes):
+        self.bytes[int(place) : int(place) + nbytes] = value
+
+    def memcpy_htod(self, place, array, stream=None):
+        self.bytes[int(place) : int(place) + array.nbytes] = array
+
+    def memcpy_dtoh(self, array, place, stream=None):
+        array[:] = self.bytes[place : place + array.nbytes]
+
+    memcpy_htod_async, memcpy_dtoh_async = memcpy_htod, memcpy_dtoh
+
+    def memcpy_dtod(self, to, source, nbytes):
+        self.bytes[to : to + nbytes] = self.bytes[source : source + nbytes]
+
+    def module_from_buffer(self, code):
+        return types.SimpleNamespace(get_function=lambda name: FakeFunction(self, name))
+
+    def array(self, place, kind, count, first=0):
+        start = int(place) + first * np.dtype(kind).itemsize
+        return self.bytes[start : start + count * np.dtype(kind).itemsize].view(kind)
+
+
+def when_iterations_begin(monkeypatch, then):
+    """Call ``then()`` when a run has copied what stays to the GPU: whenever an iteration begins there."""
+    ready = kernel.GpuKernel.ready
+
+    def begun(self, state):
+        then()
+        ready(self, state)
+
+    monkeypatch.setattr(kernel.GpuKernel, "ready", begun)
+
+
+class FakeFunction:
+    num_regs, shared_size_bytes = 32, 16
+
+    def __init__(self, driver, name):
+        self.driver, self.name = driver, name
+
+    def set_attribute(self, attribute, value):
+        pass
+
+    def prepare(self, kinds):
+        assert kinds == [f"{self.driver.layouts.task.itemsize}s"]
+
+    def __call__(self, *_, **__):
+        assert self.name == "mark_starts"
+
+    def prepared_async_call(self, grid, block, stream, told, shared_size=0):
+        task = np.frombuffer(told, self.driver.layouts.task)[0]
+        self.driver.launched.append((self.name, int(task["page"]["first_vertex"])))
+        if self.name in ("initialize", "apply_vertices"):
+            self.update(task["context"], task["page"])
+
+    def tally(self, page):
+        return self.driver.array(page["tally"], self.driver.layouts.tally, 1)[0:1]
+
+    def update(self, context, page):
+        """What initialize.cu, or gather_segmented.cu and apply.cu, do for `Hops`."""
+        first, last = int(page["first_vertex"]), int(page["last_vertex"])
+        at, count = self.driver.array, last - first
+        offsets = at(context["in_offsets"], np.int64, count + 1, first)
+        out_degrees = np.diff(at(context["out_offsets"], np.int64, count + 1, first))
+        old = at(context["values"], np.int64, int(context["n"]))
+        far = np.iinfo(np.int64).max
+        if self.name == "initialize":
+            active = np.arange(first, last) == int(context["parameters"]["source"])
+            at(context["values"], np.int64, count, first)[:] = np.where(active, 0, far)
+            changed, bits = np.zeros(count, bool), context["active"]
+        else:
+            edges = int(page["last_edge"] - page["first_edge"])
+            sources = at(page["sources"], np.uint32, edges, int(page["first_edge"] - page["base_edge"]))
+            said = np.where(old[sources] == far, far, old[sources] + (old[sources] != far))
+            new = old[first:last].copy()
+            np.minimum.at(new, np.repeat(np.arange(count), np.diff(offsets)), said)
+            active = changed = new != old[first:last]
+            at(context["pending"], np.int64, count, first)[:] = new
+            bits = context["activated"]
+        words = np.packbits(active, bitorder="little")
+        at(bits, np.uint8, len(words), first // 8)[:] = words
+        tally = self.tally(page)
+        tally["active"], tally["active_edges"] = active.sum(), out_degrees[active].sum()
+        tally["partial"] = changed.sum()
+
+
+class FakePinned:
+    def pin(self, array):
+        pass
+
+    def empty(self, shape, dtype):
+        return np.zeros(shape, dtype)
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def device_for(monkeypatch):
+    """A function that makes the device on which a program on a graph runs; its driver is `made` of the layouts."""
+
+    def make(program, graph, made=FakeDriver):
+        bound = bind(program, graph)
+        Interface(bound)  # what would be compiled can be written
+        driver = made(Layouts(bound.parameters.dtype, partial_dtype(bound.total)))
+        context = types.SimpleNamespace(push=lambda: None, pop=lambda: None)
+        found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
+        monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
+        monkeypatch.setattr(kernel, "Pinned", FakePinned)
+        monkeypatch.setattr(runtime, "find_device", lambda: found)
+        return driver
+
+    return make
+
+
+@pytest.fixture
+def pending_is_poisoned(monkeypatch):
+    """Nothing in the second array of a synchronous run is read before it is written; or it is equal to the first."""
+    begin = together.Together.begin
+
+    def poison(self, state, mode):
+        alone = self.device == "gpu" or not self._cpu.relaxes
+        if state.synchronous and alone:
+            state.pending.view(np.uint8)[:] = 0xA5
+        followed = begin(self, state, mode)
+        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
+        return followed
+
+    monkeypatch.setattr(together.Together, "begin", poison)

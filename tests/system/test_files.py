@@ -1,0 +1,66 @@
+"""A file that is written whole: at whatever call that ends or fails, it is as before or as after."""
+
+import errno
+import fcntl
+import os
+
+import pytest
+
+from garaph_py.errors import ParameterError
+from garaph_py.system.files import alone, write_whole
+from tests.support.crashes import CALLS, Crash, calls_of
+
+
+def test_a_process_that_dies_at_any_call_leaves_the_file(tmp_path, monkeypatch):
+    """The next that writes there removes what it left."""
+    path = tmp_path / "ranks.csv"
+    points, _ = calls_of(monkeypatch, lambda: write_whole(path, lambda file: file.write(b"old")))
+    assert {"open", "fsync", "replace"} <= set(points.values())
+    for point in points:
+        _, raised = calls_of(monkeypatch, lambda: write_whole(path, lambda file: file.write(b"new")), die_at=point)
+        assert isinstance(raised, Crash)
+        assert path.read_bytes() in (b"old", b"new")
+        write_whole(path, lambda file: file.write(b"old"))
+        assert os.listdir(tmp_path) == ["ranks.csv"]
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR])
+def test_a_call_that_fails_leaves_the_file(tmp_path, monkeypatch, number):
+    path, handles = tmp_path / "ranks.csv", os.listdir("/proc/self/fd")
+
+    def work():
+        write_whole(path, lambda file: file.write(b"new"))
+
+    points, _ = calls_of(monkeypatch, work, names=CALLS)
+    for point, name in points.items():
+        path.write_bytes(b"old")
+        _, raised = calls_of(monkeypatch, work, fail_at=point, number=number, names=CALLS)
+        if raised is None:
+            assert path.read_bytes() == b"new"
+        else:
+            assert isinstance(raised, ParameterError), name
+            assert str(path) in str(raised)
+            assert path.read_bytes() == b"old"
+        assert os.listdir("/proc/self/fd") == handles, name
+        write_whole(path, lambda file: file.write(b"old"))
+        assert os.listdir(tmp_path) == ["ranks.csv"]
+
+
+def test_what_is_still_being_written_or_named_otherwise_stays(tmp_path):
+    for name in (".a.abcdefgh.partial", ".b.abcdefgh.partial", ".a.notes.partial"):
+        (tmp_path / name).touch()
+    with alone(tmp_path / ".a.abcdefgh.partial"):
+        write_whole(tmp_path / "a", lambda file: file.write(b"whole"))
+        assert len(os.listdir(tmp_path)) == 4
+    write_whole(tmp_path / "a", lambda file: file.write(b"whole"))
+    assert sorted(os.listdir(tmp_path)) == [".a.notes.partial", ".b.abcdefgh.partial", "a"]
+
+
+def test_without_locks_nothing_is_removed(tmp_path, monkeypatch):
+    def unsupported(handle, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    (tmp_path / ".a.abcdefgh.partial").touch()
+    write_whole(tmp_path / "a", lambda file: file.write(b"whole"))
+    assert sorted(os.listdir(tmp_path)) == [".a.abcdefgh.partial", "a"]

@@ -1,0 +1,35 @@
+"""Sizes in bytes as people write them."""
+
+import pytest
+
+from garaph_py.errors import ParameterError
+from garaph_py.system.sizes import parse_bytes, show_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (4096, 4096), ("4096", 4096), ("6GiB", 6 << 30), ("6 gib", 6 << 30), ("500MB", 500_000_000), ("2k", 2000),
+        ("1.5 GiB", 3 << 29), (" 1TiB ", 1 << 40), ("1Ki", 1024), ("7B", 7),
+    ],
+)  # fmt: skip
+def test_sizes(text, size):
+    assert parse_bytes(text, "gpu_memory") == size
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "6XB", "-1", "0", "0.5", "1e9", "6 GiB more", 0, -5, 1.5, None, True])
+def test_what_is_no_size(text):
+    with pytest.raises(ParameterError, match=r"^budget=.*: give a size such as 6GiB, 500MB or a number of bytes$"):
+        parse_bytes(text, "budget")
+
+
+def test_sizes_are_shown():
+    shown = {0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 1536: "1.5 KiB", 6 << 30: "6.0 GiB", 5 << 40: "5.0 TiB"}
+    assert {size: show_bytes(size) for size in shown} == shown
+
+
+def test_what_is_needed_is_not_shown_as_less():
+    assert show_bytes((98 << 20) + 1) == "98.0 MiB"
+    assert show_bytes((98 << 20) + 1, up=True) == "98.1 MiB"
+    assert show_bytes(98 << 20, up=True) == "98.0 MiB"
+    assert show_bytes(5 << 50, up=True) == "5120.0 TiB"

@@ -1,0 +1,166 @@
+"""A run without progress says what each part is doing, and goes on; a thread that is gone is not waited for."""
+
+import logging
+import queue
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
+from garaph_py.native import Kernel, atomic_load, atomic_store
+from garaph_py.native.threads import Team
+from garaph_py.runtime import run as runtime
+from garaph_py.system.watchdog import Part, Watchdog
+from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
+from tests.support.numpy_gpu import Hops, when_iterations_begin
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+
+def test_reports_come_at_growing_intervals():
+    dog, part = Watchdog(30), Part("worker")
+    dog.parts = [part, Part("other")]
+    reports = {now: dog.look(float(now)) for now in range(0, 300, 10)}
+    assert [now for now, report in reports.items() if report] == [30, 60, 120, 240]
+    assert reports[60] == "no progress for 60 s; worker: idle; other: idle"
+    part.doing = "copying page", 3
+    assert not dog.look(300.0)
+    assert not dog.look(329.0)
+    assert dog.look(330.0) == "no progress for 30 s; worker: copying page 3; other: idle"
+
+
+def test_the_thread_ends_with_the_block():
+    with pytest.raises(ValueError), Watchdog():  # noqa: PT011, PT012
+        assert "garaph-watchdog" in [thread.name for thread in threading.enumerate()]
+        raise ValueError
+    assert "garaph-watchdog" not in [thread.name for thread in threading.enumerate()]
+
+
+def wait(state, k):
+    atomic_store(state, k, 1)
+    while k == 0 and atomic_load(state, 2) == 0:
+        pass
+    return 0
+
+
+def test_a_team_says_who_works():
+    state = np.zeros(3, np.int64)
+    with Team(2) as team:
+        assert str(team) == "cpu: idle"
+        team.about = {"page": 7}
+        rows = Kernel("i64* i64", wait).rows(2, state, np.arange(2))
+        caller = threading.Thread(target=team.launch, args=(rows,))
+        caller.start()
+        told = ""
+        while "1 of 2 calls done" not in told:
+            told = str(team)
+        state[2] = 1
+        caller.join()
+        assert told == "cpu: wait of page 7, 1 of 2 calls done, 1 of 2 threads at work"
+        assert str(team) == "cpu: idle"
+
+
+class Reports(logging.Handler):
+    """Waits for a report of the watchdog."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = queue.SimpleQueue()
+
+    def emit(self, record):
+        if "no progress" in record.getMessage():
+            self.lines.put(record.getMessage())
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+def test_a_copy_that_takes_its_time(device_for, graph_of, monkeypatch, device):
+    """The copy ends when the watchdog has reported on it."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: 0)
+    monkeypatch.setattr(runtime, "Watchdog", lambda: Watchdog(0.05))
+    graph, program, handler, told = graph_of(GRAPH), Hops(HUB), Reports(), []
+    driver = device_for(program, graph)
+    memory, copy = memory_for(program, graph, 0.3), driver.memcpy_htod_async
+    when_iterations_begin(monkeypatch, lambda: setattr(driver, "memcpy_htod_async", slow))
+
+    def slow(place, array, stream=None):
+        while not told or "copying page" not in told[-1]:
+            told.append(handler.lines.get(timeout=60))
+        copy(place, array, stream)
+
+    logging.getLogger("garaph_py").addHandler(handler)
+    try:
+        result = gp.run(
+            program, graph, device=device, gather="segmented", gpu_memory=memory, page_edges=3000, streams=3
+        )
+    finally:
+        logging.getLogger("garaph_py").removeHandler(handler)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu").values)
+    said = told[-1]
+    assert re.search(r"no progress for \d+ s; dispatcher: iteration 0 pull; cpu: ", said)
+    assert re.search(r"GPU's thread: copying page \d+", said)
+    assert device == "gpu" or "CPU and GPU: waiting for the GPU's thread" in said
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]
+
+
+@pytest.fixture
+def no_more_threads(monkeypatch):
+    """A function after which threads with such a name cannot be started."""
+
+    def refuse(name):
+        begin = threading.Thread.start
+
+        def fails(self):
+            if self.name.startswith(name):
+                raise RuntimeError("can't start new thread")
+            begin(self)
+
+        monkeypatch.setattr(threading.Thread, "start", fails)
+
+    return refuse
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
+@pytest.mark.parametrize("name", ["garaph-cpu", "garaph-gpu", "garaph-watchdog", "garaph"])
+def test_threads_that_cannot_be_had(device_for, graph_of, monkeypatch, no_more_threads, device, name):
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver = device_for(program, graph)
+    memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu").values
+    no_more_threads(name)
+    result = gp.run(
+        program, graph, device=device, gather="segmented", gpu_memory=memory, page_edges=3000, streams=3, threads=3
+    )
+    np.testing.assert_array_equal(result.values, expected)
+    lost = name in ("garaph", "garaph-gpu") and device == "hybrid"
+    assert (result.stats.note is not None and "can't start new thread" in result.stats.note) == lost
+    assert driver.held == 0
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]
+
+
+@pytest.mark.parametrize("call", ["memset_d8", "memcpy_htod"])
+def test_a_gpu_that_fails_before_its_pages(device_for, graph_of, monkeypatch, call):
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    driver = device_for(program, graph)
+    memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu").values
+    begun, real = [], getattr(driver, call)
+
+    def fails(*arguments):
+        if begun:
+            raise driver.Error(f"{call} failed: unspecified launch failure")
+        real(*arguments)
+
+    monkeypatch.setattr(driver, call, fails, raising=False)
+    result = gp.run(
+        program, graph, device="hybrid", gather="segmented", gpu_memory=memory, page_edges=3000, streams=3,
+        on_event=begun.append,
+    )  # fmt: skip
+    np.testing.assert_array_equal(result.values, expected)
+    assert "launch failure" in result.stats.note
+    assert result.stats.converged
