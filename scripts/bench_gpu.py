@@ -32,7 +32,7 @@ import garaph_py as gp
 from garaph_py.apps.checks import targets
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.edges import page_bytes
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from garaph_py.executor.gpu.measure import host_to_device_bandwidth
 from garaph_py.executor.gpu.packing import STAGING_BYTES, measured
@@ -45,7 +45,7 @@ from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.graph import PACKED
 from garaph_py.graph.order import vertex_order
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
 from garaph_py.program import VertexProgram, bind
 from tests.support.graphs import load
@@ -83,7 +83,7 @@ class Timed:
         program = program or gp.apps.PageRank(dtype=np.float32, stop="never")
         self.device = devices.find()
         self.bound = bind(program, graph)
-        self.kernel = GpuKernel(self.bound, graph, self.device, settings, lambda state: 0)
+        self.kernel = GpuExecutor(self.bound, graph, self.device, settings, lambda state: 0)
         self.state = self.kernel.initialize(True)
         self.pages = self.kernel.residency.pages
         self.source = self.kernel.source
@@ -166,15 +166,15 @@ def packing(options: argparse.Namespace) -> None:
         given = load(name)
         for order in options.order:
             graph = by_degree(given) if order == "degree" else given
-            with Timed(graph, Settings(gather=PACKED)) as timed, Team() as team:
-                for called, work in passes(timed, graph, team):
+            with Timed(graph, Settings(gather=PACKED)) as timed, ThreadPool() as pool:
+                for called, work in passes(timed, graph, pool):
                     seconds = statistics.median(wall(timed.device, work) for _ in range(5))
                     rate = 4 * graph.m / seconds
                     cells = f"{seconds:.4f} | {graph.m / seconds / 1e9:.1f} | {rate / 1e9:.1f} | {rate / bandwidth:.3f}"
                     print(f"| {name} | {order} | {called} | {cells} |", flush=True)
 
 
-def passes(timed: Timed, graph: gp.Graph, team: Team) -> list[tuple[str, Callable[[], Any]]]:
+def passes(timed: Timed, graph: gp.Graph, pool: ThreadPool) -> list[tuple[str, Callable[[], Any]]]:
     """The ways over all edges that make packed ones."""
     kernel = timed.kernel
     budget = kernel.budget() // 2
@@ -187,7 +187,7 @@ def passes(timed: Timed, graph: gp.Graph, team: Team) -> list[tuple[str, Callabl
     return [
         ("measure", measure),
         ("pack, pages stay", kernel.pack),
-        (f"CPU, {team.size} threads", lambda: PackedAdjacency.of(graph.in_edges, team)),
+        (f"CPU, {pool.size} threads", lambda: PackedAdjacency.of(graph.in_edges, pool)),
     ]
 
 
@@ -295,7 +295,7 @@ def whole(options: argparse.Namespace) -> None:
         graph = load(name)
         done("read")
         bound = bind(gp.apps.PageRank(dtype=np.float32, stop="never"), graph)
-        kernel = GpuKernel(bound, graph, found, Settings(), lambda state: 0)
+        kernel = GpuExecutor(bound, graph, found, Settings(), lambda state: 0)
         done("compile, or load what was compiled")
         with kernel:
             state = kernel.initialize(True)

@@ -17,7 +17,7 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.program import VertexProgram, bind
 from tests.support.graphs import load
@@ -53,7 +53,7 @@ def check(result: gp.Result, first: gp.Result, called: str) -> None:
 
 def quarter(program: VertexProgram, graph: gp.Graph) -> int:
     """Bytes of device memory in which a quarter of the raw edges stays."""
-    with GpuKernel(
+    with GpuExecutor(
         bind(program, graph), graph, devices.find(), Settings(gather="segmented"), lambda state: 0
     ) as kernel:
         kernel.initialize(True)

@@ -25,7 +25,7 @@ from pyarrow import csv
 from garaph_py.graph import generate
 from garaph_py.io.bulk.import_ import fits
 from garaph_py.io.formats import format_of
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.system.sizes import parse_bytes
 
 IMPORT = """
@@ -82,8 +82,8 @@ def disk_speeds(folder: Path) -> tuple[float, float]:
 def write_files(scale: int, folder: Path) -> dict[str, Path]:
     """The edges as files, by suffix."""
     edges = generate.random_rmat(scale)
-    with Team() as team:
-        sources, targets, _ = edges.columns(0, edges.count, team)
+    with ThreadPool() as pool:
+        sources, targets, _ = edges.columns(0, edges.count, pool)
     np.save(folder / "edges.npy", np.stack([sources, targets], axis=1))
     table = pa.table({"source": sources, "target": targets})
     csv.write_csv(table, folder / "edges.txt", csv.WriteOptions(include_header=False, delimiter=" "))

@@ -19,13 +19,13 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import GOLDEN, RMAT_EDGES, check_probabilities, hash_keys
 from garaph_py.graph.graph import Adjacency
 from garaph_py.graph.ids import VertexIds
-from garaph_py.native import Each, Kernel, atomic_add
-from garaph_py.native.threads import Team
+from garaph_py.native import Kernel, PerCall, atomic_add
+from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
 from garaph_py.system.sizes import parse_bytes
 
@@ -76,39 +76,41 @@ PLACE = Kernel("u32* u32* i64 u32* i64* u32*", place)
 SORT_SMALL = Kernel("i64* u32* i64 i64 i64", sort_small)
 
 
-def each_chunk(scale: int, m: int, team: Team, work: Callable[[Any, Any, Any], Any]) -> None:
+def each_chunk(scale: int, m: int, pool: ThreadPool, work: Callable[[Any, Any, Any], Any]) -> None:
     """``work(sources, targets, counts)`` makes the calls for a chunk of edges a thread, over all edges.
 
     A thread's chunk is generated as edges 0 on, by a key that is further on by `GOLDEN` an edge.
     """
     keys, to = hash_keys(1), check_probabilities(0.57, 0.19, 0.19)
-    sources, targets = np.empty((2, team.size, CHUNK), np.uint32)
-    for first in range(0, m, CHUNK * team.size):
-        counts = np.clip(m - first - CHUNK * np.arange(team.size), 0, CHUNK)
-        keys_of = np.tile(keys, (team.size, 1))
-        keys_of[:, 0] += (np.uint64(first) + np.uint64(CHUNK) * np.arange(team.size, dtype=np.uint64)) * GOLDEN
-        team.launch(
-            RMAT_EDGES.rows(team.size, 0, counts, scale, Each(keys_of), *to, True, Each(sources), Each(targets))
+    sources, targets = np.empty((2, pool.size, CHUNK), np.uint32)
+    for first in range(0, m, CHUNK * pool.size):
+        counts = np.clip(m - first - CHUNK * np.arange(pool.size), 0, CHUNK)
+        keys_of = np.tile(keys, (pool.size, 1))
+        keys_of[:, 0] += (np.uint64(first) + np.uint64(CHUNK) * np.arange(pool.size, dtype=np.uint64)) * GOLDEN
+        pool.launch(
+            RMAT_EDGES.rows(
+                pool.size, 0, counts, scale, PerCall(keys_of), *to, True, PerCall(sources), PerCall(targets)
+            )
         )
-        team.launch(work(Each(sources), Each(targets), counts))
+        pool.launch(work(PerCall(sources), PerCall(targets), counts))
 
 
-def symmetric_rmat(scale: int, edge_factor: int, team: Team) -> gp.Graph:
+def symmetric_rmat(scale: int, edge_factor: int, pool: ThreadPool) -> gp.Graph:
     """`garaph_py.rmat(scale, edge_factor, directed=False)` in degree order."""
-    n, m, threads = 1 << scale, edge_factor << scale, team.size
+    n, m, threads = 1 << scale, edge_factor << scale, pool.size
     degrees = np.zeros(n, np.int64)
-    each_chunk(scale, m, team, lambda s, t, counts: COUNT.rows(threads, s, t, counts, degrees))
+    each_chunk(scale, m, pool, lambda s, t, counts: COUNT.rows(threads, s, t, counts, degrees))
     order = np.argsort(-degrees, kind="stable")
     ranks = np.empty(n, np.uint32)
     ranks[order] = np.arange(n, dtype=np.uint32)
     offsets = np.concatenate([[0], np.cumsum(degrees[order])])
     cursors, neighbours = offsets[:-1].copy(), np.empty(int(offsets[-1]), np.uint32)
-    each_chunk(scale, m, team, lambda s, t, counts: PLACE.rows(threads, s, t, counts, ranks, cursors, neighbours))
+    each_chunk(scale, m, pool, lambda s, t, counts: PLACE.rows(threads, s, t, counts, ranks, cursors, neighbours))
     large = int(np.searchsorted(-degrees[order], -SMALL))
-    team.run(lambda k: sort_large(neighbours, offsets, range(k, large, threads)), [(k,) for k in range(threads)])
+    pool.run(lambda k: sort_large(neighbours, offsets, range(k, large, threads)), [(k,) for k in range(threads)])
     bounds = np.searchsorted(offsets, np.linspace(0, offsets[-1], 64 * threads + 1).astype(np.int64))
     bounds[0], bounds[-1] = 0, n
-    team.launch(SORT_SMALL.rows(len(bounds) - 1, offsets, neighbours, bounds[:-1], bounds[1:], SMALL))
+    pool.launch(SORT_SMALL.rows(len(bounds) - 1, offsets, neighbours, bounds[:-1], bounds[1:], SMALL))
     edges = Adjacency(offsets, neighbours)
     return gp.Graph(edges, edges, False, VertexIds(n))
 
@@ -125,8 +127,8 @@ def main() -> None:
     parser.add_argument("--gpu-memory", default="11GiB")
     options = parser.parse_args()
     started = time.perf_counter()
-    with Team() as team:
-        graph = symmetric_rmat(options.scale, options.edge_factor, team)
+    with ThreadPool() as pool:
+        graph = symmetric_rmat(options.scale, options.edge_factor, pool)
     print(f"{graph!r}, made in {time.perf_counter() - started:.0f} s\n")
     print("| program | bytes an edge | edges that stay | GPU memory | iterations | ms | GE/s | whole run, s |")
     print("|---|---|---|---|---|---|---|---|")
@@ -140,7 +142,7 @@ def main() -> None:
 
 def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str) -> None:
     settings = Settings(parse_bytes(memory, "--gpu-memory"), gather="packed")
-    with GpuKernel(bind(program, graph), graph, devices.find(), settings, lambda state: 0) as kernel:
+    with GpuExecutor(bind(program, graph), graph, devices.find(), settings, lambda state: 0) as kernel:
         kernel.initialize(True)
         here = kernel.residency.pages[: kernel.residency.resident]
         stays, used = sum(page.edges for page in here) / graph.m, kernel.residency.used

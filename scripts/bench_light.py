@@ -20,7 +20,7 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.native import Kernel
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 
 ROOT = Path(__file__).parent.parent
 EDGES = ROOT / "data" / "debian-sid-deps.tsv.xz"
@@ -106,11 +106,11 @@ def scaling(repeats: int) -> float:
     """How much faster two threads are than one where they share nothing."""
     kernel, count = Kernel("i64 i64*", spin), 100_000_000
     seconds: dict[int, list[float]] = {1: [], 2: []}
-    with Team(2) as team:
+    with ThreadPool(2) as pool:
         for _ in range(repeats + 1):
             for parts, times in seconds.items():
                 started = time.perf_counter()
-                team.run(kernel, [(count // parts, np.zeros(1, np.int64)) for _ in range(parts)])
+                pool.run(kernel, [(count // parts, np.zeros(1, np.int64)) for _ in range(parts)])
                 times.append(time.perf_counter() - started)
     return statistics.median(seconds[1][1:]) / statistics.median(seconds[2][1:])
 

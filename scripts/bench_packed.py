@@ -27,7 +27,7 @@ from garaph_py.codec.pack import pack as packed_array
 from garaph_py.codec.pack import unpack
 from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import rebuilt
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from tests.support.graphs import load
 
 ORDERS = {"given": "none", "degree": "degree", "hub": "hub"}
@@ -41,8 +41,8 @@ def in_bytes(graph: gp.Graph) -> list[float]:
     """Stored bytes an edge of the packed in-edges: words, records, masks and offsets, and values."""
     edges = graph.packed().in_edges
     assert isinstance(edges, PackedAdjacency)
-    with Team() as team:
-        offsets = packed_array(edges.offsets, ASCENDING, team)
+    with ThreadPool() as pool:
+        offsets = packed_array(edges.offsets, ASCENDING, pool)
     assert offsets is not None
     values = edges.packed_values
     parts = [
@@ -86,17 +86,17 @@ def pack(options: argparse.Namespace) -> None:
     print("| graph | M edges | threads | packing M edges/s | unpacking M edges/s |\n|---|---:|---:|---:|---:|")
     for name in options.graphs:
         edges = load(name).in_edges
-        with Team() as team:
-            pack_it = partial(packed_array, edges.neighbours, LISTS, team, edges.offsets)
+        with ThreadPool() as pool:
+            pack_it = partial(packed_array, edges.neighbours, LISTS, pool, edges.offsets)
             packed = pack_it()
             assert packed is not None
-            unpack_it = partial(unpack, packed, LISTS, team, edges.offsets)
+            unpack_it = partial(unpack, packed, LISTS, pool, edges.offsets)
             there, back = [], []
             for _ in range(options.repeats):
                 there.append(seconds(pack_it))
                 back.append(seconds(unpack_it))
             rates = [f"{packed.length / statistics.median(times) / 1e6:.0f}" for times in (there, back)]
-            print(f"| {shown(name)} | {packed.length / 1e6:.1f} | {team.size} | {' | '.join(rates)} |", flush=True)
+            print(f"| {shown(name)} | {packed.length / 1e6:.1f} | {pool.size} | {' | '.join(rates)} |", flush=True)
 
 
 def programs(graph: gp.Graph) -> dict[str, tuple[gp.VertexProgram, dict[str, object]]]:

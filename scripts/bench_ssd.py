@@ -33,9 +33,9 @@ from typing import Any
 import numpy as np
 
 import garaph_py as gp
-from garaph_py.pages.disk_source import StoredSource
+from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.pages.layout import Page
-from garaph_py.pages.provider import Sources
+from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage.directory import info, read_graph
 from garaph_py.storage.fit import AUTO
 from garaph_py.storage.sectors import SECTOR, access_bytes
@@ -94,7 +94,7 @@ def dd(path: str) -> float:
 def scan(path: str, room: int) -> float:
     """Seconds in which a run would have had all edges, if it did nothing with them."""
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
-    with Sources(graph, False) as sources:
+    with SourceFactory(graph, False) as sources:
         sources.divide(0)
         sources.room = room
         source = sources.into()
@@ -124,11 +124,11 @@ def lists(path: str, repeats: int) -> None:
     k = read_ratio(files, 1.0) or 1.0
     print(f"\n{Path(path).name}, k = {k:.1f} now, {graph.k:.1f} at the import\n")
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
-    with Sources(graph, False) as sources:
+    with SourceFactory(graph, False) as sources:
         sources.divide(0)
         sources.room = 64 << 20
         source = sources.out(sources.into())
-        assert isinstance(source, StoredSource)
+        assert isinstance(source, DiskPageSource)
         source.stays = [False] * len(source.pages)
         rule = int(access_bytes(k) * graph.m / array.stored_bytes)
 
@@ -180,14 +180,14 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
     gp.run(programs(tiny)[called], tiny, device=device, iterations=1, sync=True, mode="pull")
     before, made = status("VmRSS"), list[Any]()
 
-    class Seen(Sources):
+    class Seen(SourceFactory):
         def into(self, *given: Any, **named: Any) -> Any:
             made.append(super().into(*given, **named))  # type: ignore[arg-type]
             return made[-1]
 
     from garaph_py.runtime import run as runtime
 
-    runtime.Sources = Seen  # type: ignore[misc]
+    runtime.SourceFactory = Seen  # type: ignore[misc]
     graph = opened(path, memory)
     how = {"device": device, "gpu_memory": gpu_memory, "sync": True, "mode": "pull"}
     result = gp.run(programs(graph)[called], graph, iterations=ITERATIONS, **how)

@@ -13,7 +13,7 @@ import numpy as np
 from garaph_py.codec.blocks import KIND_OF, PackedBlocks, UndecodableError, cut
 from garaph_py.codec.format import LISTS, PADDING, RECORD, RUN, Packed, decode
 from garaph_py.codec.pack import pack
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 
 LENGTHS = (1, 31, 33, RUN, 2 * RUN - 5)
 DTYPES = {"in_sources": ("uint32",), "in_offsets": ("int64",), "in_values": ("int32", "uint32", "int64")}
@@ -24,7 +24,7 @@ Parts = dict[str, bytes]
 def blocks() -> Iterator[tuple[str, Parts]]:
     """Valid blocks of each kind, in their parts, and for a name: array.dtype.length."""
     rng = np.random.default_rng(1)
-    with Team(1) as team:
+    with ThreadPool(1) as pool:
         for name, dtypes in DTYPES.items():
             for length, dtype in itertools.product(LENGTHS, dtypes):
                 offsets, numbers = None, rng.integers(0, 5000, length).astype(dtype)
@@ -35,7 +35,7 @@ def blocks() -> Iterator[tuple[str, Parts]]:
                     offsets = np.concatenate([[0], inner, [length]]).astype(np.int64)
                     for begin, end in itertools.pairwise(offsets):
                         numbers[begin:end].sort()
-                packed = pack(numbers, KIND_OF[name], team, offsets)
+                packed = pack(numbers, KIND_OF[name], pool, offsets)
                 assert packed is not None
                 (stored,) = cut(packed, 2 * RUN, offsets)
                 yield f"{name}.{dtype}.{length}", parts_of(f"{name}.{dtype}.{length}", stored.tobytes())

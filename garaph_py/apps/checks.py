@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
-from ..pages.passes import Listed, listed
+from ..pages.passes import EdgeChunk, listed
 
 Array = npt.NDArray[Any]
 
@@ -46,7 +46,7 @@ def require_no_negative_edges(program: Any, graph: Graph) -> None:
         )
 
 
-def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[Listed], Array]) -> Array:
+def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[EdgeChunk], Array]) -> Array:
     """Which vertices the `roots` reach over the edges that the mask ``chosen(edges)`` selects; bool, shape (n,).
 
     One pass over the edges, and others while they reach more and not all that are `wanted`; masks of shape (n,).
@@ -104,6 +104,6 @@ def in_sums(graph: Graph, contributions: Array) -> Array:
     return sums
 
 
-def edge_numbers(edges: Listed) -> Array:
+def edge_numbers(edges: EdgeChunk) -> Array:
     """Edge values as the programs see them: 1 where the graph has none."""
     return np.ones(len(edges.sources), np.int64) if edges.values is None else edges.values

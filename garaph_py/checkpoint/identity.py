@@ -13,7 +13,7 @@ from ..codec.pack import unpack
 from ..graph import Graph
 from ..graph.graph import PackedAdjacency
 from ..graph.stored import StoredAdjacency
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from ..program import BoundProgram, PerVertex
 from ..program.bind import hints
 from .format import octets
@@ -27,7 +27,7 @@ CHUNK = 1 << 10
 """Runs of packed numbers that are unpacked at a time: a million of them."""
 
 
-def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team) -> dict[str, Any]:
+def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: ThreadPool) -> dict[str, Any]:
     """The identity of a run, as JSON has it: texts, numbers and flags by what they are of.
 
     The graph counts with every edge and edge value, not with the user's ids, and packed or raw is the same; or by the
@@ -48,7 +48,7 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, team: Team
         "number of edges": graph.m,
         "directed": bool(graph.directed),
         "type of the edge values": None if graph.edge_dtype is None else str(graph.edge_dtype),
-        EDGES: None if graph.on_disk else graph_digest(graph, team),
+        EDGES: None if graph.on_disk else graph_digest(graph, pool),
         DIRECTORY: graph.directory,
         "type of the values": str(bound.value),
         FUNCTIONS: bound.key,
@@ -71,7 +71,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     )
 
 
-def graph_digest(graph: Graph, team: Team) -> str:
+def graph_digest(graph: Graph, pool: ThreadPool) -> str:
     """A checksum of the in-edges, with values, of a graph in memory: one pass over them, once a graph."""
     known: str | None = graph.__dict__.get("_digest")
     if known is None:
@@ -84,18 +84,18 @@ def graph_digest(graph: Graph, team: Team) -> str:
             arrays += [(edges.neighbours, LISTS), (edges.values, NUMBERS)]
         state = xxhash.xxh3_128()
         for array, packed_as in arrays:
-            for piece in pieces(array, packed_as, edges.offsets, team):
+            for piece in pieces(array, packed_as, edges.offsets, pool):
                 state.update(octets(piece))
         known = graph.__dict__["_digest"] = state.hexdigest()
     return known
 
 
-def pieces(array: Array | Packed | None, packed_as: str, offsets: Array, team: Team) -> Iterator[Array]:
+def pieces(array: Array | Packed | None, packed_as: str, offsets: Array, pool: ThreadPool) -> Iterator[Array]:
     """The array as it is, or unpacked piece by piece."""
     if isinstance(array, Packed):
         starts = offsets if packed_as == LISTS else None
         for first in range(0, len(array.records), CHUNK):
-            yield unpack(array.runs(first, first + CHUNK), packed_as, team, starts, first * RUN)
+            yield unpack(array.runs(first, first + CHUNK), packed_as, pool, starts, first * RUN)
     elif array is not None:
         yield array
 

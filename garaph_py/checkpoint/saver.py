@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from ..executor.state import State
 from ..graph import Graph
 from ..graph.vertex_set import WORD
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from ..program import BoundProgram
 from ..system import interrupts
 from .files import Files
@@ -66,7 +66,7 @@ class Saver:
     ) -> None:
         self._store.close()
 
-    def open(self, bound: BoundProgram, graph: Graph, synchronous: bool, limit: int | None, team: Team) -> None:
+    def open(self, bound: BoundProgram, graph: Graph, synchronous: bool, limit: int | None, pool: ThreadPool) -> None:
         """Look whether what is there is of this run, which is to do `limit` iterations at most.
 
         Raises
@@ -86,7 +86,7 @@ class Saver:
                 f"{where} has a checkpoint of {program} after {found.iterations} iterations; add --resume "
                 "(resume=True) to go on from there, or remove it"
             )
-        self._identity = identity_of(bound, graph, synchronous, team)
+        self._identity = identity_of(bound, graph, synchronous, pool)
         if found is not None and (other := differences(found.identity, self._identity)):
             raise ParameterError(f"{where} has a checkpoint of another run ({other}); choose another directory")
         if found is not None and limit is not None and found.iterations > limit:

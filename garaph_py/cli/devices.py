@@ -72,17 +72,17 @@ class Found:
 def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) -> Found:
     """Measure the processor, the disks that `paths` are on, and the GPU."""
     from ..native import prepare
-    from ..native.threads import Team, available_cores
+    from ..native.threads import ThreadPool, available_cores
     from ..system import machine
 
-    with Team(threads) as team:
+    with ThreadPool(threads) as pool:
         prepare(machine.KERNELS, listener)
         processor = machine.processor(available_cores())
-        read = measured(listener, "memory", lambda: machine.read_bandwidth(team))
-        gathers = measured(listener, "random gathers", lambda: machine.gather_rate(team))
+        read = measured(listener, "memory", lambda: machine.read_bandwidth(pool))
+        gathers = measured(listener, "random gathers", lambda: machine.gather_rate(pool))
         disks = measured_disks(paths, listener)
         gpu, problem = measured(listener, "the GPU", measured_gpu)
-    cpu = dataclasses.asdict(processor) | {"threads": team.size, "read": read, "gathers": gathers}
+    cpu = dataclasses.asdict(processor) | {"threads": pool.size, "read": read, "gathers": gathers}
     return Found(cpu, disks, gpu, problem)
 
 

@@ -117,11 +117,11 @@ def import_(
 
       garaph import twitter.tsv.zst twitter --memory 4GiB --disk /mnt/nvme0 --disk /mnt/nvme1
     """
-    from ..io.bulk.build import Wishes
+    from ..io.bulk.build import ImportOptions
     from ..io.bulk.import_ import import_file
     from ..storage.write import HERE
 
-    wishes = Wishes(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
+    wishes = ImportOptions(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
     with told_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
             edges,
@@ -159,7 +159,7 @@ def generate(
       garaph generate rmat kron16 --scale 16 --undirected --weights 1:255
     """
     from ..graph import generate as generators
-    from ..io.bulk.build import Wishes
+    from ..io.bulk.build import ImportOptions
     from ..io.bulk.import_ import write_random
     from ..storage.write import HERE
 
@@ -168,7 +168,7 @@ def generate(
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
     with told_if_written(out), Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
-        wishes = Wishes(not undirected, encoding=encoding)
+        wishes = ImportOptions(not undirected, encoding=encoding)
         manifest = write_random(
             edges, out, wishes, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )

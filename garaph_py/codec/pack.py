@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphError
-from ..native import Each, Kernel, sums_of_packed
-from ..native.threads import Team
+from ..native import Kernel, PerCall, sums_of_packed
+from ..native.threads import ThreadPool
 from ..system.memory import enough_memory, on_own_pages
 from .format import (
     ASCENDING,
@@ -207,7 +207,7 @@ def packing_kernels(kind: str, dtype: np.dtype[Any]) -> tuple[Kernel, Kernel, Ke
 
 
 def pack(
-    array: Array, kind: str, team: Team, offsets: Array | None = None, start: int = 0, before: int = 0
+    array: Array, kind: str, pool: ThreadPool, offsets: Array | None = None, start: int = 0, before: int = 0
 ) -> Packed | None:
     """`array` packed, or None where its numbers would not fit 32 bits.
 
@@ -236,8 +236,8 @@ def pack(
     numbers = np.empty((len(first), RUN), np.uint64)
     with enough_memory("packed edges"):
         records = on_own_pages(runs, RECORD)
-    given = array, offsets, start, before, len(array), first, last, lists, Each(numbers), *views(records)
-    if not np.all(team.launch(measure.rows(len(first), *given))):
+    given = array, offsets, start, before, len(array), first, last, lists, PerCall(numbers), *views(records)
+    if not np.all(pool.launch(measure.rows(len(first), *given))):
         if kind == LISTS:  # a gap below 0 is the one that needs more than 32 bits
             raise UnsortedError("a vertex's neighbours are not in ascending order; import the graph again")
         return None
@@ -246,7 +246,7 @@ def pack(
     records["first_word"][:1] = 0
     with enough_memory("packed edges"):
         words = on_own_pages(int(counts.sum()) + PADDING, np.dtype(np.uint32))
-    team.launch(fill.rows(len(first), *given, words))
+    pool.launch(fill.rows(len(first), *given, words))
     return Packed(records, words, len(array), array.dtype)
 
 
@@ -268,16 +268,16 @@ def joined(chunks: list[Packed], dtype: np.dtype[Any]) -> Packed:
     return whole
 
 
-def unpack(packed: Packed, kind: str, team: Team, offsets: Array | None = None, start: int = 0) -> Array:
+def unpack(packed: Packed, kind: str, pool: ThreadPool, offsets: Array | None = None, start: int = 0) -> Array:
     """The array, or chunk of one, that `pack` was given; the records have no `problem`."""
     with enough_memory("unpacked edges"):
         array = np.empty(packed.length, packed.dtype)
     first, last, lists = tasks(len(packed.records), offsets, start)
     numbers = np.empty((len(first), RUN), np.uint32)
     _, _, restore = packing_kernels(kind, array.dtype)
-    team.launch(
+    pool.launch(
         restore.rows(
-            len(first), array, offsets, start, len(array), first, last, lists, Each(numbers), *views(packed.records),
+            len(first), array, offsets, start, len(array), first, last, lists, PerCall(numbers), *views(packed.records),
             packed.words, packed.first_word,
         )
     )  # fmt: skip
@@ -285,11 +285,11 @@ def unpack(packed: Packed, kind: str, team: Team, offsets: Array | None = None, 
 
 
 def elements_of(
-    array: Array | Packed, kind: str, first: int, last: int, team: Team, offsets: Array | None = None
+    array: Array | Packed, kind: str, first: int, last: int, pool: ThreadPool, offsets: Array | None = None
 ) -> Array:
     """Elements [first, last), or up to the end, of an array that may be packed; both multiples of `RUN`."""
     if isinstance(array, Packed):
-        return unpack(array.runs(first // RUN, last // RUN), kind, team, offsets, first)
+        return unpack(array.runs(first // RUN, last // RUN), kind, pool, offsets, first)
     return array[first:last]
 
 

@@ -11,15 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..executor.hybrid import Together
+from ..executor.hybrid import HybridExecutor
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
-from ..executor.protocol import PageKernel, TakesTurns, sum_partials
+from ..executor.protocol import Executor, SupportsPriority, sum_partials
 from ..executor.state import State
 from ..pages.source import PageSource
 from ..program import BoundProgram
 from ..program.monoids import largest, smallest
-from ..system.watchdog import Part
-from .policy import GPU_THRESHOLD, Observation, Turn, bound_of_notifying, decide, first_step, next_step
+from ..system.watchdog import Heartbeat
+from .policy import GPU_THRESHOLD, Bucket, Observation, bound_of_notifying, decide, first_step, next_step
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Limits:
     k: float = 1.0
     turns: bool = True
 
-    def pushes(self, kernel: PageKernel) -> bool:
+    def pushes(self, kernel: Executor) -> bool:
         """Whether `kernel` may push, if the program relaxes."""
         return self.engine == "auto" and self.mode in (None, PUSH) and PUSH in kernel.modes
 
@@ -65,7 +65,7 @@ class Outcome:
 
 
 def iterate(
-    kernel: PageKernel,
+    kernel: Executor,
     source: PageSource,
     bound: BoundProgram,
     state: State,
@@ -73,7 +73,7 @@ def iterate(
     vertices: int,
     edges: int,
     listener: events.Listener,
-    part: Part,
+    part: Heartbeat,
     done: list[events.Iteration] | None = None,
     before: int = 0,
     after: Callable[[State, int], None] | None = None,
@@ -84,10 +84,10 @@ def iterate(
     `before` iterations ahead of those. ``after(state, iterations)`` is called at the end of each.
     """
     done = [] if done is None else done
-    both = kernel if isinstance(kernel, Together) else None
-    takes_turns = bound.relaxes and "priority" in bound.arguments and not state.synchronous and both is None
+    both = kernel if isinstance(kernel, HybridExecutor) else None
+    takes_turns = bound.is_relaxation and "priority" in bound.arguments and not state.synchronous and both is None
     in_turns = takes_turns and limits.turns and limits.pushes(kernel)
-    turns = Turns(cast(TakesTurns, kernel), state) if in_turns else None
+    turns = Buckets(cast(SupportsPriority, kernel), state) if in_turns else None
     if turns is None and not state.limits.dtype.names:
         state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
     notifying = GPU_THRESHOLD
@@ -105,8 +105,8 @@ def iterate(
             limits.engine,
             device=CPU if both is not None else kernel.name,
             forced_mode=limits.mode,
-            everybody=bound.total is not None,
-            relaxes=bound.relaxes,
+            updates_all_vertices=bound.total is not None,
+            is_relaxation=bound.is_relaxation,
             pushes=PUSH in kernel.modes,
             tiles=limits.tiles and PULL_TILED in kernel.modes,
             in_turns=turns is not None,
@@ -128,18 +128,18 @@ def iterate(
 
 
 def one_iteration(
-    kernel: PageKernel, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
-    began: float, part: Part,
+    kernel: Executor, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
+    began: float, part: Heartbeat,
 ) -> events.Iteration:  # fmt: skip
     started, read = time.perf_counter(), source.bytes_read
     decision = decide(seen)
     mode = decision.mode
     part.doing = "iteration", number, mode
-    if isinstance(kernel, Together):
+    if isinstance(kernel, HybridExecutor):
         kernel.device = decision.device
     visited = kernel.begin(state, mode)
     results = kernel.process(source.pages, source, state, mode)
-    device = kernel.device if isinstance(kernel, Together) else decision.device
+    device = kernel.device if isinstance(kernel, HybridExecutor) else decision.device
     kernel.commit(state, mode)
     state.active, state.activated = state.activated, state.active
     state.active_count = sum(result.active for result in results)
@@ -157,17 +157,17 @@ def one_iteration(
     )  # fmt: skip
 
 
-class Turns:
+class Buckets:
     """Whose turn it is among the changed vertices that wait: those of the least priorities."""
 
-    def __init__(self, kernel: TakesTurns, state: State) -> None:
+    def __init__(self, kernel: SupportsPriority, state: State) -> None:
         self.kernel, self.state = kernel, state
         kind = state.limits.dtype
         self.highest = largest(kind)
         state.limits[:] = smallest(kind)
         self.step: Any = None
         self.edges, self.followed = 0, 0
-        self.before: Turn | None = None
+        self.before: Bucket | None = None
 
     def next(self, edges: int) -> bool:
         """Raise the limit until somebody is active or nobody waits; whether any is. The graph has so many `edges`."""
@@ -178,7 +178,7 @@ class Turns:
                 return False
             self.step = first_step(least)
         else:
-            turn = Turn(self.edges, self.followed)
+            turn = Bucket(self.edges, self.followed)
             self.step, self.before = next_step(self.step, turn, self.before, edges), turn
             least = limits[1].item()
         while True:

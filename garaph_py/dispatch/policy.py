@@ -37,10 +37,10 @@ class Observation:
         The processor that works alone if both do not.
     forced_mode : str or None
         The mode the user asked for.
-    everybody : bool
+    updates_all_vertices : bool
         Every vertex is to be updated, whoever is active: the program aggregates a total that all may depend on.
-    relaxes : bool
-        The program's active vertices may push (`BoundProgram.relaxes`).
+    is_relaxation : bool
+        The program's active vertices may push (`BoundProgram.is_relaxation`).
     pushes : bool
         The processor can: not the GPU, nor the CPU where the program reads edge values that out-edges have not.
     tiles : bool
@@ -70,8 +70,8 @@ class Observation:
     engine: str
     device: str = CPU
     forced_mode: str | None = None
-    everybody: bool = False
-    relaxes: bool = False
+    updates_all_vertices: bool = False
+    is_relaxation: bool = False
     pushes: bool = True
     tiles: bool = False
     in_turns: bool = False
@@ -121,7 +121,7 @@ TINY = 1e-30
 
 
 @dataclass(frozen=True)
-class Turn:
+class Bucket:
     """The supersteps between two rises of the limit.
 
     Attributes
@@ -141,7 +141,7 @@ def first_step(least: float) -> float:
     return 1 if isinstance(least, int) else max(abs(least), TINY) / 64
 
 
-def next_step(step: float, turn: Turn, before: Turn | None, edges: int) -> float:
+def next_step(step: float, turn: Bucket, before: Bucket | None, edges: int) -> float:
     """By how much the limit of priorities rises for the next turn, after it rose by `step` for the last one.
 
     A turn too small to keep the threads busy costs more than the waiting saves; one too large, or of many supersteps,
@@ -172,9 +172,9 @@ def alone(seen: Observation) -> Decision:
     """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push and tiles."""
     if seen.forced_mode is not None:
         return Decision(seen.forced_mode, "as asked", seen.device)
-    if seen.everybody:
+    if seen.updates_all_vertices:
         return dense(seen, "every vertex is to be updated")
-    if seen.relaxes and seen.pushes and seen.engine == "auto":
+    if seen.is_relaxation and seen.pushes and seen.engine == "auto":
         if seen.in_turns:
             return Decision(PUSH, "those whose turn it is push", seen.device)
         if seen.f <= PUSH_THRESHOLD:
@@ -182,7 +182,7 @@ def alone(seen: Observation) -> Decision:
         return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}", seen.device)
     if seen.device == GPU and seen.engine == "garaph":
         return Decision(PULL, "the GPU only pulls (section 2.2)", seen.device)
-    auto = seen.notifying if seen.device == GPU else RELAXING_THRESHOLD if seen.relaxes else AUTO_THRESHOLD
+    auto = seen.notifying if seen.device == GPU else RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
     threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}", seen.device)

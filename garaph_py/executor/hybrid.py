@@ -25,9 +25,9 @@ from ..native.threads import start
 from ..pages.layout import Page
 from ..pages.source import PageSource
 from ..system import interrupts
-from ..system.watchdog import Part
+from ..system.watchdog import Heartbeat
 from .modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL
-from .protocol import Accelerator, Companion, PageResult, merged
+from .protocol import DeviceExecutor, HostExecutor, PageResult, merged
 from .state import State
 
 Array = npt.NDArray[Any]
@@ -38,8 +38,8 @@ PROMPTNESS = 0.1
 """Seconds between looks for an interrupt, while the CPU waits for the GPU."""
 
 
-class Together:
-    """The `PageKernel` of both processors.
+class HybridExecutor:
+    """The `Executor` of both processors.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ class Together:
 
     def __init__(
         self,
-        cpu: Companion,
-        gpu: Accelerator,
+        cpu: HostExecutor,
+        gpu: DeviceExecutor,
         open_source: Callable[[], PageSource],
         threads: int,
         reactive: bool,
@@ -85,7 +85,7 @@ class Together:
         self._apart = False  # the two arrays of values are not equal, though the CPU counts on it
         self._unmarked = False  # blocks of the active set say more than the bits do
         self._lost = False
-        self.part = Part("CPU and GPU")
+        self.part = Heartbeat("CPU and GPU")
         self._landing: Array | None = None  # where an asynchronous run's values come from the device, if not in place
 
     @property
@@ -103,7 +103,7 @@ class Together:
         state.active.mark()
         self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
         if not synchronous:
-            self._landing, state.pending = None if self._cpu.relaxes else state.pending, state.values
+            self._landing, state.pending = None if self._cpu.is_relaxation else state.pending, state.values
         self._equal(state)
         return state
 
@@ -113,7 +113,7 @@ class Together:
 
     def _equal(self, state: State) -> None:
         """Give both arrays the same values, where the CPU counts on that."""
-        if state.synchronous and self._cpu.relaxes:
+        if state.synchronous and self._cpu.is_relaxation:
             state.pending[:] = state.values
 
     def begin(self, state: State, mode: str) -> int:
@@ -121,7 +121,7 @@ class Together:
             state.active.mark()
             self._unmarked = False
         if self.device != GPU and self._apart:  # as long as the GPU works alone nobody reads the second array
-            self._cpu.equalize(state)
+            self._cpu.sync_buffers(state)
             self._apart = False
         if self.device == CPU:
             return self._cpu.begin(state, mode)
@@ -281,7 +281,7 @@ class Together:
         if self.device != CPU and mode == PULL and self._settled(state):
             if state.synchronous:
                 state.values, state.pending = state.pending, state.values
-                self._apart = self._cpu.relaxes
+                self._apart = self._cpu.is_relaxation
         else:
             self._stale, self._apart = True, False
             self._cpu.commit(state, mode)
@@ -310,7 +310,13 @@ class _Shared:
     """
 
     def __init__(
-        self, gpu: Accelerator, source: PageSource, pages: list[Page], state: State, landing: Array | None, part: Part
+        self,
+        gpu: DeviceExecutor,
+        source: PageSource,
+        pages: list[Page],
+        state: State,
+        landing: Array | None,
+        part: Heartbeat,
     ) -> None:
         self.results: dict[Page, PageResult] = {}
         self.error: DeviceError | None = None

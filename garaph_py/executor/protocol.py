@@ -58,7 +58,7 @@ def merged(results: list[PageResult]) -> PageResult:
     )
 
 
-class PageKernel(Protocol):
+class Executor(Protocol):
     """One processor running one bound program over one graph.
 
     Attributes
@@ -112,7 +112,7 @@ class Pages(Protocol):
         """Nobody is to take any of them."""
 
 
-class Accelerator(PageKernel, Protocol):
+class DeviceExecutor(Executor, Protocol):
     """A processor with memory of its own, that works beside another."""
 
     @property
@@ -144,19 +144,19 @@ class Accelerator(PageKernel, Protocol):
         """Make new values the current ones in its memory, where every page has some."""
 
 
-class Companion(PageKernel, Protocol):
+class HostExecutor(Executor, Protocol):
     """A processor in whose memory the state is, and that works in turns with another.
 
     Attributes
     ----------
-    relaxes : bool
+    is_relaxation : bool
         In synchronous runs it takes both arrays of values to be equal when an iteration begins; in asynchronous ones
         any of a vertex's values that was new once may be seen.
     """
 
-    relaxes: bool
+    is_relaxation: bool
 
-    def equalize(self, state: State) -> None:
+    def sync_buffers(self, state: State) -> None:
         """Make both arrays equal, after they were swapped: they differ in the values of active vertices at most."""
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
@@ -169,7 +169,7 @@ class Companion(PageKernel, Protocol):
         """About how many in-edges the notified vertices of each page have; None if all vertices of a page change."""
 
 
-class TakesTurns(PageKernel, Protocol):
+class SupportsPriority(Executor, Protocol):
     """A processor that can push, and so let changed vertices wait for their turn."""
 
     def advance(self, state: State) -> Any:

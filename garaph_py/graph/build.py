@@ -13,7 +13,7 @@ from ..codec.format import LISTS, NUMBERS, Packed
 from ..codec.pack import elements_of
 from ..errors import GraphError
 from ..native import prepare
-from ..native.threads import Team, split
+from ..native.threads import ThreadPool, split
 from ..system.memory import enough_memory
 from . import group
 from .graph import EDGE_DTYPES, Adjacency, Edges, Graph, PackedAdjacency
@@ -152,19 +152,19 @@ def build(
         new[old] = np.arange(n, dtype=np.uint32)
         sources, targets, ids = new[sources], new[targets], ids.reordered(old)
     total = 3 * len(sources)
-    with Team(threads) as team:
+    with ThreadPool(threads) as pool:
         prepare(group.kernels(0) + (group.kernels(values.dtype.itemsize) if values is not None else []), on_event)
         on_event(events.Step("sorting edges", 0, total, "edges"))
         columns[:] = sources, targets, values
         del sources, targets, values
-        offsets, *columns[:] = group.group(columns, n, team)
+        offsets, *columns[:] = group.group(columns, n, pool)
         on_event(events.Step("sorting edges", total // 3, total, "edges"))
-        columns.insert(1, group.expand(offsets, team))
-        incoming = Adjacency(*group.group(columns, n, team))
+        columns.insert(1, group.expand(offsets, pool))
+        incoming = Adjacency(*group.group(columns, n, pool))
         if drop_self_loops or drop_parallel:
-            incoming = simplified(incoming, team, drop_self_loops, drop_parallel)
+            incoming = simplified(incoming, pool, drop_self_loops, drop_parallel)
         on_event(events.Step("sorting edges", 2 * total // 3, total, "edges"))
-        outgoing = reversed_edges(incoming, n, team) if directed else incoming
+        outgoing = reversed_edges(incoming, n, pool) if directed else incoming
         on_event(events.Step("sorting edges", total, total, "edges"))
     return Graph(incoming, outgoing, directed, ids)
 
@@ -182,15 +182,15 @@ def both_directions(sources: Array, targets: Array, values: Array | None) -> tup
     return forth, back, values
 
 
-def reversed_edges(adjacency: Edges, n: int, team: Team) -> Adjacency:
+def reversed_edges(adjacency: Edges, n: int, pool: ThreadPool) -> Adjacency:
     """The same edges grouped by their other endpoint, without values: CSR from CSC."""
-    offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, team), None], n, team)
+    offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, pool), None], n, pool)
     return Adjacency(offsets, neighbours)
 
 
-def simplified(adjacency: Adjacency, team: Team, self_loops: bool, parallel: bool) -> Adjacency:
+def simplified(adjacency: Adjacency, pool: ThreadPool, self_loops: bool, parallel: bool) -> Adjacency:
     """Without self-loops and without all but the first of parallel edges, as asked."""
-    owners = group.expand(adjacency.offsets, team)
+    owners = group.expand(adjacency.offsets, pool)
     keep = np.ones(len(owners), np.bool_)
     if self_loops:
         keep &= owners != adjacency.neighbours
@@ -201,15 +201,15 @@ def simplified(adjacency: Adjacency, team: Team, self_loops: bool, parallel: boo
     return Adjacency(kept_before[adjacency.offsets], adjacency.neighbours[keep], values)
 
 
-def transposed(adjacency: Edges, team: Team, listener: events.Listener) -> Adjacency:
+def transposed(adjacency: Edges, pool: ThreadPool, listener: events.Listener) -> Adjacency:
     """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
     width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
     prepare(group.kernels(width), listener)
-    columns = [adjacency.neighbours, group.expand(adjacency.offsets, team), adjacency.values]
-    return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, team))
+    columns = [adjacency.neighbours, group.expand(adjacency.offsets, pool), adjacency.values]
+    return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, pool))
 
 
-def reversed_values(edges: Edges, offsets: Array, team: Team) -> Array:
+def reversed_values(edges: Edges, offsets: Array, pool: ThreadPool) -> Array:
     """The values of `edges`, which have some, in the order of the same edges grouped by their other endpoint.
 
     `offsets` are those of the latter. Threads own vertices and pass over all edges, a chunk at a time, so that nothing
@@ -226,14 +226,14 @@ def reversed_values(edges: Edges, offsets: Array, team: Team) -> Array:
     with enough_memory("values of out-edges"):
         cursor, carried = offsets[:-1].copy(), np.empty(m, dtype)
     bits = np.dtype(f"u{dtype.itemsize}")
-    parts = team.size if m > 1 << 16 else 1
+    parts = pool.size if m > 1 << 16 else 1
     owned = np.searchsorted(offsets, split(m, parts)).tolist()
     owned[0], owned[-1] = 0, n
     carry = group.carry_kernel(dtype.itemsize)
     for start in range(0, m, CHUNK):
-        to = elements_of(others, LISTS, start, start + CHUNK, team, edges.offsets)
-        what = elements_of(values, NUMBERS, start, start + CHUNK, team).view(bits)
-        team.run(carry, [(to, what, len(to), *part, cursor, carried.view(bits), m) for part in pairwise(owned)])
+        to = elements_of(others, LISTS, start, start + CHUNK, pool, edges.offsets)
+        what = elements_of(values, NUMBERS, start, start + CHUNK, pool).view(bits)
+        pool.run(carry, [(to, what, len(to), *part, cursor, carried.view(bits), m) for part in pairwise(owned)])
     if not np.array_equal(cursor, offsets[1:]):
         raise GraphError("the graph's out-edges are not its in-edges reversed; import it again")
     return carried
@@ -241,16 +241,16 @@ def reversed_values(edges: Edges, offsets: Array, team: Team) -> Array:
 
 def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
     """`Graph.symmetrized` of a directed graph."""
-    with Team(threads) as team:
-        targets = group.expand(graph.in_edges.offsets, team)
+    with ThreadPool(threads) as pool:
+        targets = group.expand(graph.in_edges.offsets, pool)
     columns = [graph.in_edges.neighbours, targets, graph.in_edges.values]
     return build(columns, graph.ids, directed=False, threads=threads)
 
 
 def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Graph:
     """`graph` with other `options` of `build`: without some edges, or in another order."""
-    with Team(threads) as team:
-        targets = group.expand(graph.in_edges.offsets, team)
+    with ThreadPool(threads) as pool:
+        targets = group.expand(graph.in_edges.offsets, pool)
     columns: list[Any] = [graph.in_edges.neighbours, targets, graph.in_edges.values]
     if not graph.directed:  # each edge once
         once = columns[0] <= targets

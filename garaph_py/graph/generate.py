@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import ParameterError
 from ..native import Kernel, prepare
-from ..native.threads import Team, split
+from ..native.threads import ThreadPool, split
 from .build import build
 from .graph import Graph
 from .ids import VertexIds
@@ -131,26 +131,26 @@ class RandomEdges:
         """Of the weights."""
         return None if self.weights is None else np.dtype(np.int32)
 
-    def columns(self, first: int, stop: int, team: Team, on_event: events.Listener = events.ignore) -> list[Any]:
+    def columns(self, first: int, stop: int, pool: ThreadPool, on_event: events.Listener = events.ignore) -> list[Any]:
         """Sources, targets (uint32) and weights (int32) or None of the edges [first, stop)."""
         prepare([self.kernel, *([INTEGER_WEIGHTS] if self.weights is not None else [])], on_event)
         m, weights = stop - first, None
         sources, targets = np.empty(m, np.uint32), np.empty(m, np.uint32)
         ends = (self.scale, self.keys, *self.options, sources, targets)
-        run(team, self.kernel, first, stop, ends, "generating edges", on_event)
+        run(pool, self.kernel, first, stop, ends, "generating edges", on_event)
         if self.weights is not None:
             weights = np.empty(m, np.int32)
-            run(team, INTEGER_WEIGHTS, first, stop, (self.keys, *self.weights, weights), "generating weights", on_event)
+            run(pool, INTEGER_WEIGHTS, first, stop, (self.keys, *self.weights, weights), "generating weights", on_event)
         return [sources, targets, weights]
 
-    def batches(self, team: Team) -> Iterator[list[Any]]:
+    def batches(self, pool: ThreadPool) -> Iterator[list[Any]]:
         """The same of all edges, some at a time."""
         for first in range(0, self.count, BATCH_EDGES):
-            yield self.columns(first, min(first + BATCH_EDGES, self.count), team)
+            yield self.columns(first, min(first + BATCH_EDGES, self.count), pool)
 
     def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
-        with Team(threads) as team:
-            columns = self.columns(0, self.count, team, on_event)
+        with ThreadPool(threads) as pool:
+            columns = self.columns(0, self.count, pool, on_event)
         return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)
 
 
@@ -263,7 +263,7 @@ def random_edges(
 
 
 def run(
-    team: Team,
+    pool: ThreadPool,
     kernel: Kernel,
     begin: int,
     end: int,
@@ -272,12 +272,12 @@ def run(
     on_event: events.Listener,
 ) -> None:
     """`kernel` over edges [begin, end), an equal run of them for every thread at a time."""
-    step, m = EDGES_AT_ONCE * team.size, end - begin
+    step, m = EDGES_AT_ONCE * pool.size, end - begin
     for first in range(begin, end, step):
         count = min(step, end - first)
         on_event(events.Step(name, first - begin, m, "edges"))
-        bounds = [first + bound for bound in split(count, team.size)]
-        team.run(kernel, [(start, stop, begin, *arguments) for start, stop in pairwise(bounds)])
+        bounds = [first + bound for bound in split(count, pool.size)]
+        pool.run(kernel, [(start, stop, begin, *arguments) for start, stop in pairwise(bounds)])
     if m:
         on_event(events.Step(name, m, m, "edges"))
 

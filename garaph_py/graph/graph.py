@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..codec.format import LISTS, NUMBERS, Packed
 from ..codec.pack import pack, unpack
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from .ids import VertexIds
 from .stored import StoredAdjacency
 
@@ -64,7 +64,7 @@ class Adjacency:
         assert self.values is not None
         return self.values.min()
 
-    def with_values(self, values: Array, team: Team) -> Adjacency:
+    def with_values(self, values: Array, pool: ThreadPool) -> Adjacency:
         """The same edges with these values."""
         return replace(self, values=values)
 
@@ -111,38 +111,38 @@ class PackedAdjacency:
         return values.least if isinstance(values, Packed) else values.min()
 
     @classmethod
-    def of(cls, edges: Adjacency | StoredAdjacency, team: Team) -> PackedAdjacency:
+    def of(cls, edges: Adjacency | StoredAdjacency, pool: ThreadPool) -> PackedAdjacency:
         """`edges` packed."""
-        packed = pack(edges.neighbours, LISTS, team, edges.offsets)
+        packed = pack(edges.neighbours, LISTS, pool, edges.offsets)
         assert packed is not None  # neighbours have 32 bits
         plain = cls(edges.offsets, packed)
-        return plain if edges.values is None else plain.with_values(edges.values, team)
+        return plain if edges.values is None else plain.with_values(edges.values, pool)
 
-    def with_values(self, values: Array, team: Team) -> PackedAdjacency:
+    def with_values(self, values: Array, pool: ThreadPool) -> PackedAdjacency:
         """The same edges with these values, packed if they fit."""
-        packed = pack(values, NUMBERS, team)
+        packed = pack(values, NUMBERS, pool)
         return replace(self, packed_values=values if packed is None else packed)
 
-    def unpacked(self, team: Team) -> Adjacency:
+    def unpacked(self, pool: ThreadPool) -> Adjacency:
         """The same edges as they are."""
         values = self.packed_values
         if isinstance(values, Packed):
-            values = unpack(values, NUMBERS, team)
-        return Adjacency(self.offsets, unpack(self.packed, LISTS, team, self.offsets), values)
+            values = unpack(values, NUMBERS, pool)
+        return Adjacency(self.offsets, unpack(self.packed, LISTS, pool, self.offsets), values)
 
     @property
     def neighbours(self) -> Array:
         """The other endpoints unpacked anew: uint32, shape (m,)."""
-        with Team() as team:
-            return unpack(self.packed, LISTS, team, self.offsets)
+        with ThreadPool() as pool:
+            return unpack(self.packed, LISTS, pool, self.offsets)
 
     @property
     def values(self) -> Array | None:
         """Edge values, unpacked anew if they are packed."""
         if not isinstance(self.packed_values, Packed):
             return self.packed_values
-        with Team() as team:
-            return unpack(self.packed_values, NUMBERS, team)
+        with ThreadPool() as pool:
+            return unpack(self.packed_values, NUMBERS, pool)
 
     @property
     def nbytes(self) -> int:
@@ -263,7 +263,7 @@ class Graph:
         known = self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__
         return 0 if dtype is None or known or self.on_disk else reversing_bytes(self.m, self.n, dtype, self.encoding)
 
-    def valued_out_edges(self, team: Team) -> Edges:
+    def valued_out_edges(self, pool: ThreadPool) -> Edges:
         """`out_edges` with their values, for whom the CSR does not only serve to notify; in memory made once."""
         out = self.out_edges
         if isinstance(out, StoredAdjacency) or self.edge_dtype is None or out.value_dtype is not None:
@@ -272,8 +272,8 @@ class Graph:
 
         with _making:
             if "_valued_out_edges" not in self.__dict__:
-                values = reversed_values(self.in_edges, out.offsets, team)
-                self.__dict__["_valued_out_edges"] = out.with_values(values, team)
+                values = reversed_values(self.in_edges, out.offsets, pool)
+                self.__dict__["_valued_out_edges"] = out.with_values(values, pool)
         return cast(Edges, self.__dict__["_valued_out_edges"])
 
     def has_tiles(self, weighted: bool) -> bool:
@@ -293,14 +293,14 @@ class Graph:
         """Whether `packed_in_edges` have been made."""
         return "_packed_in_edges" in self.__dict__
 
-    def packed_in_edges(self, team: Team) -> PackedAdjacency:
+    def packed_in_edges(self, pool: ThreadPool) -> PackedAdjacency:
         """The in-edges packed, beside the raw ones; made once."""
         edges = self.in_edges
         if isinstance(edges, PackedAdjacency):
             return edges
         with _making:
             if not self.has_packed_in_edges:
-                self.__dict__["_packed_in_edges"] = PackedAdjacency.of(edges, team)
+                self.__dict__["_packed_in_edges"] = PackedAdjacency.of(edges, pool)
         return cast(PackedAdjacency, self.__dict__["_packed_in_edges"])
 
     def packed(self, threads: int | None = None) -> Graph:
@@ -325,10 +325,10 @@ class Graph:
             If the edges of a vertex do not ascend.
         """
 
-        def packed(edges: Edges, team: Team) -> Edges:
+        def packed(edges: Edges, pool: ThreadPool) -> Edges:
             if edges is self.in_edges and self.has_packed_in_edges:
-                return self.packed_in_edges(team)
-            return edges if isinstance(edges, PackedAdjacency) else PackedAdjacency.of(edges, team)
+                return self.packed_in_edges(pool)
+            return edges if isinstance(edges, PackedAdjacency) else PackedAdjacency.of(edges, pool)
 
         return self._with(packed, threads)
 
@@ -345,16 +345,16 @@ class Graph:
             With arrays of its own, but for offsets and ids; this graph, if it is raw.
         """
 
-        def unpacked(edges: Edges, team: Team) -> Edges:
-            return edges if isinstance(edges, Adjacency) else edges.unpacked(team)
+        def unpacked(edges: Edges, pool: ThreadPool) -> Edges:
+            return edges if isinstance(edges, Adjacency) else edges.unpacked(pool)
 
         return self._with(unpacked, threads)
 
-    def _with(self, other: Callable[[Edges, Team], Edges], threads: int | None) -> Graph:
+    def _with(self, other: Callable[[Edges, ThreadPool], Edges], threads: int | None) -> Graph:
         """The graph with `other` edges, or itself if they are the same."""
-        with Team(threads) as team:
-            into = other(self.in_edges, team)
-            out = into if self.out_edges is self.in_edges else other(self.out_edges, team)
+        with ThreadPool(threads) as pool:
+            into = other(self.in_edges, pool)
+            out = into if self.out_edges is self.in_edges else other(self.out_edges, pool)
         same = into is self.in_edges and out is self.out_edges
         return self if same else replace(self, in_edges=into, out_edges=out)
 

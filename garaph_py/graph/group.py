@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..native import Kernel
-from ..native.threads import Team, split
+from ..native.threads import ThreadPool, split
 
 Array = npt.NDArray[Any]
 BUCKET_BITS = 10  # 1024 write streams: few enough for the TLB, buckets small enough for the cache
@@ -116,7 +116,7 @@ def kernels(width: int) -> list[Kernel]:
     return [COUNT_BUCKETS, EXPAND_OFFSETS, scatter_kernel(width), place_kernel(width)]
 
 
-def group(columns: list[Any], n: int, team: Team) -> tuple[Array, Array, Array | None]:
+def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, Array | None]:
     """Edges sorted by key, in their given order within a key.
 
     Parameters
@@ -126,7 +126,7 @@ def group(columns: list[Any], n: int, team: Team) -> tuple[Array, Array, Array |
         dtype, or None. The list is emptied: what the caller does not keep is freed half way.
     n : int
         Number of vertices.
-    team : Team
+    pool : ThreadPool
 
     Returns
     -------
@@ -145,16 +145,16 @@ def group(columns: list[Any], n: int, team: Team) -> tuple[Array, Array, Array |
     raw = None if values is None else values.view(f"u{width}")
     shift = max(0, (n - 1).bit_length() - BUCKET_BITS)
     buckets = ((n - 1) >> shift) + 1
-    parts = team.size if m > 1 << 16 else 1
+    parts = pool.size if m > 1 << 16 else 1
     bounds = split(m, parts)
     counts = np.zeros((parts, buckets), np.int64)
-    team.run(COUNT_BUCKETS, [(keys, bounds[p], bounds[p + 1], shift, counts[p]) for p in range(parts)])
+    pool.run(COUNT_BUCKETS, [(keys, bounds[p], bounds[p + 1], shift, counts[p]) for p in range(parts)])
     starts = np.zeros(parts * buckets + 1, np.int64)
     np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
     cursors = starts[:-1].reshape(buckets, parts).T.copy()
     bucket_keys, bucket_others = np.empty(m, np.uint32), np.empty(m, np.uint32)
     bucket_values = None if raw is None else np.empty(m, raw.dtype)
-    team.run(
+    pool.run(
         scatter_kernel(width),
         [
             (keys, others, raw, bounds[p], bounds[p + 1], shift, cursors[p], bucket_keys, bucket_others, bucket_values)
@@ -178,16 +178,16 @@ def group(columns: list[Any], n: int, team: Team) -> tuple[Array, Array, Array |
 
     cuts = np.searchsorted(bucket_starts, split(m, parts)).tolist()  # equal edges, not equal buckets
     cuts[0], cuts[-1] = 0, buckets
-    team.run(place_buckets, list(pairwise(cuts)))
+    pool.run(place_buckets, list(pairwise(cuts)))
     offsets[n] = m
     return offsets, out_others, None if out_values is None else out_values.view(dtype)
 
 
-def expand(offsets: Array, team: Team) -> Array:
+def expand(offsets: Array, pool: ThreadPool) -> Array:
     """The grouped endpoint of every edge (uint32, shape (m,)): vertex v repeated by its number of edges."""
     out = np.empty(int(offsets[-1]), np.uint32)
-    parts = team.size if len(out) > 1 << 16 else 1
+    parts = pool.size if len(out) > 1 << 16 else 1
     cuts = np.searchsorted(offsets[:-1], split(len(out), parts)).tolist()
     cuts[0], cuts[-1] = 0, len(offsets) - 1
-    team.run(EXPAND_OFFSETS, [(offsets, cuts[p], cuts[p + 1], out) for p in range(parts)])
+    pool.run(EXPAND_OFFSETS, [(offsets, cuts[p], cuts[p + 1], out) for p in range(parts)])
     return out

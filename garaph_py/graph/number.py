@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import GraphError
 from ..native import Kernel
 from ..native.kernel import kind_of
-from ..native.threads import Team, split
+from ..native.threads import ThreadPool, split
 from .ids import IntegerIds, StringIds, VertexIds
 
 Array = npt.NDArray[Any]
@@ -80,11 +80,11 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
     """`number_vertices` for ids from 0 to `high`, with a table over that range."""
     present = np.zeros(high + 1, np.uint8)
     arrays = [np.ascontiguousarray(a, a.dtype if a.dtype in (np.uint32, np.int64) else np.int64) for a in arrays]
-    with Team(threads) as team:
+    with ThreadPool(threads) as pool:
 
         def everywhere(which: int, array: Array, *more: Array) -> None:
-            kernel, bounds = kernels(kind_of(array.dtype))[which], split(len(array), team.size)
-            team.run(kernel, [(array, *bounds[part : part + 2], *more) for part in range(team.size)])
+            kernel, bounds = kernels(kind_of(array.dtype))[which], split(len(array), pool.size)
+            pool.run(kernel, [(array, *bounds[part : part + 2], *more) for part in range(pool.size)])
 
         for array in arrays:
             everywhere(0, array, present)

@@ -97,5 +97,5 @@ class StoredAdjacency:
 
     values = neighbours
 
-    def unpacked(self, team: object) -> StoredAdjacency:
+    def unpacked(self, pool: object) -> StoredAdjacency:
         return self if self.encoding == "raw" else self.neighbours

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..native import Each, Kernel
-from ..native.threads import Team
+from ..native import Kernel, PerCall
+from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 
 Array = npt.NDArray[Any]
@@ -79,7 +79,7 @@ def place_tiles_kernel(width: int) -> Kernel:
     return Kernel(f"i64* i64 u32* {value} i64 i64 i64* u32* {value}", make_place_tiles(width > 0))
 
 
-def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[Any] | None, team: Team) -> Tiles:
+def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[Any] | None, pool: ThreadPool) -> Tiles:
     """The tiles of a graph, of whose edges no more than a part of the lists need be in memory at a time.
 
     Threads take blocks of sources, which share no tile.
@@ -108,13 +108,13 @@ def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[A
     for first, last, targets, _ in lists(False):
         bounds, own = by_block(first, last, cursor)
         at = offsets[bounds] - offsets[first]
-        team.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], Each(own)))
+        pool.launch(COUNT_TILES.rows(len(own), targets, at[:-1], at[1:], PerCall(own)))
     np.cumsum(cursor.T.ravel(), out=starts[1:])
     cursor[:] = starts[:-1].reshape(blocks, blocks).T
     for first, last, targets, given in lists(dtype is not None):
         bounds, own = by_block(first, last, cursor)
         where = offsets, int(offsets[first]), targets, bits_of(given), bounds[:-1], bounds[1:]
-        team.launch(place.rows(len(own), *where, Each(own), edges, bits_of(values)))
+        pool.launch(place.rows(len(own), *where, PerCall(own), edges, bits_of(values)))
     return Tiles(blocks, starts, edges, values)
 
 

@@ -15,7 +15,7 @@ from ..graph.build import build, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from .formats import ReadOptions, format_of
 from .formats.format import check_memory
 
@@ -77,7 +77,7 @@ def read(
     integers is then an error, since it is likelier to be a typing error than a vertex.
     """
     path = check_file(path)
-    options = ReadOptions(weights, directed, Team(threads).size)
+    options = ReadOptions(weights, directed, ThreadPool(threads).size)
     chosen = format_of(path, format)
     try:
         edges = chosen.read(path, options, on_event)

@@ -22,12 +22,12 @@ from .intrinsics import (
     sums_of_packed,
     trailing_zeros,
 )
-from .kernel import Each, Kernel, Rows, prepare
+from .kernel import ArgumentTable, Kernel, PerCall, prepare
 
 __all__ = [
-    "Each",
+    "ArgumentTable",
     "Kernel",
-    "Rows",
+    "PerCall",
     "atomic_add",
     "atomic_and",
     "atomic_load",

@@ -86,22 +86,22 @@ class Kernel:
         """Run it. Arrays go by address: dtype and contiguity are checked, sizes are the caller's promise."""
         return self.rows(1, *arguments)()
 
-    def rows(self, count: int, *arguments: Any) -> Rows:
+    def rows(self, count: int, *arguments: Any) -> ArgumentTable:
         """The arguments of `count` calls, to be run by one thread or a team."""
-        return Rows(self, count).fill(*arguments)
+        return ArgumentTable(self, count).fill(*arguments)
 
 
 @dataclass(frozen=True)
-class Each:
+class PerCall:
     """An argument that is another row of `array` in each call."""
 
     array: Array
 
 
-class Rows:
+class ArgumentTable:
     """The arguments of `count` calls of one kernel: a row of 64-bit words each.
 
-    An argument is one for all calls, or for a number a column of `count` of them, or for an array `Each` row of it.
+    An argument is one for all calls, or for a number a column of `count` of them, or for an array `PerCall` row of it.
     Where a call is made often, its rows are kept and filled again: to find an array's address takes Python most of a
     microsecond, to see that it is still the same array takes little.
     """
@@ -110,7 +110,7 @@ class Rows:
         self.kernel = kernel
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
-        self._held: dict[int, tuple[Any, bool]] = {}  # the arrays whose addresses the rows hold, and whether `Each`
+        self._held: dict[int, tuple[Any, bool]] = {}  # the arrays whose addresses the rows hold, and whether `PerCall`
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
 
@@ -124,7 +124,7 @@ class Rows:
             column = self.words[:, k]
             (column.view(np.float64) if kind == "f64" else column)[:] = value
             return
-        each = isinstance(value, Each)
+        each = isinstance(value, PerCall)
         array = value.array if each else value
         held = self._held.get(k)
         if held is not None and held[0] is array and held[1] == each:
@@ -136,7 +136,7 @@ class Rows:
             self.words[:, k] = checked_address(kind, array) + steps
         self._held[k] = array, each
 
-    def fill(self, *arguments: Any) -> Rows:
+    def fill(self, *arguments: Any) -> ArgumentTable:
         """These rows with all arguments anew."""
         if len(arguments) != self.words.shape[1]:
             raise TypeError(f"{self.kernel.name} takes {self.words.shape[1]} arguments, not {len(arguments)}")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..errors import DeviceError, ParameterError
 from ..events import Span
 from ..system import cgroup, interrupts
-from . import Rows
+from . import ArgumentTable
 from .job import (
     CLOSED,
     DONE,
@@ -81,7 +81,7 @@ def check_threads(threads: int | None) -> int | None:
     return threads
 
 
-class Team:
+class ThreadPool:
     """`size` threads, the calling one among them, for code that releases the GIL.
 
     A team belongs to one caller; two callers use two teams, so runs from several Python threads do not meet.
@@ -113,7 +113,7 @@ class Team:
         self._job = empty_job(self.size)
         self._seats = seats_of(self._job)
         self._made = self._seats[:, MADE]
-        self._rows: Rows | None = None  # held while compiled code works on it
+        self._rows: ArgumentTable | None = None  # held while compiled code works on it
         self._asleep, self._lock = list(range(self.size - 1, LEADER, -1)), threading.Lock()  # by their seats
         self.about: Mapping[str, Any] = {}
         self._log: list[tuple[str, Mapping[str, Any], int, int, Array | None]] | None = None
@@ -133,7 +133,7 @@ class Team:
                 raise error
         return [mine, *(future.result() for future in others)]
 
-    def launch(self, rows: Rows) -> Array:
+    def launch(self, rows: ArgumentTable) -> Array:
         """Every call in `rows`, in any order and in parallel; what each returned.
 
         An interrupt that is held comes before.
@@ -167,7 +167,7 @@ class Team:
                 if made:
                     yield Span(f"cpu {seat}", name, start, end, about)
 
-    def _launch(self, rows: Rows) -> bool:
+    def _launch(self, rows: ArgumentTable) -> bool:
         """Every call in `rows`; whether several threads shared them."""
         self._rows = rows
         if self._pool is None or len(rows) < 2:
@@ -198,7 +198,7 @@ class Team:
         return True
 
     @cached_property
-    def _calls(self) -> tuple[Rows, Rows]:
+    def _calls(self) -> tuple[ArgumentTable, ArgumentTable]:
         """What opens a job, and what works on it, a call a seat."""
         enough = self.size <= available_cores()  # otherwise waiting takes cores from the work
         spins = self._spins if enough else 0
@@ -248,7 +248,7 @@ class Team:
             self._job[REMAINING] = CLOSED
             self._pool.shutdown()
 
-    def __enter__(self) -> Team:
+    def __enter__(self) -> ThreadPool:
         return self
 
     def __exit__(

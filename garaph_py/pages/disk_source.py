@@ -22,7 +22,7 @@ from ..codec.format import RECORD, RUN, Packed, Placed
 from ..errors import GraphError
 from ..graph.graph import PACKED
 from ..storage.disks import Batch, Disk, Request
-from ..storage.reader import Plan, Read, StoredBlocks
+from ..storage.reader import ArrayReader, ReadPlan, ReadRequest
 from ..storage.sectors import access_bytes, worth_reading
 from ..system import interrupts
 from ..system.memory import on_own_pages
@@ -42,7 +42,7 @@ PROMPTNESS = 0.1
 
 
 @dataclass(eq=False)
-class Area:
+class PageBuffer:
     """Room for one array's part of a page.
 
     Attributes
@@ -59,14 +59,14 @@ class Area:
         The first is taken from the page before.
     """
 
-    blocks: StoredBlocks
+    blocks: ArrayReader
     data: Array
     records: Array = field(default_factory=lambda: np.empty(0, RECORD))
-    plan: Plan = field(default_factory=lambda: Plan(0, 0, [], [], 0))
+    plan: ReadPlan = field(default_factory=lambda: ReadPlan(0, 0, [], [], 0))
     whole: bool = False
     borrows: bool = False
 
-    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[Read]:
+    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest]:
         """Make room for the blocks of a span; what is to be read of them, all or what holds elements of `ranges`."""
         room = len(self.data) - records_bytes(self.blocks, span)
         self.plan = self.blocks.plan(span, borrows, ranges)
@@ -78,7 +78,7 @@ class Area:
         self.records[:] = 0  # where nothing is wanted
         return self.plan.reads
 
-    def request(self, read: Read, batch: Batch, page: Page) -> Request:
+    def request(self, read: ReadRequest, batch: Batch, page: Page) -> Request:
         """`read` as a request to its disk."""
         views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
         if not views:
@@ -110,7 +110,7 @@ class Area:
             records = self.blocks.records(block, self.data, self.plan.at[block - self.plan.first])
             self.records[first : first + len(records)] = records
 
-    def borrow(self, other: Area) -> None:
+    def borrow(self, other: PageBuffer) -> None:
         """Take the first block from who has it as its last one."""
         block = self.plan.first
         stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
@@ -130,7 +130,7 @@ class Area:
 
 
 @dataclass(eq=False)
-class Slot:
+class PageFrame:
     """Room for a page.
 
     Attributes
@@ -146,10 +146,10 @@ class Slot:
         Whether it is kept, is being read or has been, and holds all of its page already.
     """
 
-    areas: list[Area]
+    areas: list[PageBuffer]
     stays: bool
     batch: Batch = field(default_factory=Batch)
-    before: Slot | None = None
+    before: PageFrame | None = None
     users: int = 0
     begun: bool = False
     loaded: bool = False
@@ -178,7 +178,7 @@ class Sizes:
         Bytes for any page for each reader.
     """
 
-    def __init__(self, arrays: Sequence[StoredBlocks], pages: Sequence[Page], readers: int) -> None:
+    def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page], readers: int) -> None:
         self.pages = pages
         self.of_pages: list[list[int]] = [[room_of(array, page) for array in arrays] for page in pages]
         self.totals: list[int] = [sum(sizes) for sizes in self.of_pages]
@@ -190,23 +190,23 @@ class Sizes:
         return self.buffer if elsewhere else min(self.buffer, sum(self.totals))
 
 
-def room_of(array: StoredBlocks, page: Page) -> int:
+def room_of(array: ArrayReader, page: Page) -> int:
     """Bytes that a page takes in the area of an array."""
     first = page.first_edge // RUN * RUN
     return array.room(first, page.last_edge) + records_bytes(array, array.span(first, page.last_edge))
 
 
-def block_edges(arrays: Sequence[StoredBlocks]) -> int:
+def block_edges(arrays: Sequence[ArrayReader]) -> int:
     """A bound on the edges of a page below which it takes no less memory: as a rule parts of two blocks."""
     return min(int(array.elements) for array in arrays)
 
 
-def least_room(arrays: Sequence[StoredBlocks], offsets: Array, readers: int = 1) -> int:
-    """Bytes of memory with which a `StoredSource` over so much can be made."""
+def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) -> int:
+    """Bytes of memory with which a `DiskPageSource` over so much can be made."""
     return Sizes(arrays, layout(offsets, block_edges(arrays)), readers).least()
 
 
-class StoredSource:
+class DiskPageSource:
     """`PageSource` over the disks that hold a graph directory. Of one thread; `beside` is for another one.
 
     Parameters
@@ -243,7 +243,7 @@ class StoredSource:
     """
 
     def __init__(
-        self, arrays: list[StoredBlocks], offsets: Array, room: int, disks: list[Disk], k: float,
+        self, arrays: list[ArrayReader], offsets: Array, room: int, disks: list[Disk], k: float,
         page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
         made: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
@@ -264,7 +264,7 @@ class StoredSource:
         buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.buffer, 1), BUFFERS)
         self.stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.buffer)
         self._room_of, largest = sizes.of_pages, sizes.largest
-        self._staying, self._lock = dict[int, Slot](), Lock()
+        self._staying, self._lock = dict[int, PageFrame](), Lock()
         self._begin_to_read([largest] * buffers)
 
     def _begin_to_read(self, buffers: list[list[int]]) -> None:
@@ -274,17 +274,17 @@ class StoredSource:
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
         self._reads_values = True
-        self._coming, self._given = dict[int, Slot](), dict[int, Slot]()
-        self._latest: Slot | None = None  # of the page that was last begun to be read
+        self._coming, self._given = dict[int, PageFrame](), dict[int, PageFrame]()
+        self._latest: PageFrame | None = None  # of the page that was last begun to be read
 
-    def beside(self) -> StoredSource:
+    def beside(self) -> DiskPageSource:
         """The same pages for another thread: with buffers of its own, and those that stay are there for both."""
         other = copy.copy(self)
         other._begin_to_read([[len(area.data) for area in slot.areas] for slot in self._buffers])
         return other
 
     @property
-    def lends(self) -> int:
+    def max_in_flight(self) -> int:
         """So many pages may be given out and not released, and the next one is still read."""
         return max(len(self._buffers) - 1, 1) if self._buffers else len(self.pages)
 
@@ -293,12 +293,12 @@ class StoredSource:
         """From all disks, since the beginning."""
         return sum(disk.bytes_read for disk in self._disks)
 
-    def _slot(self, sizes: list[int], stays: bool) -> Slot:
+    def _slot(self, sizes: list[int], stays: bool) -> PageFrame:
         areas = []
         for array, nbytes in zip(self._arrays, sizes, strict=True):
-            areas.append(Area(array, on_own_pages(nbytes, np.dtype(np.uint8))))
+            areas.append(PageBuffer(array, on_own_pages(nbytes, np.dtype(np.uint8))))
             self._made(areas[-1].data)
-        return Slot(areas, stays)
+        return PageFrame(areas, stays)
 
     def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._forget()
@@ -363,7 +363,7 @@ class StoredSource:
         self._buffers.clear()
         self._free.clear()
 
-    def _leave(self, slot: Slot) -> None:
+    def _leave(self, slot: PageFrame) -> None:
         """One user less. The latest slot is kept for the next page, if there is another one for that."""
         slot.users -= 1
         if not slot.stays and not slot.users and not (slot is self._latest and self._ahead and len(self._buffers) > 1):
@@ -382,7 +382,7 @@ class StoredSource:
             if before is not None and before is not slot and not before.users and not before.stays:
                 self._free.append(before)
 
-    def _slot_for(self, page: Page) -> Slot:
+    def _slot_for(self, page: Page) -> PageFrame:
         if not self.stays[page.number]:
             slot = self._free.popleft()
             slot.begun = False
@@ -392,13 +392,13 @@ class StoredSource:
                 self._staying[page.number] = self._slot(self._room_of[page.number], stays=True)
             return self._staying[page.number]
 
-    def _begin(self, page: Page, slot: Slot, before: Slot | None) -> None:
+    def _begin(self, page: Page, slot: PageFrame, before: PageFrame | None) -> None:
         """Put what is to be read of a page in the disks' queues; all of one that stays."""
         page = self.pages[page.number] if slot.stays else page
         ranges = None
         if self._wanted is not None and not slot.stays:
             ranges = worth_reading(self._wanted(page), self._access, page.edges)
-        reads = list[tuple[Area, Read]]()
+        reads = list[tuple[PageBuffer, ReadRequest]]()
         for k, area in enumerate(slot.areas):
             span, wanted = area.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
             if k and not self._reads_values and not slot.stays:
@@ -431,7 +431,7 @@ class StoredSource:
             for slot in (*self._buffers, *self._staying.values()):
                 slot.before, slot.users = None, 0
 
-    def _drop(self, slots: list[Slot]) -> None:
+    def _drop(self, slots: list[PageFrame]) -> None:
         """Do not read what still waits of these."""
         for disk in self._disks:
             disk.forget({slot.batch for slot in slots})
@@ -440,7 +440,7 @@ class StoredSource:
             slot.begun = slot.loaded
 
 
-def records_bytes(array: StoredBlocks, span: range) -> int:
+def records_bytes(array: ArrayReader, span: range) -> int:
     """Bytes of the records of packed blocks."""
     return len(span) * array.elements // RUN * RECORD.itemsize if array.encoding == PACKED else 0
 

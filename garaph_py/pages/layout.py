@@ -57,7 +57,7 @@ def cut(offsets: npt.NDArray[Any], page: Page, edges: int, multiple: int = 1) ->
     return replace(page, last_vertex=vertex, last_edge=edge), replace(page, first_vertex=vertex, first_edge=edge)
 
 
-def renewal(processed: Sequence[Page], skipped: Sequence[Page]) -> tuple[Sequence[Page], bool]:
+def commit_plan(processed: Sequence[Page], skipped: Sequence[Page]) -> tuple[Sequence[Page], bool]:
     """How new values become the current ones, which stand in an array of their own: pages whose values are copied from
     one array to the other, and whether then the arrays are swapped.
 

@@ -13,7 +13,7 @@ from .layout import Page, layout
 from .source import PageEdges, Wanted
 
 
-class MemorySource:
+class MemoryPageSource:
     """`PageSource` over edges in memory, by `pages` where they have been laid out."""
 
     def __init__(self, edges: Edges, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
@@ -25,7 +25,7 @@ class MemorySource:
         return self._pages
 
     @property
-    def lends(self) -> int:
+    def max_in_flight(self) -> int:
         return max(len(self._pages), 1)
 
     @property

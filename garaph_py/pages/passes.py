@@ -12,9 +12,9 @@ import numpy.typing as npt
 from ..codec.format import LISTS, NUMBERS, Packed
 from ..codec.pack import unpack
 from ..graph import Graph
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from .layout import PAGE_EDGES
-from .provider import Sources
+from .provider import SourceFactory
 from .source import PageSource
 
 Array = npt.NDArray[Any]
@@ -28,7 +28,7 @@ VERTEX_BYTES = 64
 
 
 @dataclass(frozen=True)
-class Listed:
+class EdgeChunk:
     """Some of the edges, in the order of `Graph.in_edges`; all those of the vertices that they lead to.
 
     Attributes
@@ -57,7 +57,7 @@ def few_edges(room: int) -> int:
     return min(PASS_EDGES, max(room // EDGE_BYTES, 1))
 
 
-def page_bound(graph: Graph, sources: Sources) -> int | None:
+def page_bound(graph: Graph, sources: SourceFactory) -> int | None:
     """Of the edges of a page in a pass; None for the usual one."""
     if graph.on_disk:
         return few_edges(sources.room)
@@ -67,7 +67,7 @@ def page_bound(graph: Graph, sources: Sources) -> int | None:
 
 
 def plain(
-    source: PageSource, offsets: Array, team: Team, values: bool = True
+    source: PageSource, offsets: Array, pool: ThreadPool, values: bool = True
 ) -> Iterator[tuple[int, int, Array, Array | None]]:
     """First and last vertex of each page of `source`, its edges unpacked, and their values if there are some and
     `values` are of interest."""
@@ -77,14 +77,14 @@ def plain(
         own = slice(page.first_edge - given.first_edge, page.last_edge - given.first_edge)
         neighbours, numbers = given.sources, given.values if values else None
         if isinstance(neighbours, Packed):
-            neighbours = unpack(neighbours, LISTS, team, offsets, given.first_edge)
+            neighbours = unpack(neighbours, LISTS, pool, offsets, given.first_edge)
         if isinstance(numbers, Packed):
-            numbers = unpack(numbers, NUMBERS, team)
+            numbers = unpack(numbers, NUMBERS, pool)
         yield page.first_vertex, page.last_vertex, neighbours[own], None if numbers is None else numbers[own]
         source.release(page)
 
 
-def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
+def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
     """The edges of `graph`, with their `values` or without, page by page.
 
     Raises
@@ -95,9 +95,9 @@ def listed(graph: Graph, values: bool = True) -> Iterator[Listed]:
         If a disk does not give them, or what it gives cannot be believed.
     """
     offsets, degrees = graph.in_edges.offsets, graph.in_degrees
-    with Team(1) as team, Sources(graph, values) as sources:
+    with ThreadPool(1) as pool, SourceFactory(graph, values) as sources:
         sources.divide(pass_bytes(graph))
         source = sources.into(page_bound(graph, sources))
-        for first, last, neighbours, numbers in plain(source, offsets, team, values):
+        for first, last, neighbours, numbers in plain(source, offsets, pool, values):
             targets = np.repeat(np.arange(first, last, dtype=np.uint32), degrees[first:last])
-            yield Listed(first, last, neighbours, targets, numbers)
+            yield EdgeChunk(first, last, neighbours, targets, numbers)

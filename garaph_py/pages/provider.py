@@ -14,11 +14,11 @@ from ..graph import Graph, StoredAdjacency
 from ..graph.graph import PACKED, Edges
 from ..storage.disks import Disk, checkers_of_disk
 from ..storage.fit import check_run
-from ..storage.reader import StoredBlocks
+from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
-from .disk_source import RoomError, StoredSource, least_room
+from .disk_source import DiskPageSource, RoomError, least_room
 from .layout import Page
-from .memory_source import MemorySource
+from .memory_source import MemoryPageSource
 from .source import PageSource
 
 Array = npt.NDArray[Any]
@@ -31,7 +31,7 @@ BLOCKS_AT_HAND = 2
 """That a thread takes to check a packed block that it has read for the first time."""
 
 
-class Sources:
+class SourceFactory:
     """A graph's pages, for whoever works on them in a run; in ``with``. Where edges stay on disk, `divide` comes first.
 
     Parameters
@@ -56,7 +56,7 @@ class Sources:
 
     def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None) -> None:
         self._graph, self._reads_values, self._stack = graph, reads_values, ExitStack()
-        self._open: list[StoredSource] = []
+        self._open: list[DiskPageSource] = []
         self.disks: list[Disk] = []
         self.readers = 1
         into = graph.in_edges
@@ -153,10 +153,10 @@ class Sources:
             f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory){otherwise}"
         )
 
-    def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[StoredBlocks]:
-        return [array for array in edges.arrays(values) if isinstance(array, StoredBlocks)]
+    def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[ArrayReader]:
+        return [array for array in edges.arrays(values) if isinstance(array, ArrayReader)]
 
-    def _out_arrays(self) -> list[StoredBlocks]:
+    def _out_arrays(self) -> list[ArrayReader]:
         out = self._graph.out_edges
         assert isinstance(out, StoredAdjacency)
         return self._arrays(out, self._reads_values and self._pushes)
@@ -165,13 +165,13 @@ class Sources:
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
         made: Callable[[Array], None] = lambda array: None, edges: Edges | None = None,
     ) -> PageSource:  # fmt: skip
-        """The in-edges, by pages: see `StoredSource`; those in memory are ``edges``, if not the graph's."""
+        """The in-edges, by pages: see `DiskPageSource`; those in memory are ``edges``, if not the graph's."""
         into = self._graph.in_edges
         if not isinstance(into, StoredAdjacency):
-            return MemorySource(into if edges is None else edges, page_edges, pages)
+            return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         arrays = self._arrays(into, self._reads_values)
         try:
-            source = StoredSource(
+            source = DiskPageSource(
                 arrays, into.offsets, self.room, self.disks, into.k, page_edges, pages, elsewhere, made, self.readers
             )
         except RoomError as error:
@@ -181,7 +181,7 @@ class Sources:
 
     def beside(self, own: PageSource) -> PageSource:
         """The in-edges for another thread than that of `own`; from disk, by the same pages."""
-        if not isinstance(own, StoredSource):
+        if not isinstance(own, DiskPageSource):
             return self.into()
         self._open.append(own.beside())
         return self._open[-1]
@@ -191,11 +191,11 @@ class Sources:
         thread, if they are the same."""
         out = self._graph.out_edges
         if not isinstance(out, StoredAdjacency):
-            return MemorySource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
+            return MemoryPageSource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
         try:
-            source = StoredSource(self._out_arrays(), out.offsets, self._out_room, self.disks, out.k, page_edges)
+            source = DiskPageSource(self._out_arrays(), out.offsets, self._out_room, self.disks, out.k, page_edges)
         except RoomError:
             raise self._too_little() from None
         self._open.append(source)
@@ -206,7 +206,7 @@ class Sources:
             source.close()
         self._open.clear()
 
-    def __enter__(self) -> Sources:
+    def __enter__(self) -> SourceFactory:
         return self
 
     def __exit__(self, *_: object) -> None:

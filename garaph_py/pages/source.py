@@ -46,7 +46,7 @@ class PageSource(Protocol):
         """The layout, in vertex order, covering every vertex once."""
 
     @property
-    def lends(self) -> int:
+    def max_in_flight(self) -> int:
         """So many pages may be given out at once."""
 
     @property

@@ -77,7 +77,7 @@ class BoundProgram:
         return fingerprint(self.functions, self.program.sum.name, self.arguments, kinds, data)
 
     @property
-    def relaxes(self) -> bool:
+    def is_relaxation(self) -> bool:
         """Whether a value is the idempotent sum of all that was ever contributed, whoever brought it and when.
 
         Then only active vertices have anything to contribute, and may push it along their out-edges by atomic
@@ -103,9 +103,9 @@ class BoundProgram:
         return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst)
 
     @property
-    def order_is_free(self) -> bool:
+    def is_order_independent(self) -> bool:
         """Whether every order of updates ends in the same values, and no order is needed to end a gather early."""
-        return self.relaxes and self.program.monotone and "done" not in self.arguments
+        return self.is_relaxation and self.program.monotone and "done" not in self.arguments
 
     @property
     def functions(self) -> dict[str, types.FunctionType]:

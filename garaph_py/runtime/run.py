@@ -16,29 +16,29 @@ from .. import events
 from ..checkpoint.saver import Saver
 from ..dispatch.loop import Limits, iterate
 from ..errors import DeviceError, GraphError, ParameterError, ProgramError
-from ..executor.cpu import CpuKernel
+from ..executor.cpu import CpuExecutor
 from ..executor.gpu.device import find as find_device
-from ..executor.gpu.executor import GpuKernel
+from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.settings import STREAMS, Settings, checked
-from ..executor.hybrid import Together
+from ..executor.hybrid import HybridExecutor
 from ..executor.memory import check_tiles, tile_bytes, vertex_bytes
 from ..executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.protocol import PageKernel
+from ..executor.protocol import Executor
 from ..executor.state import State
 from ..graph import Graph
 from ..graph.graph import ENCODINGS, PACKED
 from ..graph.tiles import BITS
-from ..native.threads import LONG_SPINS, SPINS, Team, available_cores, check_threads
+from ..native.threads import LONG_SPINS, SPINS, ThreadPool, available_cores, check_threads
 from ..output.record import Record
 from ..output.result import Result, Stats
 from ..pages.layout import check_page_edges
 from ..pages.passes import few_edges, pass_bytes
-from ..pages.provider import Sources
+from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from ..program import BoundProgram, VertexId, VertexProgram, bind
 from ..system import interrupts
-from ..system.watchdog import Part, Watchdog
+from ..system.watchdog import Heartbeat, Watchdog
 
 log = logging.getLogger("garaph_py")
 
@@ -199,7 +199,7 @@ def run(
     settings = replace(settings, iterations=iterations, threads=threads)
     if engine == "garaph" and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
-    if mode == PUSH and not bound.relaxes:
+    if mode == PUSH and not bound.is_relaxation:
         raise ParameterError(
             f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
             "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
@@ -216,7 +216,7 @@ def run(
     if device in ("gpu", HYBRID) and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")
     if sync is None:
-        free = engine == "auto" and iterations is None and bound.order_is_free and not deterministic
+        free = engine == "auto" and iterations is None and bound.is_order_independent and not deterministic
         sync = mode == PULL_TILED or not free
     if mode == PULL_TILED and not (sync and bound.tiles):
         raise ParameterError(
@@ -242,28 +242,28 @@ def run(
     elif resume or checkpoint_every is not None:
         raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
     with saver or contextlib.nullcontext():
-        with interrupts.held(termination=saver is not None), Watchdog() as watchdog, Team(threads, spins) as team:
+        with interrupts.held(termination=saver is not None), Watchdog() as watchdog, ThreadPool(threads, spins) as pool:
             if saver is not None:
-                saver.open(bound, graph, sync, iterations, team)
+                saver.open(bound, graph, sync, iterations, pool)
             if record.spans is not None:
-                team.trace()
-            tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, team.size)
+                pool.trace()
+            tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, pool.size)
             turns = not graph.on_disk or mode == PUSH  # each iteration reads what it needs anew
             limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
-            with Sources(graph, bound.reads_edge_values, record.spans) as sources:
-                cpu = CpuKernel(bound, graph, team, on_event, engine == "garaph")
+            with SourceFactory(graph, bound.reads_edge_values, record.spans) as sources:
+                cpu = CpuExecutor(bound, graph, pool, on_event, engine == "garaph")
                 if verify:
                     sources.require(pass_bytes(graph))
                 run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
                 if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
                     run.on_cpu(sync, page_edges)
             stats = Stats(
-                run.done, run.converged, run.seconds, team.size, run.device, run.note, graph.encoding, run.before
+                run.done, run.converged, run.seconds, pool.size, run.device, run.note, graph.encoding, run.before
             )
-        unreached = bound.identity() if bound.relaxes and "result" not in bound.arguments else None
+        unreached = bound.identity() if bound.is_relaxation and "result" not in bound.arguments else None
         result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program), unreached)
         facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
-        record.write(result, graph, team.spans(), facts | described(bound, graph) | {"threads": stats.threads})
+        record.write(result, graph, pool.spans(), facts | described(bound, graph) | {"threads": stats.threads})
         if verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
             check(program, graph, result)
@@ -297,14 +297,14 @@ class Run:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, cpu: CpuKernel, sources: Sources, limits: Limits,
+        self, bound: BoundProgram, graph: Graph, cpu: CpuExecutor, sources: SourceFactory, limits: Limits,
         on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
         saver: Saver | None = None,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
         self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
-        self._pushes = bound.relaxes and limits.pushes(cpu)
-        self._part, self._watchdog = Part("dispatcher", ("starting",)), watchdog
+        self._pushes = bound.is_relaxation and limits.pushes(cpu)
+        self._part, self._watchdog = Heartbeat("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
         self.converged, self.seconds, self.device = False, 0.0, "cpu"
@@ -333,7 +333,7 @@ class Run:
                 self._cpu.out_source = self._sources.out(None)
                 self._cpu.start()
                 kernel = stack.enter_context(
-                    GpuKernel(
+                    GpuExecutor(
                         self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources
                     )
                 )
@@ -345,7 +345,7 @@ class Run:
                     raise
                 self._tell(f"no GPU used: {error}")
                 return False
-            self._watch(kernel.streams.thread, *([worker.part] if isinstance(worker, Together) else []))
+            self._watch(kernel.streams.thread, *([worker.part] if isinstance(worker, HybridExecutor) else []))
             self.device, self._left = found.name, state
             if kernel.residency.is_short:
                 largest = max(page.edges for page in kernel.residency.pages)
@@ -356,17 +356,17 @@ class Run:
             try:
                 self._iterate(worker, kernel.source, state)
                 self.values = worker.report(state)
-                if isinstance(worker, Together) and worker.note is not None:
+                if isinstance(worker, HybridExecutor) and worker.note is not None:
                     self.note, self.device = worker.note, "cpu"
             except DeviceError as error:
                 self._tell(f"{found.name} failed after {len(self.done)} iterations, the CPU goes on: {error}")
                 return False
         return True
 
-    def _together(self, gpu: GpuKernel) -> Together:
+    def _together(self, gpu: GpuExecutor) -> HybridExecutor:
         """Both processors as one kernel."""
-        threads, reactive = self._cpu.team.size, self._limits.engine == "garaph"
-        return Together(self._cpu, gpu, lambda: self._sources.beside(gpu.source), threads, reactive)
+        threads, reactive = self._cpu.pool.size, self._limits.engine == "garaph"
+        return HybridExecutor(self._cpu, gpu, lambda: self._sources.beside(gpu.source), threads, reactive)
 
     def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
@@ -390,7 +390,7 @@ class Run:
             self._iterate(self._cpu, source, state)
         self.values = self._cpu.report(state)
 
-    def _begin(self, kernel: PageKernel, synchronous: bool) -> State:
+    def _begin(self, kernel: Executor, synchronous: bool) -> State:
         """The initial state, or that of the checkpoint to resume."""
         state = kernel.initialize(synchronous)
         if self._saver is not None and (before := self._saver.restore(state, self._graph)):
@@ -398,7 +398,7 @@ class Run:
             self.before = before
         return state
 
-    def _iterate(self, kernel: PageKernel, source: PageSource, state: State) -> None:
+    def _iterate(self, kernel: Executor, source: PageSource, state: State) -> None:
         started, saver = time.perf_counter(), self._saver
         try:
             with contextlib.nullcontext() if saver is None else interrupts.patient():
@@ -410,9 +410,9 @@ class Run:
         finally:
             self.seconds += time.perf_counter() - started
 
-    def _watch(self, *more: Part) -> None:
+    def _watch(self, *more: Heartbeat) -> None:
         """Let the watchdog report on the dispatcher, the CPU, disks and these."""
-        self._watchdog.parts = [self._part, self._cpu.team, *self._sources.disks, *more]
+        self._watchdog.parts = [self._part, self._cpu.pool, *self._sources.disks, *more]
 
     def _tell(self, note: str) -> None:
         self.note = note
@@ -430,7 +430,7 @@ def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:
         "value_bytes": bound.value.itemsize,
         "edge_value_bytes": bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0,
         "everybody": bound.total is not None,
-        "relaxes": bound.relaxes,
+        "relaxes": bound.is_relaxation,
         "priority": "priority" in bound.arguments and not graph.on_disk,
         "pushes": graph.has_valued_out_edges or not bound.reads_edge_values,
     }

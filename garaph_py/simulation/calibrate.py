@@ -191,7 +191,7 @@ def with_rests(machine: Machine, runs: Sequence[Recorded]) -> Machine:
 
 
 def with_copies(machine: Machine, runs: Sequence[Recorded]) -> Machine:
-    """`machine` with the pace at which a thread copies values, as it does where pages are skipped (`renewal`)."""
+    """`machine` with the pace at which a thread copies values, as it does where pages are skipped (`commit_plan`)."""
     copied = list[tuple[float, float]]()
     for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL):
         processed = row["from_device"] / run.workload.back_bytes

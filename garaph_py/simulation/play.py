@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from ..executor.gpu.streams import AHEAD, COPIES, Buffer, Waiting
+from ..executor.gpu.streams import AHEAD, COPIES, Buffer, PageQueue
 from ..executor.modes import CPU, GPU
 from ..pages.layout import Page
 
@@ -104,14 +104,14 @@ class Play:
         When each had ended.
     """
 
-    waiting: Waiting
+    waiting: PageQueue
     free: deque[Buffer]
     resident: dict[int, Buffer]
     to_device: Channel
     from_device: Channel
     disks: Channel
     costs: Costs
-    steal: Callable[[Waiting], Page | None] | None
+    steal: Callable[[PageQueue], Page | None] | None
     took: Callable[[int, float], None] = lambda edges, seconds: None
     done: dict[Page, str] = field(default_factory=dict)
     copied: int = 0

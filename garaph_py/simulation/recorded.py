@@ -137,7 +137,7 @@ def recorded_of(result: Row, rows: list[Row], copying: float | None) -> Recorded
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
     bound = bound_alone(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted=True)
-    free = result["engine"] == "auto" and result["iterations"] is None and bound.order_is_free
+    free = result["engine"] == "auto" and result["iterations"] is None and bound.is_order_independent
     synchronous = not (free and not result["deterministic"]) if result["sync"] is None else result["sync"]
     n, m = result["vertices"], result["graph_edges"]
     traits = Traits.of(bound, synchronous)

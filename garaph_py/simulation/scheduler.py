@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..dispatch.policy import GPU_THRESHOLD, Observation, bound_of_notifying, decide
 from ..dispatch.rates import Rates
-from ..executor.gpu.streams import Waiting
+from ..executor.gpu.streams import PageQueue
 from ..executor.modes import CPU, GPU, PUSH
 from ..pages.layout import Page
 from .workload import Activity, Workload
@@ -75,8 +75,8 @@ class Scheduler:
             policy.engine,
             device=GPU if policy.device == GPU else CPU,
             forced_mode=policy.mode,
-            everybody=traits.everybody,
-            relaxes=traits.relaxes,
+            updates_all_vertices=traits.updates_all_vertices,
+            is_relaxation=traits.is_relaxation,
             pushes=pushes,
             in_turns=traits.in_turns and policy.device == CPU and pushes and policy.mode in (None, PUSH),
             k=self._k,
@@ -86,7 +86,7 @@ class Scheduler:
 
     decide = staticmethod(decide)
 
-    def steal(self, waiting: Waiting) -> Page | None:
+    def steal(self, waiting: PageQueue) -> Page | None:
         """The next pages for the CPU, or part of one, if there is any and it is worth it."""
         return self.rates.steal(waiting)
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.gpu.residency import too_little
-from ..executor.gpu.streams import Buffer, Waiting, best_order
+from ..executor.gpu.streams import Buffer, PageQueue, best_order
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from ..pages.layout import Page, renewal
+from ..pages.layout import Page, commit_plan
 from ..runtime.run import SPARED
 from .machine import Machine
 from .play import Channel, Costs, Play
@@ -159,7 +159,7 @@ class Run:
         else:
             share = seconds / max(edges, 1)
             play = Play(
-                Waiting.of(pages, {}, {}), deque(), {}, Channel(FOREVER), Channel(FOREVER), self._disks(),
+                PageQueue.of(pages, {}, {}), deque(), {}, Channel(FOREVER), Channel(FOREVER), self._disks(),
                 self._costs(lambda page: share * page.edges + work.page, lambda page: FOREVER),
                 lambda waiting: waiting.steal(None),
             )  # fmt: skip
@@ -181,7 +181,9 @@ class Run:
             before = work.iteration + work.seconds(followed, activity.active, workload.vertex_data, self._cores)
             pages = some(pages, followed)
             hit = set(pages)
-            copied, _ = renewal(pages, [page for page in self._device_pages if page not in hit])  # `GpuKernel.commit`
+            copied, _ = commit_plan(
+                pages, [page for page in self._device_pages if page not in hit]
+            )  # `GpuExecutor.commit`
             before += machine.copying(sum(page.vertices for page in copied) * workload.traits.value_bytes)
         gpu = machine.work_of(GPU, self._program, PULL)
         to_device, from_device = Channel(link.to_device), Channel(link.from_device)
@@ -218,7 +220,7 @@ class Run:
             len(self._device_pages) - len(pages), (play.copied + ahead) * workload.edge_bytes, from_device.nbytes,
         )  # fmt: skip
 
-    def _waiting(self, pages: list[Page], shared: bool) -> tuple[Waiting, deque[Buffer]]:
+    def _waiting(self, pages: list[Page], shared: bool) -> tuple[PageQueue, deque[Buffer]]:
         """The pages of an iteration as `gpu.streams.Streams.order` has them, and the buffers that hold none of them."""
         ordered = best_order(pages, shared)
         wanted = set(ordered)
@@ -229,7 +231,7 @@ class Run:
             else:
                 free.append(buffer)
         here = {buffer.page: buffer for buffer in self._resident.values() if buffer.page is not None}
-        return Waiting.of(ordered, held, here, self._workload.split), free
+        return PageQueue.of(ordered, held, here, self._workload.split), free
 
     def _disks(self) -> Channel:
         disks = self._machine.disks
@@ -238,7 +240,9 @@ class Run:
     def _costs(self, cpu: Callable[[Page], float], gpu: Callable[[Page], float], shared: bool = False) -> Costs:
         workload, machine, link = self._workload, self._machine, self._machine.link
         traits = workload.traits
-        in_place = traits.synchronous or (traits.relaxes and self._policy.engine != GARAPH)  # as `Together` has it
+        in_place = traits.synchronous or (
+            traits.is_relaxation and self._policy.engine != GARAPH
+        )  # as `HybridExecutor` has it
         landing = machine.copying(traits.value_bytes) if shared and not in_place else 0.0
         handing = machine.overhead(self._program).page if shared else 0.0
         return Costs(

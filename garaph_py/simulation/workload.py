@@ -39,9 +39,9 @@ class Traits:
     name : str
     value_bytes, edge_value_bytes : int
         Of a vertex's value, and of the edge values that it reads.
-    everybody : bool
+    updates_all_vertices : bool
         Every vertex is to be updated in every iteration.
-    relaxes : bool
+    is_relaxation : bool
         It may push.
     synchronous : bool
         New values count in the next iteration.
@@ -52,17 +52,17 @@ class Traits:
     name: str
     value_bytes: int
     edge_value_bytes: int = 0
-    everybody: bool = False
-    relaxes: bool = False
+    updates_all_vertices: bool = False
+    is_relaxation: bool = False
     synchronous: bool = True
     in_turns: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
         edge = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
-        takes_turns = bound.relaxes and "priority" in bound.arguments and not synchronous
+        takes_turns = bound.is_relaxation and "priority" in bound.arguments and not synchronous
         total = bound.total is not None
-        return cls(bound.name, bound.value.itemsize, edge, total, bound.relaxes, synchronous, takes_turns)
+        return cls(bound.name, bound.value.itemsize, edge, total, bound.is_relaxation, synchronous, takes_turns)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Workload:
             If a page does not fit.
         """
         planned = plan(
-            self.offsets, Even(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
+            self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
         )  # fmt: skip
         resident, buffer = planned.resident, planned.buffer_bytes
         if not self.keep:
@@ -207,7 +207,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Even:
+class UniformEdges:
     """`EdgeArrays` of the same number of bytes for every edge."""
 
     encoding: ClassVar[str] = RAW

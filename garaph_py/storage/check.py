@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..codec.blocks import OFFSETS_OF, begin_masks
 from ..codec.checked import BASE, PROBLEMS
 from ..errors import FormatError
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from .blocks import BlockReader
 from .keep import Kept, Repacked
 from .lock import Damage
@@ -88,7 +88,7 @@ def expectations(manifest: Manifest) -> dict[str, Rule]:
 def scan(
     reader: BlockReader,
     rule: Rule,
-    team: Team,
+    pool: ThreadPool,
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
     target: Array | Kept | Repacked | None = None,
@@ -139,7 +139,7 @@ def scan(
             raise
 
     for blocks in target.chunks() if isinstance(target, Repacked) else (range(array.blocks),):
-        team.run(work, [(iter(blocks),)] * team.size)  # whoever is free takes the next block
+        pool.run(work, [(iter(blocks),)] * pool.size)  # whoever is free takes the next block
     if not sound.all():
         return None
     if array.blocks and (fault := rule.fault_between(ends)):

@@ -20,7 +20,7 @@ from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
 from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency, reversing_bytes
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..graph.stored import StoredAdjacency
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from . import manifest as manifests
@@ -44,7 +44,7 @@ from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
 from .lock import Folder
 from .manifest import Manifest
 from .progress import Progress
-from .reader import StoredBlocks
+from .reader import ArrayReader
 from .write import HERE, Place, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
@@ -90,8 +90,8 @@ def save(
     if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
         allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
         raise ParameterError(f"block_bytes={block_bytes!r}: give {allowed}")
-    with Team() as team, creating(path, disks) as place:
-        arrays = arrays_of(graph, team)
+    with ThreadPool() as pool, creating(path, disks) as place:
+        arrays = arrays_of(graph, pool)
         chosen = encoding_to_save(encoding, sum(map(raw_bytes, arrays.values())))
         if chosen == PACKED and block_bytes % UNIT:
             raise ParameterError(f"block_bytes={block_bytes}: give a multiple of {UNIT} for packed blocks")
@@ -106,7 +106,7 @@ def save(
             disks=place.listed,
             arrays={},
         )
-        write_arrays(place, manifest, arrays, chosen, block_bytes, progress, team)
+        write_arrays(place, manifest, arrays, chosen, block_bytes, progress, pool)
         write_manifest(place, manifest)
         progress.finish()
 
@@ -118,14 +118,14 @@ def write_arrays(
     encoding: str,
     block_bytes: int,
     progress: Progress,
-    team: Team,
+    pool: ThreadPool,
 ) -> None:
     for name, array in arrays.items():
         starts = arrays.get(OFFSETS_OF.get(name, ""))
         offsets = starts if isinstance(starts, np.ndarray) else None
-        what = ready(name, array, encoding, offsets, team)
+        what = ready(name, array, encoding, offsets, pool)
         length = raw_bytes(array) // array.dtype.itemsize
-        stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, team)
+        stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, pool)
         write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
 
 
@@ -186,7 +186,7 @@ def read_graph(
     def refuse(damage: FormatError) -> None:
         raise damage
 
-    with ExitStack() as stack, Team(threads) as team:
+    with ExitStack() as stack, ThreadPool(threads) as pool:
         folder = stack.enter_context(Folder(path))
         manifest = read_manifest(folder)
         readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
@@ -217,13 +217,13 @@ def read_graph(
         for name in wanted:
             reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))
             if on_disk and name in EDGES:
-                arrays[name] = StoredBlocks(reader, rules[name], offsets)
+                arrays[name] = ArrayReader(reader, rules[name], offsets)
                 continue
             begins = None if offsets is None else partial(begin_masks, offsets)
-            read = partial(scan, reader, rules[name], team, refuse, progress.advance, begins=begins)
+            read = partial(scan, reader, rules[name], pool, refuse, progress.advance, begins=begins)
             with enough_memory(f"{folder.path}, whose arrays take {show_bytes(total)} raw"):
                 if chosen == PACKED and can_be_packed(reader.array):
-                    arrays[name] = read_packed(reader, read, offsets, team, partial(allow, name))
+                    arrays[name] = read_packed(reader, read, offsets, pool, partial(allow, name))
                 if arrays.get(name) is None:
                     allow(name, reader.array.raw_bytes)
                     arrays[name] = np.empty(reader.array.length, reader.array.dtype)
@@ -249,7 +249,7 @@ def read_packed(
     reader: BlockReader,
     read: Callable[..., object],
     offsets: Array | None,
-    team: Team,
+    pool: ThreadPool,
     allow: Callable[[int], None],
 ) -> Packed | None:
     """An array packed; None if its numbers do not fit 32 bits, which only raw blocks can hold."""
@@ -257,7 +257,7 @@ def read_packed(
         kept = Kept(reader.encoding, reader.array, reader.index["length"])
         read(target=kept)
         return kept.packed
-    repacked = Repacked(reader.array, offsets, team, allow)
+    repacked = Repacked(reader.array, offsets, pool, allow)
     try:
         read(target=repacked)
     except UnsortedError as error:
@@ -266,7 +266,7 @@ def read_packed(
 
 
 def adjacency(offsets: Array, neighbours: Any, values: Any, memory: int, k: float) -> Edges:
-    if isinstance(neighbours, StoredBlocks):
+    if isinstance(neighbours, ArrayReader):
         if values is not None and values.encoding != RAW == neighbours.encoding:
             raise GraphError(
                 "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
@@ -314,7 +314,7 @@ def verify(
         If there is no directory at `path`.
     """
     problems: list[FormatError] = []
-    with Folder(path) as folder, Team(threads) as team:
+    with Folder(path) as folder, ThreadPool(threads) as pool:
         try:
             manifest = read_manifest(folder)
         except FormatError as error:
@@ -337,7 +337,7 @@ def verify(
                 problems.append(error)
                 continue
             begins = starts.get(OFFSETS_OF.get(name, ""))
-            ends = scan(readers[name], rules[name], team, problems.append, progress.advance, begins=begins)
+            ends = scan(readers[name], rules[name], pool, problems.append, progress.advance, begins=begins)
             if ends is not None:
                 starts[name] = begins_stored(readers[name], ends)
         if manifest.ids == "string" and not problems:

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 from ..errors import DamagedGraphError, DeviceError, GraphError
 from ..events import Span
 from ..native.threads import available_cores, start
-from ..system.watchdog import Part
+from ..system.watchdog import Heartbeat
 from .aio import Reads
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ class Request:
     label: int
 
 
-class Disk(Part):
+class Disk(Heartbeat):
     """One disk's queue, the thread that has several of its requests under way, and those that check what it has read.
 
     Parameters

@@ -14,14 +14,14 @@ from ..codec.pack import pack, unpack
 from ..graph.build import reversed_values
 from ..graph.graph import RAW, Edges, Graph, PackedAdjacency
 from ..graph.ids import IntegerIds, StringIds
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from .blocks import PACKED_1, RAW_1
 from .keep import blocks_of_whole_runs
 
 Array = npt.NDArray[Any]
 
 
-def arrays_of(graph: Graph, team: Team) -> dict[str, Array | Packed]:
+def arrays_of(graph: Graph, pool: ThreadPool) -> dict[str, Array | Packed]:
     """The arrays that make up `graph`, by their names in the format; of a directed one, the values of its out-edges are
     made for this, if it has none."""
     into, values = edge_arrays(graph.in_edges)
@@ -32,7 +32,7 @@ def arrays_of(graph: Graph, team: Team) -> dict[str, Array | Packed]:
         out, out_values = edge_arrays(graph.out_edges)
         arrays |= {"out_offsets": graph.out_edges.offsets, "out_targets": out}
         if values is not None:
-            made = reversed_values(graph.in_edges, graph.out_edges.offsets, team) if out_values is None else out_values
+            made = reversed_values(graph.in_edges, graph.out_edges.offsets, pool) if out_values is None else out_values
             arrays["out_values"] = made
     if isinstance(graph.ids, StringIds):
         arrays |= string_arrays(graph.ids.arrow)
@@ -64,22 +64,22 @@ def string_arrays(strings: Any) -> dict[str, Array]:
     return {"id_offsets": offsets - first if first else offsets, "id_bytes": text}
 
 
-def ready(name: str, array: Array | Packed, encoding: str, offsets: Array | None, team: Team) -> Array | Packed:
+def ready(name: str, array: Array | Packed, encoding: str, offsets: Array | None, pool: ThreadPool) -> Array | Packed:
     """`array` packed if it can be and its blocks are to be."""
     if encoding == RAW or name not in KIND_OF or isinstance(array, Packed):
         return array
-    packed = pack(array, KIND_OF[name], team, offsets)
+    packed = pack(array, KIND_OF[name], pool, offsets)
     return array if packed is None else packed
 
 
 def blocks_of(
-    name: str, array: Array | Packed, encoding: str, block_bytes: int, offsets: Array | None, team: Team
+    name: str, array: Array | Packed, encoding: str, block_bytes: int, offsets: Array | None, pool: ThreadPool
 ) -> tuple[tuple[str, int], Iterable[Array]]:
     """The blocks of `array`, and their encoding: packed arrays can have either."""
     if not isinstance(array, Packed):
         return RAW_1, raw_blocks(array, block_bytes)
     if encoding == RAW:
-        return RAW_1, unpacked_blocks(array, KIND_OF[name], block_bytes, offsets, team)
+        return RAW_1, unpacked_blocks(array, KIND_OF[name], block_bytes, offsets, pool)
     return PACKED_1, cut(array, block_bytes // array.dtype.itemsize, offsets)
 
 
@@ -88,9 +88,11 @@ def raw_blocks(array: Array, block_bytes: int) -> Iterator[Array]:
     return (raw[start : start + block_bytes] for start in range(0, len(raw), block_bytes))
 
 
-def unpacked_blocks(packed: Packed, kind: str, block_bytes: int, offsets: Array | None, team: Team) -> Iterator[Array]:
+def unpacked_blocks(
+    packed: Packed, kind: str, block_bytes: int, offsets: Array | None, pool: ThreadPool
+) -> Iterator[Array]:
     """Raw blocks, unpacked a chunk at a time."""
     itemsize = packed.dtype.itemsize
     runs = blocks_of_whole_runs(block_bytes, itemsize) * block_bytes // (RUN * itemsize)
     for first in range(0, len(packed.records), runs):
-        yield from raw_blocks(unpack(packed.runs(first, first + runs), kind, team, offsets, first * RUN), block_bytes)
+        yield from raw_blocks(unpack(packed.runs(first, first + runs), kind, pool, offsets, first * RUN), block_bytes)

@@ -10,7 +10,7 @@ import numpy as np
 from ..codec.blocks import KIND_OF, PADDING_BYTES, WORD, Array, PackedBlock, PackedBlocks
 from ..codec.format import GROUP, LISTS, PADDING, RECORD, RECORD_BYTES, RUN, Packed
 from ..codec.pack import NARROW, joined, pack
-from ..native.threads import Team
+from ..native.threads import ThreadPool
 from ..system.memory import on_own_pages
 from .blocks import PACKED_1, StoredArray
 
@@ -60,7 +60,7 @@ class Repacked:
     array : StoredArray
     offsets : ndarray of int64, or None
         Where its lists begin, if it is one of lists.
-    team : Team
+    pool : ThreadPool
     grown : callable
         Receives the packed bytes after each chunk; may raise.
 
@@ -70,8 +70,10 @@ class Repacked:
         The array, when all chunks have been read; None if its numbers do not fit 32 bits.
     """
 
-    def __init__(self, array: StoredArray, offsets: Array | None, team: Team, grown: Callable[[int], None]) -> None:
-        self._array, self._offsets, self._team, self._grown = array, offsets, team, grown
+    def __init__(
+        self, array: StoredArray, offsets: Array | None, pool: ThreadPool, grown: Callable[[int], None]
+    ) -> None:
+        self._array, self._offsets, self._pool, self._grown = array, offsets, pool, grown
         self._blocks = blocks_of_whole_runs(array.block_bytes, array.dtype.itemsize)
         room = min(array.bounds(self._blocks)[0], array.length)
         self._chunk = on_own_pages(room, array.dtype)  # which are given back at once
@@ -94,7 +96,7 @@ class Repacked:
     def _pack(self, count: int) -> bool:
         """Pack the chunk of so many elements; whether they fit."""
         chunk, kind = self._chunk[:count], KIND_OF[self._array.name]
-        piece = pack(chunk, kind, self._team, self._offsets, self._start, self._before)
+        piece = pack(chunk, kind, self._pool, self._offsets, self._start, self._before)
         if piece is None:
             return False
         self._pieces.append(piece)

@@ -29,7 +29,7 @@ MERGED_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadRequest:
     """Blocks that lie one after the other on one disk, or a part of one.
 
     Attributes
@@ -56,7 +56,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ReadPlan:
     """How blocks [first, last) come into an area.
 
     Attributes
@@ -72,11 +72,11 @@ class Plan:
     first: int
     last: int
     at: list[int]
-    reads: list[Read]
+    reads: list[ReadRequest]
     nbytes: int
 
 
-class StoredBlocks:
+class ArrayReader:
     """The blocks of one array, on disk; `graph.stored.Stored`.
 
     Parameters
@@ -149,7 +149,7 @@ class StoredBlocks:
         np.add.at(counts, (ranges[:, 1] - 1) // self.elements + 1 - span.start, -1)
         return (span.start + np.flatnonzero(np.cumsum(counts[:-1]))).tolist()
 
-    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[Read]]:
+    def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[ReadRequest]]:
         """What to read for `ranges`: blocks that have to be whole, since they have not been checked yet or nothing
         would be left out, and parts of the others, to their places after block `first`."""
         width = self.dtype.itemsize
@@ -164,13 +164,13 @@ class StoredBlocks:
             needed = min(nbytes, int(self._lengths[block]) - within)
             place = (block - first) * self.array.block_bytes + within
             offset = int(self._starts[block]) + within
-            reads.append(Read(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
+            reads.append(ReadRequest(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
         return missing.tolist(), reads
 
-    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> Plan:
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         """How the blocks of `span` are read, `skip` the first one; or what holds elements of the `ranges` (int64, shape
         (k, 2), ascending, apart, none empty) and can be checked."""
-        blocks, parts = list(span[1:] if skip else span), list[Read]()
+        blocks, parts = list(span[1:] if skip else span), list[ReadRequest]()
         first, size = (span.start if len(span) else 0), self.array.block_bytes
         if ranges is not None and self._sectors:
             blocks, parts = self._parts(ranges, first)
@@ -179,7 +179,7 @@ class StoredBlocks:
         if self.encoding == RAW:
             at = [k * size for k in range(len(span))]
             reads = [self._read(run, None, first) for run in self._runs(blocks)] + parts
-            return Plan(first, span.stop, at, reads, size * len(span) + ALIGNMENT)
+            return ReadPlan(first, span.stop, at, reads, size * len(span) + ALIGNMENT)
         at, reads, end = [0] * len(span), [], 0
         if skip and len(span):
             end = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
@@ -189,7 +189,7 @@ class StoredBlocks:
                 at[block - first] = end + int(self._starts[block]) - read.offset
             reads.append(read)
             end += read.nbytes
-        return Plan(first, span.stop, at, reads, end + ALIGNMENT)
+        return ReadPlan(first, span.stop, at, reads, end + ALIGNMENT)
 
     def _runs(self, blocks: list[int]) -> Iterator[list[int]]:
         """Blocks that adjoin on their disk, in the order of the first of each."""
@@ -206,7 +206,7 @@ class StoredBlocks:
             order.append(open_runs[disk])
         return iter(order)
 
-    def _read(self, run: list[int], place: int | None, first: int) -> Read:
+    def _read(self, run: list[int], place: int | None, first: int) -> ReadRequest:
         """How to read blocks that adjoin, to one `place`, or each to its own after block `first`."""
         begin, end = int(self._starts[run[0]]), int(self._starts[run[-1]] + self._lengths[run[-1]])
         offset = begin // ALIGNMENT * ALIGNMENT
@@ -216,13 +216,13 @@ class StoredBlocks:
         if place is None and size % ALIGNMENT == 0 and begin == offset:
             pieces = [((block - first) * size, size) for block in run[:-1]]
             pieces.append(((run[-1] - first) * size, nbytes - len(pieces) * size))
-        return Read(int(self._disks[run[0]]), offset, nbytes, end - offset, run, pieces)
+        return ReadRequest(int(self._disks[run[0]]), offset, nbytes, end - offset, run, pieces)
 
     def stored(self, block: int, data: Array, at: int) -> Array:
         """The stored bytes of a block that is in `data` from `at` on."""
         return data[at : at + int(self._lengths[block])]
 
-    def place(self, read: Read, staged: Array, data: Array, plan: Plan) -> None:
+    def place(self, read: ReadRequest, staged: Array, data: Array, plan: ReadPlan) -> None:
         """Bring blocks that were read elsewhere to where they belong."""
         for block in read.blocks:
             begin = int(self._starts[block]) - read.offset
@@ -262,7 +262,7 @@ class StoredBlocks:
             self._sums[block * self._sectors :][: len(noted)] = noted
         self._sound[block] = True
 
-    def check_part(self, read: Read, data: Array) -> None:
+    def check_part(self, read: ReadRequest, data: Array) -> None:
         """Hold a part of a block that has been checked, brought to `data`, against what was noted then.
 
         Raises

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import psutil
 
 from ..native import Kernel
-from ..native.threads import Team, split
+from ..native.threads import ThreadPool, split
 from .memory import available_memory, total_memory
 
 Array = npt.NDArray[np.int64]
@@ -138,25 +138,25 @@ GATHER = Kernel("u32* u32* i64 i64", gather)
 KERNELS = (FILL, READ, GATHER)
 
 
-def read_bandwidth(team: Team, nbytes: int = READ_BYTES) -> float:
+def read_bandwidth(pool: ThreadPool, nbytes: int = READ_BYTES) -> float:
     """Bytes a second that all threads together read one after another from `nbytes` of memory, never more than a
     quarter of what is available."""
     words = np.empty(max(min(nbytes, available_memory() // 4) // 8, 1), np.int64)
-    bounds = split(len(words), PARTS * team.size)
+    bounds = split(len(words), PARTS * pool.size)
     first, last = bounds[:-1], bounds[1:]
-    team.launch(FILL.rows(len(first), words, first, last))
+    pool.launch(FILL.rows(len(first), words, first, last))
     rows = READ.rows(len(first), words, first, last)
-    return words.nbytes / median_seconds(lambda: team.launch(rows))
+    return words.nbytes / median_seconds(lambda: pool.launch(rows))
 
 
-def gather_rate(team: Team, table_bytes: int = TABLE_BYTES, count: int = GATHERS) -> float:
+def gather_rate(pool: ThreadPool, table_bytes: int = TABLE_BYTES, count: int = GATHERS) -> float:
     """Numbers of 4 bytes a second that all threads together read at random places of `table_bytes` of memory. The
     places are read from an array, as a graph's sources are."""
     table = np.ones(table_bytes // 4, np.uint32)
     places = np.random.default_rng(1).integers(0, len(table), count, np.uint32)
-    bounds = split(count, PARTS * team.size)
+    bounds = split(count, PARTS * pool.size)
     rows = GATHER.rows(len(bounds) - 1, table, places, bounds[:-1], bounds[1:])
-    return count / median_seconds(lambda: team.launch(rows))
+    return count / median_seconds(lambda: pool.launch(rows))
 
 
 def median_seconds(work: Callable[[], object]) -> float:

@@ -20,7 +20,7 @@ LOOKS = 3
 
 
 @dataclass
-class Part:
+class Heartbeat:
     """Of a run.
 
     Attributes

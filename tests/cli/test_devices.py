@@ -18,7 +18,7 @@ from garaph_py.cli import devices
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import measure as gpu
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.system import machine
 from tests.support.command import garaph
 
@@ -217,9 +217,9 @@ def test_kernels_add_up_what_their_twins_do() -> None:
 
 def test_rates_are_of_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "median_seconds", lambda work: work() is None or 0.5)
-    with Team(2) as team:
-        assert machine.read_bandwidth(team, 1 << 16) == 2 << 16
-        assert machine.gather_rate(team, 1 << 12, 1000) == 2000
+    with ThreadPool(2) as pool:
+        assert machine.read_bandwidth(pool, 1 << 16) == 2 << 16
+        assert machine.gather_rate(pool, 1 << 12, 1000) == 2000
 
 
 class Driver:

@@ -11,7 +11,7 @@ from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import BASE, PROBLEMS, RANGE, STRAY, unpack_checked
 from garaph_py.codec.format import ASCENDING, GROUP, LISTS, NUMBERS, PADDING, RECORD, RUN
 from garaph_py.codec.pack import pack
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 
 DTYPES = {LISTS: ["uint32"], ASCENDING: ["int64"], NUMBERS: ["int32", "uint32", "int64"]}
 
@@ -64,12 +64,12 @@ def unpadded(packed):
 
 
 @pytest.fixture(scope="module")
-def team():
-    with Team(1) as members:
+def pool():
+    with ThreadPool(1) as members:
         yield members
 
 
-def sample(draw, team):
+def sample(draw, pool):
     """A packed array of any kind, whose elements often are near the ends of their type."""
     kind = draw(st.sampled_from([LISTS, LISTS, ASCENDING, NUMBERS]))
     dtype = np.dtype(draw(st.sampled_from(DTYPES[kind])))
@@ -79,10 +79,10 @@ def sample(draw, team):
     low = draw(st.sampled_from([0, np.iinfo(dtype).max - span]))
     array = (low + rng.integers(0, min(span, np.iinfo(dtype).max - low), length, endpoint=True)).astype(dtype)
     if kind == NUMBERS:
-        return kind, dtype, length, *unpadded(pack(array, kind, team)), None
+        return kind, dtype, length, *unpadded(pack(array, kind, pool)), None
     if kind == ASCENDING:
         array.sort()
-        packed = pack(array, kind, team, None, 0, int(array[0]))
+        packed = pack(array, kind, pool, None, 0, int(array[0]))
         return kind, dtype, length, *unpadded(packed), None
     cuts = np.sort(rng.integers(0, length, draw(st.sampled_from([0, 3, length // 3])), endpoint=True))
     offsets = np.concatenate([[0], cuts, [length]])
@@ -91,13 +91,13 @@ def sample(draw, team):
     masks = begin_masks(offsets, 0, length)
     if draw(st.booleans()):
         masks[0] &= ~np.uint32(1)  # the first list goes on from 0
-    return kind, dtype, length, *unpadded(pack(array, kind, team, offsets)), masks
+    return kind, dtype, length, *unpadded(pack(array, kind, pool, offsets)), masks
 
 
 @settings(max_examples=200)
 @given(st.data())
-def test_any_damage_that_is_found_by_number_is_found(team, data):
-    kind, dtype, length, records, words, masks = sample(data.draw, team)
+def test_any_damage_that_is_found_by_number_is_found(pool, data):
+    kind, dtype, length, records, words, masks = sample(data.draw, pool)
     assert assert_same(kind, records, masks, words, length, dtype) is None
     for _ in range(data.draw(st.integers(1, 2))):
         what = data.draw(st.sampled_from(["words", "words", "masks", "base"]))

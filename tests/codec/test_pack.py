@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from garaph_py.codec.format import ASCENDING, LISTS, NUMBERS, PADDING, RUN, decode, problem
 from garaph_py.codec.pack import joined, pack, unpack
 from garaph_py.errors import GraphError
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 
 
 @pytest.fixture(scope="module")
-def team():
-    with Team(2) as members:
+def pool():
+    with ThreadPool(2) as members:
         yield members
 
 
@@ -38,12 +38,12 @@ def lists(lengths, top, seed):
     return offsets, numbers
 
 
-def assert_packs(array, kind, team, offsets=None):
-    packed = pack(array, kind, team, offsets)
+def assert_packs(array, kind, pool, offsets=None):
+    packed = pack(array, kind, pool, offsets)
     assert problem(packed.records, len(packed.words) - PADDING) is None
     starts = None if offsets is None else starts_of(offsets)
     assert decode(packed, starts, kind) == array.tolist()
-    restored = unpack(packed, kind, team, offsets)
+    restored = unpack(packed, kind, pool, offsets)
     assert restored.dtype == array.dtype
     np.testing.assert_array_equal(restored, array)
     return packed
@@ -55,68 +55,68 @@ def assert_packs(array, kind, team, offsets=None):
     st.sampled_from([0, 1, 200, 2**20, 2**32 - 1]),
     st.integers(0, 2**16),
 )
-def test_lists_come_back(team, lengths, top, seed):
+def test_lists_come_back(pool, lengths, top, seed):
     offsets, numbers = lists(lengths, top, seed)
-    assert_packs(numbers, LISTS, team, offsets)
+    assert_packs(numbers, LISTS, pool, offsets)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64"])
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, RUN - 1, RUN, RUN + 1, 5 * RUN + 7])
-def test_numbers_come_back(team, dtype, length):
+def test_numbers_come_back(pool, dtype, length):
     kind = np.dtype(dtype)
     low, top = np.iinfo(kind).min, np.iinfo(kind).max
     if kind.itemsize == 8:
         low, top = top - 2**32 + 1, top
     numbers = np.random.default_rng(length).integers(low, top, length, kind, endpoint=True)
-    assert_packs(numbers, NUMBERS, team)
+    assert_packs(numbers, NUMBERS, pool)
 
 
 @pytest.mark.parametrize("length", [0, 1, 1000, 3 * RUN])
-def test_ascending_numbers_come_back(team, length):
-    assert_packs(np.cumsum(np.random.default_rng(1).integers(0, 99, length)), ASCENDING, team)
+def test_ascending_numbers_come_back(pool, length):
+    assert_packs(np.cumsum(np.random.default_rng(1).integers(0, 99, length)), ASCENDING, pool)
 
 
-def test_a_list_over_many_runs(team):
+def test_a_list_over_many_runs(pool):
     offsets, numbers = lists([3, 10 * RUN + 5, 0, 0, 2], 2**31, 5)
-    assert_packs(numbers, LISTS, team, offsets)
+    assert_packs(numbers, LISTS, pool, offsets)
 
 
 @pytest.mark.parametrize("numbers", [[0, 2**32], [-(2**63), 2**63 - 1], [0.5]])
-def test_what_does_not_fit_stays_raw(team, numbers):
-    assert pack(np.array(numbers), NUMBERS, team) is None
+def test_what_does_not_fit_stays_raw(pool, numbers):
+    assert pack(np.array(numbers), NUMBERS, pool) is None
 
 
-def test_a_slice_decodes_alone(team):
+def test_a_slice_decodes_alone(pool):
     offsets, numbers = lists([700] * 20, 2**24, 3)
-    packed = pack(numbers, LISTS, team, offsets).runs(3, 7)
+    packed = pack(numbers, LISTS, pool, offsets).runs(3, 7)
     assert decode(packed, starts_of(offsets)[3 * RUN : 7 * RUN], LISTS) == numbers[3 * RUN : 7 * RUN].tolist()
 
 
-def test_chunks_join(team):
+def test_chunks_join(pool):
     offsets, numbers = lists([700, 0, 5 * RUN, 1, 0, 0, 2 * RUN - 701, 30], 2**24, 3)
     others = np.arange(len(numbers), dtype=np.int32)
     for array, kind, places in ((numbers, LISTS, offsets), (others, NUMBERS, None)):
-        whole, step = pack(array, kind, team, places), 2 * RUN
+        whole, step = pack(array, kind, pool, places), 2 * RUN
         chunks = [
-            pack(array[at : at + step], kind, team, places, at, int(array[at - 1]) if at else 0)
+            pack(array[at : at + step], kind, pool, places, at, int(array[at - 1]) if at else 0)
             for at in range(0, len(array), step)
         ]
         again = joined(list(chunks), array.dtype)
         np.testing.assert_array_equal(again.records, whole.records)
         np.testing.assert_array_equal(again.words, whole.words)
         assert again.length == whole.length
-        pieces = [unpack(chunk, kind, team, places, k * step) for k, chunk in enumerate(chunks)]
+        pieces = [unpack(chunk, kind, pool, places, k * step) for k, chunk in enumerate(chunks)]
         np.testing.assert_array_equal(np.concatenate(pieces), array)
     assert joined([], numbers.dtype).length == 0
 
 
-def test_a_lack_of_memory_is_named(team, monkeypatch):
+def test_a_lack_of_memory_is_named(pool, monkeypatch):
     def refuse(*_, **__):
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr(mmap, "mmap", refuse)
     with pytest.raises(GraphError, match="not enough memory for packed edges; use a smaller graph"):
-        pack(np.arange(9), NUMBERS, team)
+        pack(np.arange(9), NUMBERS, pool)
 
 
 @pytest.mark.parametrize("weights", [None, "int32", "int64", "float32"])
@@ -134,8 +134,8 @@ def test_a_graph_comes_back(graph_of, weights, directed):
     assert (again.out_edges is again.in_edges) == (graph.out_edges is graph.in_edges)
 
 
-def test_bad_records_are_named(team):
-    packed = pack(np.arange(3 * RUN), NUMBERS, team)
+def test_bad_records_are_named(pool):
+    packed = pack(np.arange(3 * RUN), NUMBERS, pool)
     for spoil, said in (("width", "above 32"), ("place", "do not follow"), ("length", "words, and there are")):
         records, words = packed.records.copy(), len(packed.words) - PADDING
         if spoil == "width":

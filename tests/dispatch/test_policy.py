@@ -9,8 +9,8 @@ from garaph_py.dispatch.policy import (
     GPU_THRESHOLD,
     PUSH_THRESHOLD,
     RELAXING_THRESHOLD,
+    Bucket,
     Observation,
-    Turn,
     bound_of_notifying,
     decide,
     first_step,
@@ -45,23 +45,23 @@ def test_auto_switches_earlier() -> None:
 
 def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     few, many = int(1000 * PUSH_THRESHOLD), int(1000 * PUSH_THRESHOLD) + 1
-    assert decide(seen(few, "auto", relaxes=True)).mode == PUSH
-    assert decide(seen(many, "auto", relaxes=True)).mode == PULL
-    assert decide(seen(many, "auto", relaxes=True, in_turns=True)).mode == PUSH
-    assert decide(seen(few, "garaph", relaxes=True)).mode == NOTIFY_PULL
+    assert decide(seen(few, "auto", is_relaxation=True)).mode == PUSH
+    assert decide(seen(many, "auto", is_relaxation=True)).mode == PULL
+    assert decide(seen(many, "auto", is_relaxation=True, in_turns=True)).mode == PUSH
+    assert decide(seen(few, "garaph", is_relaxation=True)).mode == NOTIFY_PULL
 
 
 def test_auto_pulls_where_it_cannot_push() -> None:
     few, many = int(1000 * RELAXING_THRESHOLD), int(1000 * RELAXING_THRESHOLD) + 1
-    assert decide(seen(few, "auto", relaxes=True, pushes=False)).mode == NOTIFY_PULL
-    assert decide(seen(many, "auto", relaxes=True, pushes=False)).mode == PULL
+    assert decide(seen(few, "auto", is_relaxation=True, pushes=False)).mode == NOTIFY_PULL
+    assert decide(seen(many, "auto", is_relaxation=True, pushes=False)).mode == PULL
 
 
 def test_the_gpu_pulls() -> None:
     assert decide(seen(0, device="gpu")).mode == PULL
     assert decide(seen(int(1000 * GPU_THRESHOLD), "auto", device="gpu")).mode == NOTIFY_PULL
     assert decide(seen(int(1000 * GPU_THRESHOLD) + 1, "auto", device="gpu")).mode == PULL
-    assert decide(seen(1000, "auto", device="gpu", everybody=True)).mode == PULL
+    assert decide(seen(1000, "auto", device="gpu", updates_all_vertices=True)).mode == PULL
 
 
 def test_the_gpu_notifies_where_that_spares_pages() -> None:
@@ -76,11 +76,11 @@ def test_the_gpu_notifies_where_that_spares_pages() -> None:
 
 
 def test_turns_follow_the_wave() -> None:
-    small, large, restless = Turn(10, 12), Turn(200, 300), Turn(10, 90)
+    small, large, restless = Bucket(10, 12), Bucket(200, 300), Bucket(10, 90)
     assert next_step(3, small, None, 1000) == 6
-    assert next_step(3, small, Turn(5, 5), 1000) == 6
-    assert next_step(3, small, Turn(4, 4), 1000) == 3  # it grows by itself
-    assert next_step(3, Turn(100, 100), None, 1000) == 3
+    assert next_step(3, small, Bucket(5, 5), 1000) == 6
+    assert next_step(3, small, Bucket(4, 4), 1000) == 3  # it grows by itself
+    assert next_step(3, Bucket(100, 100), None, 1000) == 3
     assert next_step(3, large, None, 1000) == 1
     assert next_step(3, restless, None, 1000) == 1
     assert next_step(1, restless, None, 1000) == 1

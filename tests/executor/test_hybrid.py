@@ -17,7 +17,7 @@ from garaph_py.dispatch import policy as decisions
 from garaph_py.dispatch.policy import Observation, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import Page
 from garaph_py.runtime import run as runtime
@@ -154,7 +154,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
             arrive()
         call(self, *arguments, **options)
 
-    monkeypatch.setattr(GpuKernel, "receive", receive)
+    monkeypatch.setattr(GpuExecutor, "receive", receive)
     monkeypatch.setattr(numpy_gpu.FakeFunction, "prepared_async_call", launch)
     how = {"sync": True, "iterations": 40}
     result = run(program, graph, gpu_memory=memory_for(program, graph, 0.5), page_edges=1000, **how)
@@ -263,7 +263,7 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
     def interrupted(self, shared, own, state, mode):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(together.Together, "_take", interrupted)
+    monkeypatch.setattr(together.HybridExecutor, "_take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(program, graph, gpu_memory=memory)
     assert driver.held == 0
@@ -280,9 +280,9 @@ def observation(**what):
     ({"ratio": 4.0}, 0.8), ({"ratio": 10.0}, 2.0), ({"ratio": 10.0, "active_edges": 900}, 10.0),
     ({"ratio": 4.0, "vertex": 3.0}, 1.04),
     ({"ratio": 4.0, "k": 10.0}, 4.0), ({"ratio": 4.0, "start": 0.5}, 2.8), ({"ratio": 10.0, "sparse": 0.5}, 0.5),
-    ({"ratio": 3.0, "everybody": True}, 3.0), ({"ratio": 4.0, "forced_mode": "pull"}, 4.0),
+    ({"ratio": 3.0, "updates_all_vertices": True}, 3.0), ({"ratio": 4.0, "forced_mode": "pull"}, 4.0),
     ({"ratio": 4.0, "engine": "auto"}, 4.0), ({"ratio": 4.0, "engine": "auto", "active_edges": 10}, 0.08),
-    ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "relaxes": True}, 0.48),
+    ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "is_relaxation": True}, 0.48),
 ])  # fmt: skip
 def test_alpha_is_equation_3(what, alpha):
     seen = observation(**what)
@@ -400,6 +400,6 @@ def test_values_of_several_fields_have_no_turns():
         active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind), synchronous=False
     )
     gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
-    cpu = SimpleNamespace(relaxes=False)
-    state = together.Together(cpu, gpu, lambda: None, 2, reactive=False).initialize(False)
+    cpu = SimpleNamespace(is_relaxation=False)
+    state = together.HybridExecutor(cpu, gpu, lambda: None, 2, reactive=False).initialize(False)
     assert state.pending is state.values

@@ -11,15 +11,15 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
-from garaph_py.executor.cpu import CpuKernel
-from garaph_py.executor.gpu.streams import Waiting
+from garaph_py.executor.cpu import CpuExecutor
+from garaph_py.executor.gpu.streams import PageQueue
 from garaph_py.executor.modes import PULL
 from garaph_py.graph.vertex_set import WORD
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import cut, layout
-from garaph_py.pages.memory_source import MemorySource
+from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.runtime import run as runtime
-from garaph_py.system.watchdog import Part
+from garaph_py.system.watchdog import Heartbeat
 from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
 from tests.runtime.test_user_programs import DataDriven
 from tests.support import twins
@@ -63,20 +63,20 @@ class HalfDone:
     half to the host, and fails.
 
     The last value is torn, but where values come in place: there each is one word of a program that relaxes, and comes
-    whole (`Companion.relaxes`). Elsewhere they come to a second array, where nobody may look at half a copy.
+    whole (`Companion.is_relaxation`). Elsewhere they come to a second array, where nobody may look at half a copy.
     """
 
     name, modes = "gpu", (PULL,)
     at = 0
 
     def __init__(self, bound, graph, found, settings, notify, listener, sources):
-        self._team, self._processed = Team(1), 0
-        self._cpu = CpuKernel(bound, graph, self._team, listener)
+        self._pool, self._processed = ThreadPool(1), 0
+        self._cpu = CpuExecutor(bound, graph, self._pool, listener)
         pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)
         self.residency, self.load = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
         self.source, self.streams = (
-            MemorySource(graph.in_edges, pages=pages),
-            SimpleNamespace(thread=Part("GPU's thread")),
+            MemoryPageSource(graph.in_edges, pages=pages),
+            SimpleNamespace(thread=Heartbeat("GPU's thread")),
         )
         self._offsets = graph.in_edges.offsets
 
@@ -87,7 +87,7 @@ class HalfDone:
         return state
 
     def offer(self, pages, state, mode, shared):
-        return Waiting.of(pages, {}, {}, partial(cut, self._offsets, multiple=WORD))
+        return PageQueue.of(pages, {}, {}, partial(cut, self._offsets, multiple=WORD))
 
     def refresh(self, state, values):
         if values:
@@ -128,7 +128,7 @@ class HalfDone:
         return self
 
     def __exit__(self, *_):
-        self._team.close()
+        self._pool.close()
 
 
 def run(program, graph, **how):
@@ -139,7 +139,7 @@ def run(program, graph, **how):
 def half_done(monkeypatch):
     """A function that says after how many pages the GPU fails."""
     monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(runtime, "GpuKernel", type("Half", (HalfDone,), {"at": at}))
+    return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 
 @pytest.mark.parametrize("at", [0, 1, 9, 40])

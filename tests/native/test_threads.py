@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.native import Each, Kernel, atomic_add, compare_and_swap
-from garaph_py.native.threads import Team, available_cores, split
+from garaph_py.native import Kernel, PerCall, atomic_add, compare_and_swap
+from garaph_py.native.threads import ThreadPool, available_cores, split
 
 
 def test_available_cores_obeys_affinity() -> None:
@@ -27,17 +27,17 @@ def test_available_cores_obeys_affinity() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_results_come_in_order_and_the_caller_takes_part(size: int) -> None:
-    with Team(size) as team:
-        names = team.run(lambda number: (number, threading.current_thread().name), [(k,) for k in range(size)])
+    with ThreadPool(size) as pool:
+        names = pool.run(lambda number: (number, threading.current_thread().name), [(k,) for k in range(size)])
     assert [number for number, _ in names] == list(range(size))
     assert names[0][1] == threading.current_thread().name
 
 
 def test_threads_are_made_ahead() -> None:
-    with Team(5) as team:
-        team.start()
+    with ThreadPool(5) as pool:
+        pool.start()
         assert sum(thread.name.startswith("garaph-cpu") for thread in threading.enumerate()) == 4
-        assert team.run(pow, [(2, k) for k in range(9)]) == [2**k for k in range(9)]
+        assert pool.run(pow, [(2, k) for k in range(9)]) == [2**k for k in range(9)]
 
 
 def test_a_failure_is_raised_after_everybody_has_finished() -> None:
@@ -49,15 +49,15 @@ def test_a_failure_is_raised_after_everybody_has_finished() -> None:
         threading.Event().wait(0.05)
         finished.append(number)
 
-    with Team(3) as team, pytest.raises(ValueError, match="one"):
-        team.run(work, [(0,), (1,), (2,)])
+    with ThreadPool(3) as pool, pytest.raises(ValueError, match="one"):
+        pool.run(work, [(0,), (1,), (2,)])
     assert sorted(finished) == [0, 2]
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", 5000])
 def test_a_useless_size_is_refused(size: object) -> None:
     with pytest.raises(ParameterError, match="threads="):
-        Team(size)  # type: ignore[arg-type]
+        ThreadPool(size)  # type: ignore[arg-type]
 
 
 def test_split_is_even() -> None:
@@ -84,29 +84,29 @@ NO = np.zeros(1, np.int64)
 @pytest.mark.parametrize("calls", [1, 2, 5, 300])
 def test_every_call_is_made_once(size: int, calls: int) -> None:
     out = np.zeros((calls, 1), np.int64)
-    rows = SQUARE.rows(calls, np.arange(calls), Each(out), 3, NO)
-    with Team(size) as team:
+    rows = SQUARE.rows(calls, np.arange(calls), PerCall(out), 3, NO)
+    with ThreadPool(size) as pool:
         for turn in range(1, 30):
-            assert team.launch(rows).tolist() == list(range(calls))
+            assert pool.launch(rows).tolist() == list(range(calls))
             assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
 
 
 def test_arguments_are_let_go() -> None:
     out = np.zeros((3, 1), np.int64)
     freed = weakref.ref(out)
-    with Team(2) as team:
-        team.launch(SQUARE.rows(3, np.arange(3), Each(out), 1, NO))
+    with ThreadPool(2) as pool:
+        pool.launch(SQUARE.rows(3, np.arange(3), PerCall(out), 1, NO))
         del out
         assert freed() is None
 
 
 def test_threads_that_fell_asleep_wake_up() -> None:
     seen = np.zeros((2, 1), np.int64)
-    rows = SQUARE.rows(2, np.arange(2), Each(seen), 30_000_000, NO)
-    with Team(2) as team:
+    rows = SQUARE.rows(2, np.arange(2), PerCall(seen), 30_000_000, NO)
+    with ThreadPool(2) as pool:
         for _ in range(3):
             threading.Event().wait(0.05)
-            team.launch(rows)
+            pool.launch(rows)
     assert (seen[:, 0] == [0, 90_000_000]).all()
 
 
@@ -127,9 +127,9 @@ def lower(values, start):
 
 def test_atomic_operations_lose_nothing() -> None:
     counter, least = np.zeros(1, np.int64), np.full(1, np.inf, np.float32)
-    with Team(4) as team:
-        team.launch(Kernel("i64* i64", add_up).rows(40, counter, 5000))
-        team.launch(Kernel("f32* i64", lower).rows(8, least, np.arange(1000, 1008)))
+    with ThreadPool(4) as pool:
+        pool.launch(Kernel("i64* i64", add_up).rows(40, counter, 5000))
+        pool.launch(Kernel("f32* i64", lower).rows(8, least, np.arange(1000, 1008)))
     assert counter[0] == 200_000
     assert least[0] == 1
 
@@ -139,10 +139,10 @@ def test_teams_of_two_callers_do_not_meet() -> None:
 
     def work(mine: int) -> None:
         out = np.zeros((8, 1), np.int64)
-        rows = SQUARE.rows(8, np.arange(8) + mine, Each(out), 1, NO)
-        with Team(3) as team:
+        rows = SQUARE.rows(8, np.arange(8) + mine, PerCall(out), 1, NO)
+        with ThreadPool(3) as pool:
             for _ in range(300):
-                if team.launch(rows).tolist() != [k + mine for k in range(8)]:
+                if pool.launch(rows).tolist() != [k + mine for k in range(8)]:
                     wrong.append(mine)
 
     callers = [threading.Thread(target=work, args=(100 * k,)) for k in range(3)]
@@ -155,15 +155,20 @@ def test_teams_of_two_callers_do_not_meet() -> None:
 
 def test_rows_that_are_filled_again() -> None:
     first, second = np.zeros((2, 1), np.int64), np.zeros((2, 1), np.int64)
-    rows = SQUARE.rows(2, np.array([1, 2]), Each(first), 1, NO)
-    with Team(1) as team:
-        for out, given in ((first, Each(first)), (second, Each(second)), (second, second), (first, Each(first))):
+    rows = SQUARE.rows(2, np.array([1, 2]), PerCall(first), 1, NO)
+    with ThreadPool(1) as pool:
+        for out, given in (
+            (first, PerCall(first)),
+            (second, PerCall(second)),
+            (second, second),
+            (first, PerCall(first)),
+        ):
             out[:] = 0
-            team.launch(rows.fill(np.array([1, 2]), given, 1, NO))
+            pool.launch(rows.fill(np.array([1, 2]), given, 1, NO))
             assert out[:, 0].tolist() == ([5, 0] if given is second else [1, 4])
     rows.fill(1, None, 1, NO)
     assert not rows.words[:, 1].any()
-    rows.fill(1, Each(first), 1, NO)
+    rows.fill(1, PerCall(first), 1, NO)
     assert rows.words[:, 1].all()
 
 
@@ -173,7 +178,7 @@ def test_rows_refuse_what_does_not_fit() -> None:
     with pytest.raises(TypeError, match=r"i64\*"):
         SQUARE.rows(2, 1, np.zeros(2, np.float32), 1, NO)
     with pytest.raises(TypeError, match="C-contiguous"):
-        SQUARE.rows(2, 1, Each(np.zeros((4, 4), np.int64)[:, ::2]), 1, NO)
+        SQUARE.rows(2, 1, PerCall(np.zeros((4, 4), np.int64)[:, ::2]), 1, NO)
 
 
 # What each did when
@@ -182,18 +187,18 @@ def test_rows_refuse_what_does_not_fit() -> None:
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_a_trace_says_who_worked_when(size: int) -> None:
     out = np.zeros((40, 1), np.int64)
-    many, one = SQUARE.rows(40, np.arange(40), Each(out), 100_000, NO), SQUARE.rows(1, 3, out, 10, NO)
-    with Team(size) as team:
-        team.launch(many)
-        assert list(team.spans()) == []
-        team.trace()
+    many, one = SQUARE.rows(40, np.arange(40), PerCall(out), 100_000, NO), SQUARE.rows(1, 3, out, 10, NO)
+    with ThreadPool(size) as pool:
+        pool.launch(many)
+        assert list(pool.spans()) == []
+        pool.trace()
         before = time.perf_counter_ns()
         for page in range(20):
-            team.about = {"page": page}
-            team.launch(many)
-            team.launch(one)
+            pool.about = {"page": page}
+            pool.launch(many)
+            pool.launch(one)
         after = time.perf_counter_ns()
-        spans = list(team.spans())
+        spans = list(pool.spans())
     tracks = {span.track for span in spans}
     assert "cpu 0" in tracks
     assert tracks <= {f"cpu {seat}" for seat in range(size)}
@@ -208,8 +213,8 @@ def test_a_trace_says_who_worked_when(size: int) -> None:
 
 
 def test_every_call_is_in_the_trace_once() -> None:
-    with Team(3) as team:
-        team.trace()
+    with ThreadPool(3) as pool:
+        pool.trace()
         for _ in range(50):
-            team.launch(SQUARE.rows(9, np.arange(9), Each(np.zeros((9, 1), np.int64)), 1000, NO))
-        assert [sum(made for _, _, made in notes.tolist()) for *_, notes in team._log] == [9] * 50
+            pool.launch(SQUARE.rows(9, np.arange(9), PerCall(np.zeros((9, 1), np.int64)), 1000, NO))
+        assert [sum(made for _, _, made in notes.tolist()) for *_, notes in pool._log] == [9] * 50

@@ -151,10 +151,10 @@ def test_the_order_of_tracks_and_alpha() -> None:
 
 
 def test_nothing_is_noted_unless_asked(graph: gp.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    def traced(team: object) -> None:
+    def traced(pool: object) -> None:
         raise AssertionError("nobody asked for a trace")
 
-    monkeypatch.setattr("garaph_py.native.threads.Team.trace", traced)
+    monkeypatch.setattr("garaph_py.native.threads.ThreadPool.trace", traced)
     gp.run(gp.apps.PageRank(), graph, iterations=1)
 
 

@@ -23,7 +23,7 @@ from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
 from garaph_py.pages import passes
 from garaph_py.pages import provider as sources
-from garaph_py.pages.disk_source import BUFFERS, StoredSource, spread
+from garaph_py.pages.disk_source import BUFFERS, DiskPageSource, spread
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks, sectors
 from garaph_py.storage.blocks import INDEX_DTYPE
@@ -215,7 +215,7 @@ def source(saved):
     made = []
 
     def make(room, **how):
-        made.append(StoredSource([edges.lists], edges.offsets, room, reading, edges.k, **how))
+        made.append(DiskPageSource([edges.lists], edges.offsets, room, reading, edges.k, **how))
         return made[-1]
 
     yield make

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from garaph_py.errors import ParameterError
-from garaph_py.pages.layout import cut, layout, renewal
+from garaph_py.pages.layout import commit_plan, cut, layout
 
 
 @given(st.lists(st.integers(0, 20), max_size=60), st.integers(1, 30))
@@ -66,7 +66,7 @@ def test_both_arrays_are_right_with_the_fewest_copies(pages: list[tuple[int, boo
     for page in skipped:
         pending[page.first_vertex : page.last_vertex] = 2  # of some iteration before
     expected = np.where(pending == 1, 1, 0)
-    copied, swaps = renewal(processed, skipped)
+    copied, swaps = commit_plan(processed, skipped)
     to, source = (pending, values) if swaps else (values, pending)
     for page in copied:
         to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]

@@ -9,7 +9,7 @@ from garaph_py.errors import GraphError, ParameterError
 from garaph_py.executor.cpu import edges as readers
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.native import Kernel, sums_of_packed
-from garaph_py.pages.memory_source import MemorySource
+from garaph_py.pages.memory_source import MemoryPageSource
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, hub
 
@@ -236,10 +236,10 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
         return acc, end - begin
 
     walk = reader.walk(segment, streams)
-    source = MemorySource(packed.in_edges, 2500)
+    source = MemoryPageSource(packed.in_edges, 2500)
     for page in source.pages:
         arguments = readers.Windows(1, reader).arguments(source.edges(page))
-        edges = tuple(a.array[0] if isinstance(a, readers.Each) else a for a in arguments)
+        edges = tuple(a.array[0] if isinstance(a, readers.PerCall) else a for a in arguments)
         for v in np.sort(rng.integers(page.first_vertex, page.last_vertex, 12)):
             first, last = map(int, offsets[v : v + 2])
             begin, end = sorted(map(int, rng.integers(first, last + 1, 2)))

@@ -31,8 +31,8 @@ from garaph_py.simulation.workload import (
 from tests.support.command import garaph
 
 SPECS = Path(__file__).parents[2] / "scripts" / "simulations"
-SUMS = Traits("PageRank", 4, everybody=True)
-LABELS = Traits("ConnectedComponents", 4, relaxes=True)
+SUMS = Traits("PageRank", 4, updates_all_vertices=True)
+LABELS = Traits("ConnectedComponents", 4, is_relaxation=True)
 EVERYBODY = Activity(256, 1024)
 
 SMALL = Machine(
@@ -203,11 +203,11 @@ def test_decisions_are_those_of_the_scheduler(work, policy, share):
     for row, one in zip(done.iterations if done else [], work.activities, strict=False):
         seen = Observation(
             work.vertices, work.edges, one.active, one.active_edges, policy.engine,
-            device=GPU if policy.device == GPU else CPU, everybody=work.traits.everybody,
-            relaxes=work.traits.relaxes, pushes=policy.device != GPU,
+            device=GPU if policy.device == GPU else CPU, updates_all_vertices=work.traits.updates_all_vertices,
+            is_relaxation=work.traits.is_relaxation, pushes=policy.device != GPU,
         )  # fmt: skip
         if row.alpha is not None:
-            asked = max(min(2.0 * seen.f, 1.0) if not work.traits.everybody else 1.0, 1e-300)
+            asked = max(min(2.0 * seen.f, 1.0) if not work.traits.updates_all_vertices else 1.0, 1e-300)
             if policy.engine == "garaph":
                 seen = replace(seen, ratio=row.alpha / asked)
             assert (row.device != CPU) == (row.alpha >= 1)

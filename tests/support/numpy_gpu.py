@@ -112,13 +112,13 @@ class FakeDriver:
 
 def when_iterations_begin(monkeypatch, then):
     """Call ``then()`` when a run has copied what stays to the GPU: whenever an iteration begins there."""
-    ready = kernel.GpuKernel.ready
+    ready = kernel.GpuExecutor.ready
 
     def begun(self, state):
         then()
         ready(self, state)
 
-    monkeypatch.setattr(kernel.GpuKernel, "ready", begun)
+    monkeypatch.setattr(kernel.GpuExecutor, "ready", begun)
 
 
 class FakeFunction:
@@ -205,14 +205,14 @@ def device_for(monkeypatch):
 @pytest.fixture
 def pending_is_poisoned(monkeypatch):
     """Nothing in the second array of a synchronous run is read before it is written; or it is equal to the first."""
-    begin = together.Together.begin
+    begin = together.HybridExecutor.begin
 
     def poison(self, state, mode):
-        alone = self.device == "gpu" or not self._cpu.relaxes
+        alone = self.device == "gpu" or not self._cpu.is_relaxation
         if state.synchronous and alone:
             state.pending.view(np.uint8)[:] = 0xA5
         followed = begin(self, state, mode)
         assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
         return followed
 
-    monkeypatch.setattr(together.Together, "begin", poison)
+    monkeypatch.setattr(together.HybridExecutor, "begin", poison)

@@ -11,9 +11,9 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.native import Kernel, atomic_load, atomic_store
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime import run as runtime
-from garaph_py.system.watchdog import Part, Watchdog
+from garaph_py.system.watchdog import Heartbeat, Watchdog
 from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
 from tests.support.numpy_gpu import Hops, when_iterations_begin
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
 def test_reports_come_at_growing_intervals():
-    dog, part = Watchdog(30), Part("worker")
-    dog.parts = [part, Part("other")]
+    dog, part = Watchdog(30), Heartbeat("worker")
+    dog.parts = [part, Heartbeat("other")]
     reports = {now: dog.look(float(now)) for now in range(0, 300, 10)}
     assert [now for now, report in reports.items() if report] == [30, 60, 120, 240]
     assert reports[60] == "no progress for 60 s; worker: idle; other: idle"
@@ -48,19 +48,19 @@ def wait(state, k):
 
 def test_a_team_says_who_works():
     state = np.zeros(3, np.int64)
-    with Team(2) as team:
-        assert str(team) == "cpu: idle"
-        team.about = {"page": 7}
+    with ThreadPool(2) as pool:
+        assert str(pool) == "cpu: idle"
+        pool.about = {"page": 7}
         rows = Kernel("i64* i64", wait).rows(2, state, np.arange(2))
-        caller = threading.Thread(target=team.launch, args=(rows,))
+        caller = threading.Thread(target=pool.launch, args=(rows,))
         caller.start()
         told = ""
         while "1 of 2 calls done" not in told:
-            told = str(team)
+            told = str(pool)
         state[2] = 1
         caller.join()
         assert told == "cpu: wait of page 7, 1 of 2 calls done, 1 of 2 threads at work"
-        assert str(team) == "cpu: idle"
+        assert str(pool) == "cpu: idle"
 
 
 class Reports(logging.Handler):

@@ -1,5 +1,5 @@
 """The CPU kernel."""
 
-from .executor import CpuKernel
+from .executor import CpuExecutor
 
-__all__ = ["CpuKernel"]
+__all__ = ["CpuExecutor"]

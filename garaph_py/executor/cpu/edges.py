@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ...codec.format import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ...codec.pack import unpack_group, views
 from ...graph.graph import RAW, Edges
-from ...native import Each, Kernel, prefetch, sums_of_packed
+from ...native import Kernel, PerCall, prefetch, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
 
@@ -305,10 +305,10 @@ class Windows:
             return sources, page.first_edge, len(sources) - 1, values
         self._held[:] = NONE_HELD
         end = page.first_edge + sources.length
-        start = *parts_of(sources), page.first_edge, end, Each(self._window), Each(self._held)
+        start = *parts_of(sources), page.first_edge, end, PerCall(self._window), PerCall(self._held)
         if not isinstance(values, Packed):
             return *start, values
-        return *start, *parts_of(values), Each(self._values)
+        return *start, *parts_of(values), PerCall(self._values)
 
 
 def parts_of(array: Packed) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""The CPU's `PageKernel`: a page's edges go to a team of threads in equal runs (Garaph section 4.1)."""
+"""The CPU's `Executor`: a page's edges go to a team of threads in equal runs (Garaph section 4.1)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ...graph import Graph
 from ...graph.graph import Edges
 from ...graph.tiles import Tiles
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
-from ...native import Each, Kernel, Rows, prepare
+from ...native import ArgumentTable, Kernel, PerCall, prepare
 from ...native.job import PUBLISH, WORK
-from ...native.threads import Team, split
+from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
-from ...pages.memory_source import MemorySource
+from ...pages.memory_source import MemoryPageSource
 from ...pages.source import PageEdges, PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -49,14 +49,14 @@ RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
 
-class CpuKernel:
+class CpuExecutor:
     """One bound program on the CPU.
 
     Parameters
     ----------
     bound : BoundProgram
     graph : Graph
-    team : Team
+    pool : ThreadPool
     listener : callable
         Hears of compilation.
     to_the_letter : bool
@@ -78,18 +78,23 @@ class CpuKernel:
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, team: Team, listener: events.Listener, to_the_letter: bool = False
+        self,
+        bound: BoundProgram,
+        graph: Graph,
+        pool: ThreadPool,
+        listener: events.Listener,
+        to_the_letter: bool = False,
     ) -> None:
-        self.bound, self.graph, self.team, self._listener = bound, graph, team, listener
+        self.bound, self.graph, self.pool, self._listener = bound, graph, pool, listener
         self._to_the_letter = to_the_letter
-        self.relaxes = bound.relaxes and not to_the_letter
+        self.is_relaxation = bound.is_relaxation and not to_the_letter
         if not graph.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         self._edge = bound.edge if bound.reads_edge_values else None
         self._reader = reader_of(graph.in_edges, self._edge)
         self._out_reader = reader_of(graph.out_edges, None)
         self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
-        self.out_source = MemorySource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
+        self.out_source = MemoryPageSource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
         self._windows: dict[tuple[Reader, int], Windows] = {}
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
@@ -97,13 +102,13 @@ class CpuKernel:
         self._tiles: Tiles | None = None
         self._found: dict[Page, Array] | None = None  # `_speakers`, if the last superstep left them
         self._prepared: set[Kernel] = set()
-        self._rows: dict[tuple[str, int], Rows] = {}
+        self._rows: dict[tuple[str, int], ArgumentTable] = {}
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 
     @cached_property
     def _push_edges(self) -> Edges:
         """The out-edges, and their values if the program reads them: those of a directed graph in memory are made."""
-        return self.graph.out_edges if self._edge is None else self.graph.valued_out_edges(self.team)
+        return self.graph.out_edges if self._edge is None else self.graph.valued_out_edges(self.pool)
 
     @cached_property
     def _push_reader(self) -> Reader:
@@ -112,7 +117,9 @@ class CpuKernel:
     @property
     def _push_source(self) -> PageSource:
         """The pages of these; where they stay on disk, `out_source` has the values, too."""
-        return self.out_source if self.graph.on_disk else MemorySource(self._push_edges, pages=self.out_source.pages)
+        return (
+            self.out_source if self.graph.on_disk else MemoryPageSource(self._push_edges, pages=self.out_source.pages)
+        )
 
     def initialize(self, synchronous: bool) -> State:
         init = self._kernels.init
@@ -124,7 +131,7 @@ class CpuKernel:
         counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
         self._launch(
             init, len(first), n, *self._offsets, values, self.bound.parameters, self.bound.vertex_data, active.bits,
-            active.blocks, Each(counts), Each(partials), first, last,
+            active.blocks, PerCall(counts), PerCall(partials), first, last,
         )  # fmt: skip
         _, active_count, active_edges, changeable = map(int, counts.sum(axis=0))
         total = None
@@ -132,7 +139,7 @@ class CpuKernel:
             total = sum_partials([partials], partials.dtype).astype(self.bound.total)
         return State(
             values,
-            np.empty_like(values) if synchronous and not self.relaxes else values,
+            np.empty_like(values) if synchronous and not self.is_relaxation else values,
             synchronous, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
             active_edges, changeable, total, np.zeros(2, values.dtype),
         )  # fmt: skip
@@ -142,12 +149,12 @@ class CpuKernel:
 
         It takes but one where only active vertices are read and none of them can change.
         """
-        if self.relaxes and state.synchronous and apart and state.pending is state.values:
+        if self.is_relaxation and state.synchronous and apart and state.pending is state.values:
             state.pending = state.values.copy()
 
     def adopt(self, state: State) -> None:
         self.forget()
-        own_array = state.synchronous and not self.relaxes
+        own_array = state.synchronous and not self.is_relaxation
         state.pending = np.empty_like(state.values) if own_array else state.values
         state.active.blocks[:] = 1
         state.activated = VertexSet.empty(self.graph.n)
@@ -155,7 +162,7 @@ class CpuKernel:
     def start(self) -> None:
         """Have threads ready: another processor begins, and this one may have to notify, or join in."""
         self._prepare(PUBLISH, WORK)
-        self.team.start()
+        self.pool.start()
 
     def forget(self) -> None:
         """Another processor has done a superstep: what is known of the active vertices no longer holds."""
@@ -205,7 +212,7 @@ class CpuKernel:
     def _pulls_from_active(self, state: State) -> bool:
         """To look whether a source is active pays where very few are, or where one that is ends the gather: it is hard
         to predict, and values are fetched ahead of a plain pull."""
-        return self.relaxes and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
+        return self.is_relaxation and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
 
     def _notify(self, state: State) -> int:
         out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source
@@ -239,7 +246,7 @@ class CpuKernel:
         activated.clear()
         found, self._found = self._found, None
         large = state.active_edges + state.active_count > WORTH_A_THREAD
-        in_runs = large and self.team.size > 1
+        in_runs = large and self.pool.size > 1
         if found is None and (in_runs or len(source.pages) > 1):
             found = self._speakers(active, source)
         pages = source.pages if found is None else list(found)
@@ -255,7 +262,7 @@ class CpuKernel:
                 push, parts, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
                 state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
                 state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), int(not large),
-                Each(counts), page.first_vertex // BLOCK + block, position, start, stop,
+                PerCall(counts), page.first_vertex // BLOCK + block, position, start, stop,
             )  # fmt: skip
             source.release(page)
             done += counts[:parts].sum(axis=0)
@@ -273,7 +280,7 @@ class CpuKernel:
         counts, least = self._parts(len(first)).counts, np.empty(len(first), state.values.dtype)
         waits = self._launch(
             self._kernels.advance, len(first), n, out.offsets, state.values, self.bound.parameters, state.later.bits,
-            state.later.blocks, state.active.bits, state.active.blocks, state.limits, Each(counts), Each(least),
+            state.later.blocks, state.active.bits, state.active.blocks, state.limits, PerCall(counts), PerCall(least),
             first, last,
         )  # fmt: skip
         count, edges = map(int, counts[: len(first), :2].sum(axis=0))
@@ -288,7 +295,7 @@ class CpuKernel:
         state.activated.clear()
         bound, activated = self.bound, state.activated
         if self._tiles is None:
-            self._tiles = tiles_of(self.graph, bound.reads_edge_values, self.out_source, self.team)
+            self._tiles = tiles_of(self.graph, bound.reads_edge_values, self.out_source, self.pool)
         tiles = self._tiles
         own = self._parts(tiles.blocks)
         if self._sums is None:
@@ -296,7 +303,7 @@ class CpuKernel:
         self._launch(
             self._kernels.pull_tiled, tiles.blocks, tiles.edges, tiles.values, self.graph.n, *self._offsets,
             state.values, state.pending, bound.parameters, bound.vertex_data, state.total, activated.bits,
-            activated.blocks, self._sums, tiles.starts, tiles.blocks, Each(own.counts), Each(own.partials),
+            activated.blocks, self._sums, tiles.starts, tiles.blocks, PerCall(own.counts), PerCall(own.partials),
             np.arange(tiles.blocks),
         )  # fmt: skip
         own.forget_settled()
@@ -315,10 +322,10 @@ class CpuKernel:
             if task is None:
                 results.append(PageResult(0, 0, 0, 0, None, skipped=True))
                 continue
-            self.team.about = {"page": page.number, "edges": page.edges}
+            self.pool.about = {"page": page.number, "edges": page.edges}
             results.append(self._run(source.edges(page), state, *task))
             source.release(page)
-        self.team.about = {}
+        self.pool.about = {}
         return results
 
     def _task(self, page: Page, state: State, mode: str) -> tuple[Kernel, int, tuple[Any, ...]] | None:
@@ -327,7 +334,7 @@ class CpuKernel:
             runs = self._page_runs(page)
             if self._pulls_from_active(state):
                 return self._kernels.pull_active, len(runs[0]), (state.active.bits, *runs)
-            return self._kernels.pull, len(runs[0]), (Each(self._parts(len(runs[0])).sums), *runs)
+            return self._kernels.pull, len(runs[0]), (PerCall(self._parts(len(runs[0])).sums), *runs)
         notified, span = state.notified, (page.first_vertex, page.last_vertex)
         count, starts = self._selected(notified, self.graph.in_edges, *span)
         if not count:
@@ -347,8 +354,8 @@ class CpuKernel:
         )  # fmt: skip
         early = int(state.synchronous)
         self._launch(
-            kernel, parts, *self._edges(self._reader, edges, parts), *context, early, Each(own.heads),
-            Each(own.tails), Each(own.cuts), Each(own.counts), Each(own.partials), *task,
+            kernel, parts, *self._edges(self._reader, edges, parts), *context, early, PerCall(own.heads),
+            PerCall(own.tails), PerCall(own.cuts), PerCall(own.counts), PerCall(own.partials), *task,
         )  # fmt: skip
         own.forget_settled()
         if parts > 1:
@@ -369,12 +376,12 @@ class CpuKernel:
     def commit(self, state: State, mode: str) -> None:
         if state.pending is state.values:
             return
-        if mode in (PULL, PULL_TILED) and not self.relaxes:
+        if mode in (PULL, PULL_TILED) and not self.is_relaxation:
             state.values, state.pending = state.pending, state.values
             return
-        self._copy(state.activated if self.relaxes else state.notified, state.pending, state.values)
+        self._copy(state.activated if self.is_relaxation else state.notified, state.pending, state.values)
 
-    def equalize(self, state: State) -> None:
+    def sync_buffers(self, state: State) -> None:
         self._copy(state.active, state.values, state.pending)
 
     def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
@@ -416,8 +423,8 @@ class CpuKernel:
         """`parts` calls of `kernel`, in rows that are kept for the next time."""
         key = kernel.key, parts
         if key not in self._rows:
-            self._rows[key] = Rows(kernel, parts)
-        return self.team.launch(self._rows[key].fill(*arguments))
+            self._rows[key] = ArgumentTable(kernel, parts)
+        return self.pool.launch(self._rows[key].fill(*arguments))
 
     def _edges(self, reader: Reader, edges: PageEdges, parts: int) -> tuple[Any, ...]:
         """What `parts` calls take as their edges."""
@@ -480,7 +487,7 @@ class CpuKernel:
     def _count_of(self, edges: int) -> int:
         """Runs that so many edges or vertices are worth."""
         many = 1 << (edges // RUN).bit_length() >> 1  # a power of two: what is kept is kept for each number of runs
-        most = self.team.size if self._to_the_letter else max(RUNS, many)
+        most = self.pool.size if self._to_the_letter else max(RUNS, many)
         return max(1, min(most, edges // WORTH_A_THREAD))
 
 

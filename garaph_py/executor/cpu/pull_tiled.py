@@ -14,8 +14,8 @@ from ...graph import Graph
 from ...graph.graph import PACKED
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import Kernel, atomic_or, no_unroll, prefetch
-from ...native.threads import Team
-from ...pages.memory_source import MemorySource
+from ...native.threads import ThreadPool
+from ...pages.memory_source import MemoryPageSource
 from ...pages.passes import plain
 from ...pages.source import PageSource
 from .functions import Functions
@@ -26,17 +26,17 @@ UNPACKED = 1 << 24
 """Edges in memory that are unpacked at a time to make tiles of them: work for several threads."""
 
 
-def tiles_of(graph: Graph, weighted: bool, stored: PageSource, team: Team) -> Tiles:
+def tiles_of(graph: Graph, weighted: bool, stored: PageSource, pool: ThreadPool) -> Tiles:
     """The tiles that `graph` keeps, with edge values or without; or, for as long as the caller wants them, those of the
     out-edges on disk, `stored`."""
 
     def made(source: PageSource) -> Tiles:
         offsets, dtype = graph.out_edges.offsets, graph.edge_dtype if weighted else None
-        return make_tiles(offsets, partial(plain, source, offsets, team), dtype, team)
+        return make_tiles(offsets, partial(plain, source, offsets, pool), dtype, pool)
 
     def made_in_memory() -> Tiles:
-        edges = graph.valued_out_edges(team) if weighted else graph.out_edges
-        return made(MemorySource(edges, UNPACKED if graph.encoding == PACKED else None))
+        edges = graph.valued_out_edges(pool) if weighted else graph.out_edges
+        return made(MemoryPageSource(edges, UNPACKED if graph.encoding == PACKED else None))
 
     return made(stored) if graph.on_disk else graph.tiles(weighted, made_in_memory)
 

@@ -1,9 +1,9 @@
 """Push: active vertices bring what they contribute along their out-edges, by atomic operations on one word.
 
-For programs that relax (`BoundProgram.relaxes`). The out-edges of the active vertices, laid end to end, are divided
-equally over the threads, as in `notify`. Synchronous runs read `values` and sum into `pending`, which are equal when
-a superstep begins. Asynchronous ones sum in place; there a vertex that changed before its turn has come is not due
-again, and with `limits` those of a priority beyond the second wait in `later`.
+For programs that are relaxations (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to
+end, are divided equally over the threads, as in `notify`. Synchronous runs read `values` and sum into `pending`,
+which are equal when a superstep begins. Asynchronous ones sum in place; there a vertex that changed before its turn
+has come is not due again, and with `limits` those of a priority beyond the second wait in `later`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...graph import Graph, PackedAdjacency, StoredAdjacency
 from ...graph.graph import PACKED, Edges
-from ...native.threads import Team, available_cores
+from ...native.threads import ThreadPool, available_cores
 from ...system.memory import available_memory
 from .edges import EdgeArrays, PackedArrays, RawArrays, arrays_on_disk
 from .gather import AUTO
@@ -50,8 +50,8 @@ class Choice:
 
 def packed_on_cpu(graph: Graph, reads_values: bool, threads: int | None) -> Choice:
     """The edges packed by the CPU, once for the graph."""
-    with Team(threads) as team:
-        edges = graph.packed_in_edges(team)
+    with ThreadPool(threads) as pool:
+        edges = graph.packed_in_edges(pool)
     return Choice(edges, PackedArrays.of(edges, reads_values))
 
 

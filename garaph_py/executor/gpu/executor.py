@@ -1,4 +1,4 @@
-"""The GPU's `PageKernel`: GlobalVertices in device memory, pages resident or streamed (Garaph sections 3.1 and 5.2)."""
+"""The GPU's `Executor`: GlobalVertices in device memory, pages resident or streamed (Garaph sections 3.1 and 5.2)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ...errors import DeviceError, DeviceMemoryError
 from ...graph import Graph
 from ...graph.graph import PACKED
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
-from ...pages.layout import Page, cut, renewal
-from ...pages.provider import Sources
+from ...pages.layout import Page, commit_plan, cut
+from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -37,7 +37,7 @@ from .pinned import Pinned
 from .ranks import RUN, Ranks
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
 from .settings import DEFAULT_SHARE, DETERMINISTIC_SHARE, Settings
-from .streams import Buffer, Streams, Waiting
+from .streams import Buffer, PageQueue, Streams
 from .work import PageWork, result_of
 
 Array = npt.NDArray[Any]
@@ -50,7 +50,7 @@ way."""
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 
 
-class GpuKernel:
+class GpuExecutor:
     """One bound program on a GPU; `close` it, or use it in ``with``.
 
     Parameters
@@ -95,10 +95,10 @@ class GpuKernel:
         settings: Settings,
         notify: Callable[[State], int],
         listener: events.Listener = events.ignore,
-        sources: Sources | None = None,
+        sources: SourceFactory | None = None,
     ) -> None:
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
-        self._sources = sources or Sources(graph, bound.reads_edge_values)
+        self._sources = sources or SourceFactory(graph, bound.reads_edge_values)
         self._notify = notify
         self._ranks = Ranks.of(graph.in_edges.offsets)
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
@@ -323,7 +323,7 @@ class GpuKernel:
         self.work(self.offer(every, state, mode, False), source, state, done.__setitem__)
         return [done.get(page, SKIPPED) for page in every]
 
-    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Waiting:
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue:
         """The pages to process, but those nobody notified; if `shared`, others may take some before `work` does."""
         # `prepare` has rewritten values of every page
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
@@ -334,7 +334,7 @@ class GpuKernel:
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(
-        self, waiting: Waiting, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
+        self, waiting: PageQueue, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
     ) -> None:
         """Process the pages that wait until none is left; `tell` what each did, or what was left of it.
 
@@ -401,7 +401,7 @@ class GpuKernel:
 
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
-        copied, swaps = renewal(self._processed, skipped)
+        copied, swaps = commit_plan(self._processed, skipped)
         self._renew(state, copied, swaps)
         to, source = (state.pending, state.values) if swaps else (state.values, state.pending)
         for page in copied:
@@ -418,7 +418,7 @@ class GpuKernel:
         self._renew(state, (), True)
 
     def _renew(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
-        """Make the new values the current ones on the device, as `renewal` has it.
+        """Make the new values the current ones on the device, as `commit_plan` has it.
 
         The device comes first: if it fails, nothing is committed.
         """
@@ -476,7 +476,7 @@ class GpuKernel:
             for name in ("streams", "gather", "launcher", "_memory"):
                 self.__dict__.pop(name, None)
 
-    def __enter__(self) -> GpuKernel:
+    def __enter__(self) -> GpuExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -21,7 +21,7 @@ from ...native.threads import available_cores
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from ...system import interrupts
-from ...system.watchdog import Part
+from ...system.watchdog import Heartbeat
 from .device import Device
 from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
@@ -65,7 +65,7 @@ class Buffer:
 
 
 @dataclass
-class ThreadTime(Part):
+class ThreadTime(Heartbeat):
     """What a thread is doing, and where its seconds went.
 
     Those neither waited nor used it spent waiting for the GIL, or for a core.
@@ -109,7 +109,7 @@ class Wait:
 
 
 @dataclass
-class Waiting:
+class PageQueue:
     """Pages that nobody has taken yet. The two ends of `coming` belong to different threads.
 
     Attributes
@@ -137,7 +137,7 @@ class Waiting:
     @classmethod
     def of(
         cls, pages: Iterable[Page], held: Mapping[Page, Buffer], here: Mapping[Page, Buffer], split: Split | None = None
-    ) -> Waiting:
+    ) -> PageQueue:
         """Of `pages` in the order in which they are best taken, those that are `held` and `here` apart."""
         waiting = cls(deque(), deque(), deque(), split)
         for page in pages:
@@ -311,7 +311,7 @@ class Streams:
                 self._ahead_bytes[page.number] = self._copy(page, buffer, source)
         self.thread.doing = ("idle",)
 
-    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> Waiting:
+    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue:
         """The pages of one `process`, as they are best taken; others may steal some, if `shared`, and parts by `split`.
 
         Those that the last one left in the streams' buffers come first, and are not copied again.
@@ -321,7 +321,7 @@ class Streams:
             if page.number < len(self._resident):
                 self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
         here = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        return Waiting.of(ordered, self._held(set(ordered)), here, split)
+        return PageQueue.of(ordered, self._held(set(ordered)), here, split)
 
     def _held(self, wanted: set[Page]) -> dict[Page, Buffer]:
         """The streams' buffers in which a wanted page is left from before; they are no longer free."""
@@ -334,11 +334,11 @@ class Streams:
                 self._free.append(buffer)
         return held
 
-    def process(self, waiting: Waiting, source: PageSource, work: Work) -> None:
+    def process(self, waiting: PageQueue, source: PageSource, work: Work) -> None:
         """Copy the pages that wait, where they are not there, and have the `work` done with each, or with what nobody
         stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
-        most = min(COPIES, source.lends)
+        most = min(COPIES, source.max_in_flight)
         stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched
         thread = self.thread
         try:
@@ -392,7 +392,7 @@ class Streams:
         finally:
             thread.doing = ("idle",)
 
-    def _room(self, waiting: Waiting) -> tuple[Page, Buffer] | None:
+    def _room(self, waiting: PageQueue) -> tuple[Page, Buffer] | None:
         """The next page to be copied, and the buffer for it, if there is one."""
         page = waiting.first_coming()
         if page is None or (page.number >= len(self._resident) and not self._free):

@@ -27,7 +27,7 @@ from ...graph.graph import PACKED
 from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.order import check_order
 from ...native import prepare
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...storage.encode import string_arrays
 from ...storage.fit import AUTO, encoding_to_save
 from ...storage.lock import FULL, reason
@@ -58,7 +58,7 @@ NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ImportOptions:
     """What is to become of edges; see `graph.read.read`.
 
     Attributes
@@ -83,7 +83,7 @@ class Wishes:
 def write_external(
     source: EdgeSource,
     out: PathLike,
-    wishes: Wishes,
+    wishes: ImportOptions,
     memory: int,
     *,
     disks: Sequence[PathLike] = HERE,
@@ -119,8 +119,8 @@ def write_external(
         If vertices alone take more than `memory`, or there are no edges.
     """
     check_order(wishes.order)
-    with interrupts.held(), Team(threads) as team, creating(out, disks) as place:
-        importing = Import(source, place, wishes, memory, team, on_event, least_work)
+    with interrupts.held(), ThreadPool(threads) as pool, creating(out, disks) as place:
+        importing = Import(source, place, wishes, memory, pool, on_event, least_work)
         try:
             return importing.run()
         except (OSError, ParameterError) as error:
@@ -143,14 +143,14 @@ class Import:
         self,
         source: EdgeSource,
         place: Place,
-        wishes: Wishes,
+        wishes: ImportOptions,
         memory: int,
-        team: Team,
+        pool: ThreadPool,
         on_event: events.Listener,
         least_work: int,
     ) -> None:
         self._source, self._place, self._wishes, self._memory = source, place, wishes, memory
-        self._team, self._on_event, self._least_work = team, on_event, least_work
+        self._pool, self._on_event, self._least_work = pool, on_event, least_work
         self._spills = place.disks[0]
         self._stack = ExitStack()
         self.needs: dict[Path, int] = {}
@@ -161,7 +161,7 @@ class Import:
             reading, memory = self._source.reading, self._memory
             if reading and reading + self._least_work > memory:
                 raise too_little("reading takes", reading, reading + self._least_work, memory)
-            edges = NumberedEdges(self._source, self._spills, memory - reading, self._team, self._on_event)
+            edges = NumberedEdges(self._source, self._spills, memory - reading, self._pool, self._on_event)
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
@@ -182,7 +182,7 @@ class Import:
                 arrays={},
             )
             self._progress = Progress("writing graph", self._raw, self._on_event)
-            self._output = Output(self._place, manifest, self._progress, self._team)
+            self._output = Output(self._place, manifest, self._progress, self._pool)
             sort = self._sort(self._work, edges.edges * (2 - wishes.directed))
             done = 0
             for batch in edges.batches():
@@ -225,7 +225,7 @@ class Import:
         prepare([*external.kernels(width), *entries.kernels(width)], self._on_event)
 
     def _sort(self, memory: int, expected: int) -> ExternalSort:
-        sort = ExternalSort(self._spills, 2 * key_bits(self._n), self._width, memory, self._team, expected)
+        sort = ExternalSort(self._spills, 2 * key_bits(self._n), self._width, memory, self._pool, expected)
         self._stack.callback(sort.close)
         return sort
 
@@ -233,7 +233,7 @@ class Import:
         self, sort: ExternalSort, sources: Array, targets: Array, values: Array | None, both: bool, keep_loops: bool
     ) -> None:
         bits = key_bits(self._n)
-        add_edges(sort, sources, targets, values, bits=bits, both=both, keep_loops=keep_loops, team=self._team)
+        add_edges(sort, sources, targets, values, bits=bits, both=both, keep_loops=keep_loops, pool=self._pool)
 
     def _write_edges(self, sort: ExternalSort) -> int:
         """The entries of `sort` as adjacency, in both directions where asked; how many there are."""
@@ -249,7 +249,7 @@ class Import:
 
             self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
             return self._write("out", second, second.sorted(self._work), False)
-        found = Entries(self._n, drop_parallel, self._team)
+        found = Entries(self._n, drop_parallel, self._pool)
         for owners, others, values in found.of(sort.sorted(share)):
             self._add(second, others, owners, values, both=True, keep_loops=True)
             self._tell("sorting edges", found.count, sort.count)
@@ -265,7 +265,7 @@ class Import:
         also: Callable[[Array, Array, Array | None], None] | None = None,
     ) -> int:
         """Write the arrays of one direction; `also` gets both ends and the values of all edges. Number of edges."""
-        found = Entries(self._n, drop_parallel, self._team)
+        found = Entries(self._n, drop_parallel, self._pool)
         neighbours, dtype = NEIGHBOURS[direction], self._dtype
         with ExitStack() as stack:
             sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, found.begins)

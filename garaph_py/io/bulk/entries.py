@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...native import Kernel
-from ...native.threads import Team, split
+from ...native.threads import ThreadPool, split
 from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
@@ -94,7 +94,7 @@ def add_edges(
     bits: int,
     both: bool,
     keep_loops: bool,
-    team: Team,
+    pool: ThreadPool,
 ) -> None:
     """Give the entries of some edges to `sort`.
 
@@ -115,14 +115,14 @@ def add_edges(
     while done < len(sources):
         keys, out_values = sort.room(each)
         count = min(len(keys) // each, len(sources) - done)
-        parts = team.size if count > 1 << 16 else 1
+        parts = pool.size if count > 1 << 16 else 1
         bounds = [done + bound for bound in split(count, parts)]
         loops = [0] * parts
         if both or not keep_loops:
-            loops = team.run(COUNT_LOOPS, [(sources, targets, *part) for part in pairwise(bounds)])
+            loops = pool.run(COUNT_LOOPS, [(sources, targets, *part) for part in pairwise(bounds)])
         counts = np.diff(bounds) * each - np.array(loops) * (each - keep_loops)
         places = np.cumsum(counts) - counts
-        team.run(
+        pool.run(
             join,
             [
                 (sources, targets, values, *part, place, bits, both, keep_loops, keys, out_values)
@@ -142,7 +142,7 @@ class Entries:
         Number of vertices.
     drop_parallel : bool
         Of equal keys only the first counts.
-    team : Team
+    pool : ThreadPool
 
     Attributes
     ----------
@@ -154,9 +154,9 @@ class Entries:
         Entries so far.
     """
 
-    def __init__(self, n: int, drop_parallel: bool, team: Team) -> None:
+    def __init__(self, n: int, drop_parallel: bool, pool: ThreadPool) -> None:
         self.offsets = np.empty(n + 1, np.int64)
-        self._bits, self._drop_parallel, self._team = key_bits(n), drop_parallel, team
+        self._bits, self._drop_parallel, self._pool = key_bits(n), drop_parallel, pool
         self.owner, self.count = -1, 0
         self._last: Any = None
         self._owners, self._others = np.empty(SLICE, np.uint32), np.empty(SLICE, np.uint32)
@@ -176,11 +176,11 @@ class Entries:
             first[0] = self._last is None or keys[0] != self._last
             self._last = keys[-1]
             keys, values = keys[first], None if values is None else values[first]
-        count, parts = len(keys), self._team.size if len(keys) > 1 << 16 else 1
+        count, parts = len(keys), self._pool.size if len(keys) > 1 << 16 else 1
         owners, others = self._owners[:count], self._others[:count]
         bounds = split(count, parts)
         before = [self.owner, *(int(keys[bound - 1] >> np.uint64(self._bits)) for bound in bounds[1:-1])]
-        self._team.run(
+        self._pool.run(
             TAKE_APART,
             [
                 (keys, *part, self._bits, owner, self.count, owners, others, self.offsets)

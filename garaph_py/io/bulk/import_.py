@@ -10,7 +10,7 @@ from typing import Any
 from ... import events
 from ...errors import FormatError, GraphError
 from ...graph.generate import RandomEdges
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...storage import directory as store
 from ...storage.fit import check_encoding, memory_limit
 from ...storage.manifest import Manifest
@@ -20,7 +20,7 @@ from ..formats import ReadOptions, format_of
 from ..formats.format import EdgeList, Format, malformed
 from ..formats.streams import compression
 from ..read import check_file, read
-from .build import Wishes, write_external
+from .build import ImportOptions, write_external
 from .scan import EdgeSource, Known
 
 BYTES_IN_MEMORY = 56
@@ -34,7 +34,7 @@ COMPRESSION_RATIO = 4
 def import_file(
     path: PathLike,
     out: PathLike,
-    wishes: Wishes,
+    wishes: ImportOptions,
     *,
     disks: Sequence[PathLike] = HERE,
     directed: bool | None = None,
@@ -89,7 +89,7 @@ def import_file(
         store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
         return store.info(out)
     stream: Any = chosen.stream
-    options = ReadOptions(weights, directed, Team(threads).size)
+    options = ReadOptions(weights, directed, ThreadPool(threads).size)
 
     def batches(listener: events.Listener) -> Iterator[EdgeList]:
         batches: Iterator[EdgeList] = stream(path, options, listener)
@@ -106,7 +106,7 @@ def import_file(
 def write_random(
     edges: RandomEdges,
     out: PathLike,
-    wishes: Wishes,
+    wishes: ImportOptions,
     *,
     disks: Sequence[PathLike] = HERE,
     memory: int | str | None = None,
@@ -120,10 +120,10 @@ def write_random(
         graph = edges.graph(wishes.directed, threads, on_event)
         store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
         return store.info(out)
-    with Team(threads) as team:
+    with ThreadPool(threads) as pool:
 
         def batches(listener: events.Listener) -> Iterator[EdgeList]:
-            return (EdgeList(*columns) for columns in edges.batches(team))
+            return (EdgeList(*columns) for columns in edges.batches(pool))
 
         source = EdgeSource(batches, True, known=Known(edges.n, edges.count, edges.dtype))
         return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)

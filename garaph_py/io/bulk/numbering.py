@@ -15,7 +15,7 @@ from ...errors import GraphError
 from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.number import _checked_count, _integers, kernels
 from ...native.kernel import kind_of
-from ...native.threads import Team, split
+from ...native.threads import ThreadPool, split
 from ...system.memory import TooLittleMemoryError
 from ...system.sizes import show_bytes
 
@@ -55,11 +55,11 @@ class IntegerNumbering:
     ----------
     memory : int
         Bytes that it may take.
-    team : Team
+    pool : ThreadPool
     """
 
-    def __init__(self, memory: int, team: Team) -> None:
-        self._memory, self._team = memory, team
+    def __init__(self, memory: int, pool: ThreadPool) -> None:
+        self._memory, self._pool = memory, pool
         self._present: Array | None = np.zeros(0, np.uint8)  # None: sorted
         self._low, self._high = 0, -1
         self._names = np.zeros(0, np.int64)  # ascending
@@ -98,8 +98,8 @@ class IntegerNumbering:
     def _mark(self, columns: tuple[Array, Array]) -> None:
         for column in columns:
             mark, _ = kernels(kind_of(column.dtype))
-            bounds = pairwise(split(len(column), self._team.size))
-            self._team.run(mark, [(column, *part, self._present) for part in bounds])
+            bounds = pairwise(split(len(column), self._pool.size))
+            self._pool.run(mark, [(column, *part, self._present) for part in bounds])
 
     def _collect(self, columns: tuple[Array, Array]) -> None:
         self._pending += [np.unique(column) for column in columns]
@@ -139,17 +139,17 @@ class IntegerNumbering:
             raise GraphError("the file was changed while it was read; import it again")  # else a table would end
         if self._range:
             return column.astype(np.uint32, copy=False)
-        out, bounds = np.empty(len(column), np.uint32), list(pairwise(split(len(column), self._team.size)))
+        out, bounds = np.empty(len(column), np.uint32), list(pairwise(split(len(column), self._pool.size)))
         if self.table is not None:
             _, renumber = kernels(kind_of(column.dtype))
-            self._team.run(renumber, [(column, *part, self.table, out) for part in bounds])
+            self._pool.run(renumber, [(column, *part, self.table, out) for part in bounds])
             return out
         column = column.astype(self._names.dtype, copy=False)
 
         def search(start: int, stop: int) -> None:
             out[start:stop] = np.searchsorted(self._names, column[start:stop])
 
-        self._team.run(search, bounds)
+        self._pool.run(search, bounds)
         return out
 
 

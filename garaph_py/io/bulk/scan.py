@@ -16,7 +16,7 @@ from ...graph.build import edge_values
 from ...graph.group import COUNT_BUCKETS
 from ...graph.ids import VertexIds
 from ...graph.order import vertex_order
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system import interrupts
 from ...system.memory import give_back
 from ..formats.format import EdgeList
@@ -82,7 +82,7 @@ class NumberedEdges:
         For a temporary file.
     memory : int
         Bytes that numbering vertices may take.
-    team : Team
+    pool : ThreadPool
     listener : callable
 
     Attributes
@@ -96,7 +96,9 @@ class NumberedEdges:
         By how much integer edge values differ at most.
     """
 
-    def __init__(self, source: EdgeSource, folder: Path, memory: int, team: Team, listener: events.Listener) -> None:
+    def __init__(
+        self, source: EdgeSource, folder: Path, memory: int, pool: ThreadPool, listener: events.Listener
+    ) -> None:
         self._source = source
         self._numbering: Numbering | None = None
         self._numbers: Array | None = None  # of an order of their own
@@ -110,12 +112,12 @@ class NumberedEdges:
             self.ids, self.edges, self.dtype = VertexIds(source.known.n), source.known.edges, source.known.dtype
             return
         try:
-            self._scan(memory, team, listener)
+            self._scan(memory, pool, listener)
         except BaseException:
             self.close()
             raise
 
-    def _scan(self, memory: int, team: Team, listener: events.Listener) -> None:
+    def _scan(self, memory: int, pool: ThreadPool, listener: events.Listener) -> None:
         """Learn what the attributes say, and spill what is not streamed again."""
         dtypes = set()
         for batch in coalesced(self._source.batches(listener), memory // 8):
@@ -123,7 +125,7 @@ class NumberedEdges:
             values = edge_values(batch.weights, len(batch.sources))
             if self._numbering is None:
                 integers = isinstance(batch.sources, np.ndarray)
-                self._numbering = IntegerNumbering(memory, team) if integers else NameNumbering(memory)
+                self._numbering = IntegerNumbering(memory, pool) if integers else NameNumbering(memory)
             columns = self._numbering.see(batch.sources, batch.targets)
             if values is not None:
                 dtypes.add(values.dtype)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...codec.blocks import KIND_OF, cut
 from ...codec.pack import pack
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...storage.blocks import BLOCK_BYTES, PACKED_1, RAW_1
 from ...storage.encode import raw_blocks
 from ...storage.manifest import Manifest
@@ -39,14 +39,14 @@ class Output:
     manifest : Manifest
         Gets each array when it has been written.
     progress : Progress
-    team : Team
+    pool : ThreadPool
         To pack with.
     """
 
     place: Place
     manifest: Manifest
     progress: Progress
-    team: Team
+    pool: ThreadPool
 
 
 class Sink:
@@ -110,7 +110,7 @@ class Sink:
         if self._packed:
             begins = None if self._begins is None else self._begins(self._start, self._start + len(chunk))
             kind = KIND_OF[self._name]
-            packed = pack(chunk, kind, self._output.team, begins, self._start, self._before)
+            packed = pack(chunk, kind, self._output.pool, begins, self._start, self._before)
             assert packed is not None
             inside = None if begins is None else begins - self._start
             blocks = partial(cut, packed, BLOCK_BYTES // self._dtype.itemsize, inside)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...native import Each, Kernel
-from ...native.threads import Team, split
+from ...native import Kernel, PerCall
+from ...native.threads import ThreadPool, split
 from ...system import interrupts
 from ...system.memory import enough_memory, on_own_pages
 from .spill import SECTOR, Behind, Spill, ahead, pages
@@ -159,7 +159,7 @@ class ExternalSort:
         Bytes of a value: 4, 8, or 0 where there are none.
     memory : int
         Bytes that buffers may take.
-    team : Team
+    pool : ThreadPool
     expected : int
         Keys that will be given, about.
 
@@ -169,8 +169,8 @@ class ExternalSort:
         Keys that have been given.
     """
 
-    def __init__(self, folder: Path, bits: int, width: int, memory: int, team: Team, expected: int) -> None:
-        self._folder, self._bits, self._width, self._memory, self._team = folder, bits, width, memory, team
+    def __init__(self, folder: Path, bits: int, width: int, memory: int, pool: ThreadPool, expected: int) -> None:
+        self._folder, self._bits, self._width, self._memory, self._pool = folder, bits, width, memory, pool
         self._capacity = shared(expected, max(memory // (2 * (8 + width)), LEAST_KEYS))
         own = min(bits, BUCKET_BITS, max(1, (self._capacity // LEAST_KEYS).bit_length()))
         self._shift, self._buckets = bits - own, 1 << own
@@ -202,15 +202,15 @@ class ExternalSort:
         self._behind.wait()  # for the run before, which stands there
         assert self._filling is not None
         (keys, values), (out_keys, out_values) = (c.part(0, self._filled) for c in (self._filling, self._scattered))
-        parts, mask = self._team.size if self._filled > 1 << 16 else 1, self._buckets - 1
+        parts, mask = self._pool.size if self._filled > 1 << 16 else 1, self._buckets - 1
         bounds = list(pairwise(split(self._filled, parts)))
         counts = np.zeros((parts, self._buckets), np.int64)
-        self._team.run(COUNT_KEYS, [(keys, *bounds[p], self._shift, mask, counts[p]) for p in range(parts)])
+        self._pool.run(COUNT_KEYS, [(keys, *bounds[p], self._shift, mask, counts[p]) for p in range(parts)])
         starts = np.zeros(parts * self._buckets + 1, np.int64)
         np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
         cursors = starts[:-1].reshape(self._buckets, parts).T.copy()
         scatter = scatter_kernel(self._width)
-        self._team.run(
+        self._pool.run(
             scatter,
             [(keys, values, *bounds[p], self._shift, mask, cursors[p], out_keys, out_values) for p in range(parts)],
         )
@@ -278,10 +278,10 @@ class ExternalSort:
             interrupts.check()
             at = np.cumsum(counts) - counts
             for some in (slice(k, k + AT_ONCE) for k in range(0, len(counts), AT_ONCE)):
-                self._team.launch(
+                self._pool.launch(
                     sort.rows(
-                        len(at[some]), columns.keys, columns.values, Each(begins[some]), Each(ends[some]),
-                        begins.shape[1], at[some], digits, bits, Each(cursors), a.keys, a.values, b.keys, b.values,
+                        len(at[some]), columns.keys, columns.values, PerCall(begins[some]), PerCall(ends[some]),
+                        begins.shape[1], at[some], digits, bits, PerCall(cursors), a.keys, a.values, b.keys, b.values,
                     )
                 )  # fmt: skip
             yield result.part(0, int(counts.sum()))
@@ -313,7 +313,7 @@ class ExternalSort:
             yield from self._bucket_pieces(bucket, starts, memory)
             return
         expected = int(np.diff(starts[:, bucket : bucket + 2]).sum())
-        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self._team, expected)
+        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self._pool, expected)
         try:
             for keys, values in self._bucket_pieces(bucket, starts, memory // 2):
                 done = 0

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ...errors import FormatError, ParameterError
 from . import dimacs, galois, gap, graphalytics, ligra, matrix_market, metis, npy, npz, parquet, text
-from .format import EdgeList, Format, Keeps, ReadOptions, malformed
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed
 from .streams import COMPRESSED_SUFFIXES
 
-__all__ = ["FORMATS", "EdgeList", "Format", "Keeps", "ReadOptions", "format_of"]
+__all__ = ["FORMATS", "EdgeList", "Format", "FormatFidelity", "ReadOptions", "format_of"]
 
 FORMATS: tuple[Format, ...] = (
     text.FORMAT,

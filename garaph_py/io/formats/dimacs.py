@@ -19,10 +19,10 @@ from ... import events
 from ...errors import FormatError
 from ...graph.build import from_edges
 from ...graph.graph import Graph
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import ROWS, owners
-from .format import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, malformed, shortened
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, check_vertices, malformed, shortened
 from .gap import whole_weights
 from .layout import Layout
 from .lists import checked, undirected_graph
@@ -78,8 +78,8 @@ def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> 
     if options.directed is not False:
         return EdgeList(sources, targets, weights, vertices=vertices)
     graph = from_edges(sources, targets, weights, vertices=vertices, threads=options.threads, on_event=listener)
-    with Team(options.threads) as team:  # an undirected edge is two arcs
-        return undirected_graph(path, checked(path, graph.in_edges, 0, 0, team, listener), graph.ids, team, listener)
+    with ThreadPool(options.threads) as pool:  # an undirected edge is two arcs
+        return undirected_graph(path, checked(path, graph.in_edges, 0, 0, pool, listener), graph.ids, pool, listener)
 
 
 def problem_line(path: Path, blocks: Iterator[bytes]) -> tuple[int, int, bytes, int]:
@@ -171,7 +171,7 @@ FORMAT = Format(
     b"",
     "road network as in the 9th DIMACS challenge; plain, .gz, .xz or .zst",
     read_dimacs,
-    Keeps(ids="none", weights="required", direction="one", isolated=True),
+    FormatFidelity(ids="none", weights="required", direction="one", isolated=True),
     write_dimacs,
     is_dimacs,
     compresses=True,

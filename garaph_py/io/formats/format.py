@@ -72,7 +72,7 @@ Writer = Callable[["Graph", Path, events.Listener], None]
 
 
 @dataclass(frozen=True)
-class Keeps:
+class FormatFidelity:
     """What of a graph survives being written in a format and read back.
 
     Attributes
@@ -136,7 +136,7 @@ class Format:
     magic: bytes | tuple[bytes, ...]
     description: str
     read: Reader
-    keeps: Keeps
+    keeps: FormatFidelity
     write: Writer | None = None
     claims: Callable[[Path], bool] | None = None
     compresses: bool = False

@@ -18,10 +18,10 @@ from ...errors import FormatError
 from ...graph.build import transposed
 from ...graph.graph import Adjacency, Graph
 from ...graph.ids import VertexIds
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
-from .format import Format, Keeps, ReadOptions
+from .format import Format, FormatFidelity, ReadOptions
 from .gap import whole_weights
 from .lists import checked, directed_graph, undirected_graph
 from .streams import opening_bytes
@@ -34,7 +34,7 @@ MOST_VERTICES = 2**32
 
 def read_galois(path: Path, options: ReadOptions, listener: events.Listener) -> Graph:
     """Read a Galois .gr file; see `FORMAT`."""
-    with ArrayFile(path, listener) as file, Team(options.threads) as team:
+    with ArrayFile(path, listener) as file, ThreadPool(options.threads) as pool:
         version, data_bytes, n, m = file.header(HEADER)
         if version not in TARGET_BYTES:
             raise FormatError(path, f"version {version}; Galois files have 1 or 2: check the name", offset=0)
@@ -55,11 +55,11 @@ def read_galois(path: Path, options: ReadOptions, listener: events.Listener) -> 
             file.fill(np.empty(file.size - file.place - data_bytes * m, np.uint8))  # the padding
             values = file.array("<i4", m)
         file.finish()
-        lists = checked(path, Adjacency(offsets, targets, values), place, TARGET_BYTES[version], team, listener)
+        lists = checked(path, Adjacency(offsets, targets, values), place, TARGET_BYTES[version], pool, listener)
         ids = VertexIds(n)
         if options.directed is False:
-            return undirected_graph(path, lists, ids, team, listener)
-        return directed_graph(lists, ids, team, listener)
+            return undirected_graph(path, lists, ids, pool, listener)
+        return directed_graph(lists, ids, pool, listener)
 
 
 def check_size(file: ArrayFile, version: int, data_bytes: int, n: int, m: int) -> None:
@@ -91,8 +91,8 @@ def write_galois(graph: Graph, path: Path, listener: events.Listener) -> None:
     lists = graph.out_edges
     if graph.edge_dtype is not None:
         whole_weights(graph)
-        with Team() as team:  # the graph's own out-edges have no values
-            lists = transposed(graph.in_edges, team, events.ignore) if graph.directed else graph.in_edges
+        with ThreadPool() as pool:  # the graph's own out-edges have no values
+            lists = transposed(graph.in_edges, pool, events.ignore) if graph.directed else graph.in_edges
     data_bytes = 0 if lists.values is None else 4
     padding = np.zeros(graph.m % 2, np.uint32)
     total = HEADER.itemsize + 8 * graph.n + (4 + data_bytes) * graph.m + padding.nbytes
@@ -115,7 +115,7 @@ FORMAT = Format(
     MAGIC,
     "binary graph of the Galois system",
     read_galois,
-    Keeps(ids="none", weights="integers", direction="one", isolated=True),
+    FormatFidelity(ids="none", weights="integers", direction="one", isolated=True),
     write_galois,
     is_galois,
 )

@@ -19,10 +19,10 @@ from ...errors import FormatError, GraphError
 from ...graph.build import transposed
 from ...graph.graph import Adjacency, Edges, Graph
 from ...graph.ids import VertexIds
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
-from .format import Format, Keeps, ReadOptions
+from .format import Format, FormatFidelity, ReadOptions
 from .lists import Lists, checked, directed_graph, undirected_graph
 
 Array = npt.NDArray[Any]
@@ -37,24 +37,24 @@ def read_gap(weighted: bool, path: Path, options: ReadOptions, listener: events.
     """Read a .sg or, if `weighted`, a .wsg file; see `GAP` and `GAP_WEIGHTED`."""
     if options.weights and not weighted:
         raise FormatError(path, "a .sg file has no weights; read it without")
-    with ArrayFile(path, listener) as file, Team(options.threads) as team:
+    with ArrayFile(path, listener) as file, ThreadPool(options.threads) as pool:
         directed, m, n = file.header(HEADER)
         if directed not in (0, 1):
             raise FormatError(path, f"its first byte, directed, is {directed}, not 0 or 1; check the name", offset=0)
         check_counts(path, n, m, MOST_VERTICES, (9, 1))
         file.check_size(n, m, file_size(directed, n, m, weighted))
-        out = read_lists(file, n, m, weighted, options, team, listener)
-        incoming = read_lists(file, n, m, weighted, options, team, listener) if directed else None
+        out = read_lists(file, n, m, weighted, options, pool, listener)
+        incoming = read_lists(file, n, m, weighted, options, pool, listener) if directed else None
         file.finish()
         ids = VertexIds(n)
         if incoming is not None and (incoming.forth, incoming.back) != (out.back, out.forth):
             problem = "its in-lists do not hold the edges of its out-lists; make it again with gapbs' converter"
             raise FormatError(path, problem, offset=HEADER.itemsize + (file.size - HEADER.itemsize) // 2)
         if not (directed if options.directed is None else options.directed):
-            return undirected_graph(path, out, ids, team, listener)
+            return undirected_graph(path, out, ids, pool, listener)
         if incoming is None and out.forth == out.back:
             incoming = out
-        return directed_graph(out, ids, team, listener, incoming)
+        return directed_graph(out, ids, pool, listener, incoming)
 
 
 def file_size(directed: int, n: int, m: int, weighted: bool) -> int:
@@ -62,7 +62,7 @@ def file_size(directed: int, n: int, m: int, weighted: bool) -> int:
 
 
 def read_lists(
-    file: ArrayFile, n: int, m: int, weighted: bool, options: ReadOptions, team: Team, listener: events.Listener
+    file: ArrayFile, n: int, m: int, weighted: bool, options: ReadOptions, pool: ThreadPool, listener: events.Listener
 ) -> Lists:
     place = file.place
     offsets = file.array("<i8", n + 1)
@@ -79,7 +79,7 @@ def read_lists(
     else:
         neighbours = file.array("<u4", m)
     adjacency = Adjacency(offsets, neighbours, values)
-    return checked(file.path, adjacency, place, WEIGHTED.itemsize if weighted else 4, team, listener)
+    return checked(file.path, adjacency, place, WEIGHTED.itemsize if weighted else 4, pool, listener)
 
 
 def write_gap(weighted: bool, graph: Graph, path: Path, listener: events.Listener) -> None:
@@ -96,8 +96,8 @@ def write_gap(weighted: bool, graph: Graph, path: Path, listener: events.Listene
         if not graph.directed:
             write_lists(writer, incoming)
             return
-        with Team() as team:  # the graph's own out-edges have no values
-            write_lists(writer, transposed(incoming, team, events.ignore) if weighted else graph.out_edges)
+        with ThreadPool() as pool:  # the graph's own out-edges have no values
+            write_lists(writer, transposed(incoming, pool, events.ignore) if weighted else graph.out_edges)
         write_lists(writer, incoming)
 
     write_whole(path, write)
@@ -134,7 +134,7 @@ GAP = Format(
     b"",
     "serialized graph of the GAP Benchmark Suite",
     partial(read_gap, False),
-    Keeps(ids="none", weights="none", direction="both", isolated=True),
+    FormatFidelity(ids="none", weights="none", direction="both", isolated=True),
     partial(write_gap, False),
 )
 GAP_WEIGHTED = Format(
@@ -143,6 +143,6 @@ GAP_WEIGHTED = Format(
     b"",
     "serialized weighted graph of the GAP Benchmark Suite",
     partial(read_gap, True),
-    Keeps(ids="none", weights="required", direction="both", isolated=True),
+    FormatFidelity(ids="none", weights="required", direction="both", isolated=True),
     partial(write_gap, True),
 )

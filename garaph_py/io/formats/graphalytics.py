@@ -18,7 +18,7 @@ from ...graph.graph import Graph
 from ...graph.ids import StringIds
 from ...system.files import write_whole
 from .batches import edge_batches, edge_count, user_ids
-from .format import EdgeList, Format, Keeps, ReadOptions, malformed, shortened
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed, shortened
 from .layout import INTEGER
 from .streams import COMPRESSED_SUFFIXES, line_blocks
 from .text import BLOCK, line_count, read_text
@@ -233,7 +233,7 @@ FORMAT = Format(
     b"",
     "LDBC Graphalytics: X.v, X.e and X.properties side by side",
     read_graphalytics,
-    Keeps(ids="integers", weights="any", direction="both", isolated=True),
+    FormatFidelity(ids="integers", weights="any", direction="both", isolated=True),
     write_graphalytics,
     has_companions,
 )

@@ -18,11 +18,11 @@ from ...errors import FormatError
 from ...graph.build import transposed
 from ...graph.graph import Adjacency, Graph
 from ...graph.ids import VertexIds
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import MOST_EDGES
 from .batches import ROWS, whole_values
-from .format import Format, Keeps, ReadOptions, check_memory, narrowed, shortened
+from .format import Format, FormatFidelity, ReadOptions, check_memory, narrowed, shortened
 from .lists import checked, directed_graph, undirected_graph
 from .streams import compressing, compression
 from .text_writer import lines
@@ -51,12 +51,12 @@ def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> G
     targets = numbers[n : n + m].astype(np.uint32)
     values = numbers[n + m :].astype(np.int64) if weighted and options.weights is not False else None
     del numbers
-    with Team(options.threads) as team:
+    with ThreadPool(options.threads) as pool:
         adjacency = Adjacency(offsets, targets, values)
-        found = checked(path, adjacency, 0, 0, team, listener)
+        found = checked(path, adjacency, 0, 0, pool, listener)
         if options.directed is False:
-            return undirected_graph(path, found, VertexIds(n), team, listener)
-        return directed_graph(found, VertexIds(n), team, listener)
+            return undirected_graph(path, found, VertexIds(n), pool, listener)
+        return directed_graph(found, VertexIds(n), pool, listener)
 
 
 def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -> tuple[int, int, Array]:
@@ -138,8 +138,8 @@ def write_ligra(graph: Graph, path: Path, listener: events.Listener) -> None:
     """
     out = graph.out_edges
     if whole_values(graph) is not None:
-        with Team() as team:  # the graph's own out-edges have no values
-            out = transposed(graph.in_edges, team, events.ignore) if graph.directed else graph.in_edges
+        with ThreadPool() as pool:  # the graph's own out-edges have no values
+            out = transposed(graph.in_edges, pool, events.ignore) if graph.directed else graph.in_edges
     columns = [out.offsets[:-1], out.neighbours, *([] if out.values is None else [out.values])]
     word = PLAIN if out.values is None else WEIGHTED
     total = sum(map(len, columns))
@@ -166,7 +166,7 @@ FORMAT = Format(
     magic=(PLAIN, WEIGHTED[:16]),
     description="adjacency lists of Ligra and GBBS, as text",
     read=read_ligra,
-    keeps=Keeps(ids="none", weights="integers", direction="one", isolated=True),
+    keeps=FormatFidelity(ids="none", weights="integers", direction="one", isolated=True),
     write=write_ligra,
     compresses=True,
 )

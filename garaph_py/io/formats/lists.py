@@ -16,7 +16,7 @@ from ...graph.generate import U32, mix
 from ...graph.graph import Adjacency, Edges, Graph
 from ...graph.ids import VertexIds
 from ...native import Kernel, prepare
-from ...native.threads import Team, split
+from ...native.threads import ThreadPool, split
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def inspect_kernel(width: int) -> Kernel:
     return Kernel(f"i64* u32* u{8 * width or 32}* i64 i64 i64 u64*", make_inspect(bool(width)))
 
 
-def checked(path: Path, adjacency: Edges, place: int, width: int, team: Team, listener: events.Listener) -> Lists:
+def checked(path: Path, adjacency: Edges, place: int, width: int, pool: ThreadPool, listener: events.Listener) -> Lists:
     """`adjacency`, whose offsets are known to be good, as `Lists`.
 
     Parameters
@@ -92,12 +92,12 @@ def checked(path: Path, adjacency: Edges, place: int, width: int, team: Team, li
     raw = None if values is None else values.view(f"u{value_width}")
     inspect = inspect_kernel(value_width)
     prepare([inspect], listener)
-    parts = team.size if m > 1 << 16 else 1
+    parts = pool.size if m > 1 << 16 else 1
     cuts = np.searchsorted(offsets[:-1], split(m, parts)).tolist()
     cuts[0], cuts[-1] = 0, n
     found = np.zeros((parts, 3), np.uint64)
     tasks = [(offsets, neighbours, raw, cuts[p], cuts[p + 1], n, found[p]) for p in range(parts)]
-    bad = [edge for edge in team.run(inspect, tasks) if edge >= 0]
+    bad = [edge for edge in pool.run(inspect, tasks) if edge >= 0]
     if bad:
         problem = f"edge {bad[0]} leads to vertex {neighbours[bad[0]]}, but there are {n}"
         raise FormatError(path, problem, offset=place + width * bad[0])
@@ -105,7 +105,7 @@ def checked(path: Path, adjacency: Edges, place: int, width: int, team: Team, li
     return Lists(adjacency, not unsorted, forth, back)
 
 
-def undirected_graph(path: Path, lists: Lists, ids: VertexIds, team: Team, listener: events.Listener) -> Graph:
+def undirected_graph(path: Path, lists: Lists, ids: VertexIds, pool: ThreadPool, listener: events.Listener) -> Graph:
     """The undirected graph whose edges `lists` has in both directions.
 
     Raises
@@ -119,17 +119,17 @@ def undirected_graph(path: Path, lists: Lists, ids: VertexIds, team: Team, liste
             "not the graph of undirected edges: those do not stand in it in both directions, with equal values; read "
             "it with directed=True, and symmetrize it if you like",
         )
-    adjacency = lists.adjacency if lists.ascending else transposed(lists.adjacency, team, listener)
+    adjacency = lists.adjacency if lists.ascending else transposed(lists.adjacency, pool, listener)
     return Graph(adjacency, adjacency, False, ids)
 
 
 def directed_graph(
-    out: Lists, ids: VertexIds, team: Team, listener: events.Listener, incoming: Lists | None = None
+    out: Lists, ids: VertexIds, pool: ThreadPool, listener: events.Listener, incoming: Lists | None = None
 ) -> Graph:
     """The graph of out-lists and, if the file has them, in-lists; nothing is sorted that is in order."""
     adjacency = out.adjacency
-    into = incoming.adjacency if incoming and incoming.ascending else transposed(adjacency, team, listener)
+    into = incoming.adjacency if incoming and incoming.ascending else transposed(adjacency, pool, listener)
     if out.ascending:
         return Graph(into, Adjacency(adjacency.offsets, adjacency.neighbours), True, ids)
     prepare(group.kernels(0), listener)
-    return Graph(into, reversed_edges(into, len(ids), team), True, ids)
+    return Graph(into, reversed_edges(into, len(ids), pool), True, ids)

@@ -20,10 +20,10 @@ from ... import events
 from ...errors import FormatError
 from ...graph.build import from_numbered_edges
 from ...graph.graph import Graph
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import edge_columns
-from .format import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, joined, shortened
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, check_vertices, joined, shortened
 from .layout import Layout, data_lines
 from .lists import checked, undirected_graph
 from .streams import compressing, compression
@@ -187,9 +187,9 @@ def edges_of(
         if options.directed is not False:
             return EdgeList(rows, columns, values, header.n)
         graph = from_numbered_edges(rows, columns, header.n, values, threads=options.threads, on_event=listener)
-        with Team(options.threads) as team:
-            lists = checked(path, graph.in_edges, 0, 0, team, listener)
-            return undirected_graph(path, lists, graph.ids, team, listener)
+        with ThreadPool(options.threads) as pool:
+            lists = checked(path, graph.in_edges, 0, 0, pool, listener)
+            return undirected_graph(path, lists, graph.ids, pool, listener)
     if (rows > columns).any() and (rows < columns).any():
         problem = f"{header.symmetry}, but with entries on both sides of the diagonal; leave one side out"
         raise FormatError(path, problem, line=1)
@@ -229,7 +229,7 @@ FORMAT = Format(
     magic=BANNER,
     description="sparse matrix in text: Matrix Market, SuiteSparse",
     read=read_matrix_market,
-    keeps=Keeps(ids="none", weights="any", direction="both", isolated=True),
+    keeps=FormatFidelity(ids="none", weights="any", direction="both", isolated=True),
     write=write_matrix_market,
     compresses=True,
 )

@@ -19,11 +19,11 @@ from ...graph import group
 from ...graph.build import transposed
 from ...graph.graph import Adjacency, Graph
 from ...graph.ids import VertexIds
-from ...native.threads import Team
+from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import MOST_EDGES
 from .batches import ROWS, whole_values
-from .format import Format, Keeps, ReadOptions, check_memory
+from .format import Format, FormatFidelity, ReadOptions, check_memory
 from .lists import checked, directed_graph, undirected_graph
 from .streams import compressing, compression
 from .text_writer import lines
@@ -97,8 +97,8 @@ def read_metis(path: Path, options: ReadOptions, listener: events.Listener) -> G
     if header.weighted and options.weights is not False:
         weights = np.concatenate([np.zeros(0, np.int64), *(part.weights for part in parts if part.weights is not None)])
     parts.clear()
-    with Team(options.threads) as team:
-        return graph_of(path, header.m, Adjacency(offsets, neighbours, weights), options, team, listener)
+    with ThreadPool(options.threads) as pool:
+        return graph_of(path, header.m, Adjacency(offsets, neighbours, weights), options, pool, listener)
 
 
 def parse_header(path: Path, numbers: list[int], line: int, options: ReadOptions) -> Header:
@@ -157,30 +157,30 @@ def lists(path: Path, header: Header, values: Array, counts: Array, numbers: Arr
 
 
 def graph_of(
-    path: Path, m: int, adjacency: Adjacency, options: ReadOptions, team: Team, listener: events.Listener
+    path: Path, m: int, adjacency: Adjacency, options: ReadOptions, pool: ThreadPool, listener: events.Listener
 ) -> Graph:
     """The graph, when the lists hold `m` edges, each in both of its ends' lists (a self-loop once)."""
-    loops = int(np.count_nonzero(group.expand(adjacency.offsets, team) == adjacency.neighbours))
+    loops = int(np.count_nonzero(group.expand(adjacency.offsets, pool) == adjacency.neighbours))
     entries = len(adjacency.neighbours)
     if entries + loops != 2 * m:
         found = f"{entries} neighbours" + f", {loops} of them the vertex itself" * (loops > 0)
         raise FormatError(path, f"{found}, but {m} edges have {2 * m - loops}; correct the lists or the first line")
     ids = VertexIds(len(adjacency.offsets) - 1)
-    ends = checked(path, adjacency, 0, 0, team, listener)
+    ends = checked(path, adjacency, 0, 0, pool, listener)
     if ends.forth != ends.back:
-        one, other = one_sided(adjacency, team, listener)
+        one, other = one_sided(adjacency, pool, listener)
         problem = f"vertex {one} has neighbour {other}, but {other} has not {one} as often, with equal weight"
         raise FormatError(path, f"{problem}; give every edge to both its ends")
     if options.directed:
-        return directed_graph(ends, ids, team, listener, ends)
-    return undirected_graph(path, ends, ids, team, listener)
+        return directed_graph(ends, ids, pool, listener, ends)
+    return undirected_graph(path, ends, ids, pool, listener)
 
 
-def one_sided(adjacency: Adjacency, team: Team, listener: events.Listener) -> tuple[int, int]:
+def one_sided(adjacency: Adjacency, pool: ThreadPool, listener: events.Listener) -> tuple[int, int]:
     """A vertex and a neighbour of it (from 1) that has no such edge in return."""
-    into = transposed(adjacency, team, listener)
-    out = transposed(into, team, listener)
-    ours, theirs = (pair_keys(lists, team) for lists in (out, into))
+    into = transposed(adjacency, pool, listener)
+    out = transposed(into, pool, listener)
+    ours, theirs = (pair_keys(lists, pool) for lists in (out, into))
     differ = ours != theirs
     if out.values is not None and into.values is not None and not differ.any():
         differ = out.values != into.values
@@ -190,9 +190,9 @@ def one_sided(adjacency: Adjacency, team: Team, listener: events.Listener) -> tu
     return one + 1, other + 1
 
 
-def pair_keys(adjacency: Adjacency, team: Team) -> Array:
+def pair_keys(adjacency: Adjacency, pool: ThreadPool) -> Array:
     """Vertex and neighbour of every entry as one uint64."""
-    return group.expand(adjacency.offsets, team).astype(np.uint64) << np.uint64(32) | adjacency.neighbours
+    return group.expand(adjacency.offsets, pool).astype(np.uint64) << np.uint64(32) | adjacency.neighbours
 
 
 def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
@@ -227,8 +227,8 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
 
 def check_simple(graph: Graph) -> None:
     """Refuse self-loops and parallel edges, of which METIS has none."""
-    with Team() as team:
-        vertices, neighbours = group.expand(graph.in_edges.offsets, team), graph.in_edges.neighbours
+    with ThreadPool() as pool:
+        vertices, neighbours = group.expand(graph.in_edges.offsets, pool), graph.in_edges.neighbours
     if (vertices == neighbours).any():
         raise GraphError("the graph has self-loops, which METIS files have not; drop them")
     if ((vertices[1:] == vertices[:-1]) & (neighbours[1:] == neighbours[:-1])).any():
@@ -258,7 +258,7 @@ FORMAT = Format(
     magic=b"",
     description="undirected neighbour lists of METIS and its kin",
     read=read_metis,
-    keeps=Keeps(ids="none", weights="integers", direction="undirected", isolated=True),
+    keeps=FormatFidelity(ids="none", weights="integers", direction="undirected", isolated=True),
     write=write_metis,
     compresses=True,
 )

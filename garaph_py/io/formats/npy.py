@@ -21,7 +21,16 @@ from ...graph.ids import StringIds
 from ...system.files import write_whole
 from .arrays import ArrayFile
 from .batches import edge_batches, edge_count, need_edges
-from .format import EdgeList, Format, Keeps, ReadOptions, check_memory, endpoint_columns, malformed, weight_column
+from .format import (
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    endpoint_columns,
+    malformed,
+    weight_column,
+)
 from .npz import array_header
 
 Array = npt.NDArray[Any]
@@ -173,7 +182,7 @@ FORMAT = Format(
     magic=b"\x93NUMPY",
     description="NumPy array of pairs (m, 2) or (2, m), or structured",
     read=read_npy,
-    keeps=Keeps(ids="integers", weights="any", direction="one", isolated=False),
+    keeps=FormatFidelity(ids="integers", weights="any", direction="one", isolated=False),
     write=write_npy,
     stream=stream_npy,
     edge_bytes=8,

@@ -15,7 +15,7 @@ from ...graph.build import matrix_entries
 from ...graph.graph import Graph
 from ...system.files import write_whole
 from .batches import edge_columns
-from .format import EdgeList, Format, Keeps, ReadOptions, check_memory, check_vertices, malformed
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, check_vertices, malformed
 
 DEFLATE_RATIO = 1032  # no deflate stream expands more
 MOST_VERTICES = 2**32
@@ -163,6 +163,6 @@ FORMAT = Format(
     b"PK\x03\x04",
     "SciPy sparse matrix, or NumPy arrays src, dst, n, ...",
     read_npz,
-    Keeps(ids="none", weights="any", direction="both", isolated=True),
+    FormatFidelity(ids="none", weights="any", direction="both", isolated=True),
     write_npz,
 )

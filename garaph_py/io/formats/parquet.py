@@ -13,7 +13,17 @@ from ...errors import FormatError
 from ...graph.graph import Graph
 from ...system.files import write_whole
 from .batches import edge_batches, need_edges, user_ids
-from .format import EdgeList, Format, Keeps, ReadOptions, endpoint_columns, joined, malformed, narrowed, weight_column
+from .format import (
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    endpoint_columns,
+    joined,
+    malformed,
+    narrowed,
+    weight_column,
+)
 
 ROWS = 1 << 18  # a batch
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
@@ -204,7 +214,7 @@ def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer:
     write_whole(path, write)
 
 
-KEEPS = Keeps(ids="any", weights="any", direction="one", isolated=False)
+KEEPS = FormatFidelity(ids="any", weights="any", direction="one", isolated=False)
 PARQUET = Format(
     "parquet",
     (".parquet", ".pq"),

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError
 from ...native import prepare
-from .format import EdgeList, Format, Keeps, ReadOptions, joined, malformed, narrowed, shortened
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, joined, malformed, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .pairs import SCAN_PAIRS, pairs
 from .streams import decompressed, line_blocks, parsed_in_order
@@ -263,7 +263,7 @@ FORMAT = Format(
     magic=b"",
     description="edge list: SNAP, CSV, TSV; plain, .gz, .xz or .zst",
     read=read_text,
-    keeps=Keeps(ids="any", weights="any", direction="one", isolated=False),
+    keeps=FormatFidelity(ids="any", weights="any", direction="one", isolated=False),
     write=write_text,
     compresses=True,
     stream=stream_text,

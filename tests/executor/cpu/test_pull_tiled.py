@@ -11,7 +11,7 @@ from garaph_py.errors import ParameterError
 from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime import run as runtime
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
@@ -31,8 +31,8 @@ def example(graph_of, case, n=N, m=120_000):
 def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
     edges = twins.skewed(62, N, 50_000, "int32")
     graph = graph_of(edges, weighted=weighted)
-    with Team(size) as team:
-        tiles = tiles_of(graph, weighted, None, team)
+    with ThreadPool(size) as pool:
+        tiles = tiles_of(graph, weighted, None, pool)
     tile = np.repeat(np.arange(9), np.diff(tiles.starts))
     targets = ((tile // 3) << 16) + (tiles.edges >> 16)
     sources = ((tile % 3) << 16) + (tiles.edges & 0xFFFF)
@@ -51,8 +51,8 @@ def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, dire
     monkeypatch.setattr(pull_tiled, "UNPACKED", 7000)
     graph = graph_of(twins.skewed(65, N, 50_000, weights), directed=directed)
     packed = graph.packed(1)
-    with Team(2) as team:
-        one, other = (tiles_of(g, weights is not None, None, team) for g in (graph, packed))
+    with ThreadPool(2) as pool:
+        one, other = (tiles_of(g, weights is not None, None, pool) for g in (graph, packed))
     assert one.edges.tobytes() == other.edges.tobytes()
     assert one.starts.tobytes() == other.starts.tobytes()
     assert weights is None or (one.values.dtype == weights and one.values.tobytes() == other.values.tobytes())

@@ -12,7 +12,7 @@ from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.executor.modes import PULL, PUSH
 from garaph_py.graph import build
 from garaph_py.graph.build import from_numbered_edges
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.cases import EXACT, assert_exact
 
@@ -69,7 +69,7 @@ class Flood(gp.VertexProgram):
         return src
 
 
-class Together(gp.VertexProgram):
+class HybridExecutor(gp.VertexProgram):
     """The largest value, summed by an operation of one's own."""
 
     value = np.float32
@@ -86,7 +86,7 @@ class Together(gp.VertexProgram):
         return -value
 
 
-@pytest.mark.parametrize("program", [Flood(), Together()], ids=["or", "own"])
+@pytest.mark.parametrize("program", [Flood(), HybridExecutor()], ids=["or", "own"])
 def test_programs_of_ones_own_may_push(program):
     edges = twins.skewed(43, 6000, 20000)
     graph = graph_of(edges)
@@ -258,13 +258,13 @@ def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packe
     monkeypatch.setattr(build, "CHUNK", 1024)
     edges = twins.skewed(45, 500, 70000, weights)
     graph = graph_of(edges)
-    with Team(2) as team:
+    with ThreadPool(2) as pool:
         given = graph.packed() if packed else graph
-        out = given.valued_out_edges(team)
-        assert given.valued_out_edges(team) is out
+        out = given.valued_out_edges(pool)
+        assert given.valued_out_edges(pool) is out
         assert out.has_packed_values == (packed and weights == "int32")
         plain = graph_of(twins.skewed(45, 50, 300))
-        assert plain.valued_out_edges(team) is plain.out_edges
+        assert plain.valued_out_edges(pool) is plain.out_edges
     u = np.repeat(np.arange(graph.n), graph.out_degrees)
     found = sorted(zip(u.tolist(), out.neighbours.tolist(), out.values.tolist(), strict=True))
     expected = sorted(zip(edges.sources.tolist(), edges.targets.tolist(), edges.weights.tolist(), strict=True))

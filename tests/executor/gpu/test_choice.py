@@ -9,7 +9,7 @@ from garaph_py.executor.gpu import choice
 from garaph_py.executor.gpu.edges import PackedArrays, RawArrays
 from garaph_py.executor.gpu.packing import STAGING_BYTES
 from garaph_py.executor.gpu.settings import checked
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
 from tests.support import twins
 
@@ -20,8 +20,8 @@ def graph(graph_of):
 
 
 def records_of(graph):
-    with Team(2) as team:
-        return gp.Graph(graph.in_edges, graph.out_edges, graph.directed, graph.ids).packed_in_edges(team).packed.records
+    with ThreadPool(2) as pool:
+        return gp.Graph(graph.in_edges, graph.out_edges, graph.directed, graph.ids).packed_in_edges(pool).packed.records
 
 
 def chosen(graph, gather="auto", left=1 << 30, iterations=None, seconds=1.0, measured=None, value_bytes=4):

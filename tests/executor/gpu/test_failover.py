@@ -10,11 +10,11 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, ProgramError
 from garaph_py.events import Span
-from garaph_py.executor.cpu import CpuKernel
+from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
-from garaph_py.pages.memory_source import MemorySource
+from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.runtime import run as runtime
 from tests.support import twins
 
@@ -36,11 +36,11 @@ class FailingGpu:
     is_short = False
 
     def __init__(self, bound, graph, found, settings, notify, listener, sources):
-        self._team, self._count, self._page_edges = Team(2), 0, settings.page_edges
-        self._cpu = CpuKernel(bound, graph, self._team, listener, to_the_letter=bound.relaxes)
+        self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges
+        self._cpu = CpuExecutor(bound, graph, self._pool, listener, to_the_letter=bound.is_relaxation)
         pages = layout(graph.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
-        self.source = MemorySource(graph.in_edges, pages=pages)
+        self.source = MemoryPageSource(graph.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
         self.spans, self.streams = None, SimpleNamespace(thread=None)
 
@@ -69,14 +69,14 @@ class FailingGpu:
         return self
 
     def __exit__(self, *_):
-        self._team.close()
+        self._pool.close()
 
 
 @pytest.fixture
 def failing_at(monkeypatch):
     """A function that says when the GPU fails."""
     monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(runtime, "GpuKernel", type("Failing", (FailingGpu,), {"at": at}))
+    return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Failing", (FailingGpu,), {"at": at}))
 
 
 PROGRAMS = {
@@ -120,7 +120,7 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
 
 def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
     monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    monkeypatch.setattr(runtime, "GpuKernel", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
+    monkeypatch.setattr(runtime, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
     assert result.stats.device == "Fake GPU"
     assert "2 streams; allow more with gpu_memory" in result.stats.note
@@ -160,7 +160,7 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
     def refuse(*_):
         raise ProgramError("BFS.gather cannot be compiled for a GPU: it is strange; use device='cpu'")
 
-    monkeypatch.setattr(runtime, "GpuKernel", refuse)
+    monkeypatch.setattr(runtime, "GpuExecutor", refuse)
     with pytest.raises(ProgramError, match="strange"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
     monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)

@@ -12,7 +12,7 @@ import garaph_py as gp
 from garaph_py.dispatch import policy as decisions
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import device
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
 from tests.support import twins
@@ -94,14 +94,14 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
         "streams": streams, "gpu_memory": memory, "threads": int(rng.integers(1, 3)),
     }  # fmt: skip
     expected = gp.run(program, graph, device="cpu", sync=True)
-    initialize = GpuKernel.initialize
+    initialize = GpuExecutor.initialize
 
     def armed(self, synchronous):
         state = initialize(self, synchronous)
         self.device.driver.armed = True
         return state
 
-    monkeypatch.setattr(GpuKernel, "initialize", armed)
+    monkeypatch.setattr(GpuExecutor, "initialize", armed)
     monkeypatch.setattr(device, "_broken", None)  # a GPU that fails for good is not used again: after this test, it is
 
     def begin(fails_at=None):

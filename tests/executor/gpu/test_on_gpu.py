@@ -7,7 +7,7 @@ import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.edges import page_bytes
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import rmat
 from garaph_py.program import bind
@@ -92,7 +92,7 @@ def memory_for(program, graph, share, gather="auto", replication="custom"):
     """Bytes in which a share of the edges can stay."""
     settings = Settings(gather=gather, replication=replication)
     graph = graph.packed() if gather == "packed" else graph  # values too, as those that are streamed
-    with GpuKernel(bind(program, graph), graph, device.find(), settings, lambda state: 0) as kernel:
+    with GpuExecutor(bind(program, graph), graph, device.find(), settings, lambda state: 0) as kernel:
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
         return int(kernel.residency.used - (1 - share) * edges)

@@ -8,10 +8,10 @@ from garaph_py.codec.format import PADDING, RECORD
 from garaph_py.executor.gpu import choice, device, packing
 from garaph_py.executor.gpu.device import failing
 from garaph_py.executor.gpu.edges import page_bytes
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import rmat
-from garaph_py.native.threads import Team
+from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub
@@ -61,12 +61,12 @@ def test_weights_beside_packed_sources(graph_of, weights, packs):
 def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
     monkeypatch.setattr(packing, "CHUNK_RUNS", 7)
     graph = graph_of(twins.skewed(2, 5000, 200_000))
-    with Team() as team:
-        expected = graph.packed_in_edges(team).packed
+    with ThreadPool() as pool:
+        expected = graph.packed_in_edges(pool).packed
     del graph.__dict__["_packed_in_edges"]
     found = device.find()
     settings = Settings(gather="packed", page_edges=30_000)
-    with GpuKernel(bind(gp.apps.BFS(0), graph), graph, found, settings, lambda state: 0) as kernel:
+    with GpuExecutor(bind(gp.apps.BFS(0), graph), graph, found, settings, lambda state: 0) as kernel:
         kernel.initialize(True)
         assert kernel.edges.packs
         records = kernel.edges.arrays.sources
@@ -85,7 +85,7 @@ def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
 
 def used(program, graph, **how):
     """Bytes of everything but edges, and of these."""
-    with GpuKernel(bind(program, graph), graph, device.find(), Settings(**how), lambda state: 0) as kernel:
+    with GpuExecutor(bind(program, graph), graph, device.find(), Settings(**how), lambda state: 0) as kernel:
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
         return kernel.residency.used - edges - packing.STAGING_BYTES * kernel.edges.packs, edges

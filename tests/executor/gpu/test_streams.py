@@ -15,10 +15,10 @@ from garaph_py.executor.gpu.device import failing
 from garaph_py.executor.gpu.edges import RawArrays
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import plan
-from garaph_py.executor.gpu.streams import Streams, Waiting
+from garaph_py.executor.gpu.streams import PageQueue, Streams
 from garaph_py.executor.gpu.timeline import TO_DEVICE, TO_HOST, Timeline
 from garaph_py.pages.layout import Page, cut
-from garaph_py.pages.memory_source import MemorySource
+from garaph_py.pages.memory_source import MemoryPageSource
 from tests.support import twins
 
 
@@ -106,7 +106,7 @@ def setting(graph_of):
         return (
             device,
             Streams(device, residency, width, FakeMemory(), spans),
-            MemorySource(graph.in_edges, pages=residency.pages),
+            MemoryPageSource(graph.in_edges, pages=residency.pages),
         )
 
     return make
@@ -228,7 +228,7 @@ def test_pages_that_are_there_are_taken_once():
     try:
         for _ in range(20):
             pages = [Page(k, k, k + 1, k, k + 1) for k in range(200)]
-            waiting, stolen, begin = Waiting.of(pages, {}, dict.fromkeys(pages)), [], threading.Barrier(2)
+            waiting, stolen, begin = PageQueue.of(pages, {}, dict.fromkeys(pages)), [], threading.Barrier(2)
 
             def steal(waiting=waiting, stolen=stolen, begin=begin):
                 begin.wait()

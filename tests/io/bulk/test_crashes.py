@@ -13,7 +13,7 @@ import pytest
 from garaph_py.errors import DiskFullError, GaraphError, ParameterError
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.io.bulk import import_
-from garaph_py.io.bulk.build import Wishes
+from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
 from garaph_py.io.read import read
 from garaph_py.storage import directory as store
@@ -48,7 +48,7 @@ class Job:
         assert self.there()
 
     def run(self):
-        import_file(self.source, self.out, Wishes(), disks=self.disks, memory="256MiB")
+        import_file(self.source, self.out, ImportOptions(), disks=self.disks, memory="256MiB")
 
     def files(self):
         return set(self.folder.rglob("*"))

@@ -25,7 +25,7 @@ from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.number import number_vertices
 from garaph_py.io.bulk import build as external
 from garaph_py.io.bulk import import_, sinks
-from garaph_py.io.bulk.build import Wishes, write_external
+from garaph_py.io.bulk.build import ImportOptions, write_external
 from garaph_py.io.bulk.import_ import import_file, write_random
 from garaph_py.io.bulk.scan import EdgeSource
 from garaph_py.io.formats.format import EdgeList
@@ -101,7 +101,7 @@ vertices = st.integers(0, 12) | st.just(3)
     st.sampled_from(["dense", "gaps", "wide", "sparse", "huge", "names"]),
     st.sampled_from([None, "int32", "int64", "float64"]),
     st.builds(
-        Wishes,
+        ImportOptions,
         st.booleans(),
         st.booleans(),
         st.booleans(),
@@ -112,8 +112,8 @@ vertices = st.integers(0, 12) | st.just(3)
     st.booleans(),
     st.sampled_from([3_000, 200_000]),
 )
-@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", Wishes(), False, 20_000)
-@example([(1, 0)], "dense", None, Wishes(directed=False), True, 3_000)
+@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", ImportOptions(), False, 20_000)
+@example([(1, 0)], "dense", None, ImportOptions(directed=False), True, 3_000)
 def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, values, wishes, again, memory):
     folder = tmp_path_factory.mktemp("import")
     sources, targets = columns_of(kind, *zip(*edges, strict=True))
@@ -134,7 +134,7 @@ def out_of_core(monkeypatch):
 
 def both_ways(path, folder, monkeypatch, **options):
     """The directories that an import in memory makes of a file, and one out of core."""
-    wishes = Wishes(options.get("directed", True), encoding="packed")
+    wishes = ImportOptions(options.get("directed", True), encoding="packed")
     for name, nbytes in (("there", 0), ("here", 1 << 50)):
         monkeypatch.setattr(import_, "BYTES_IN_MEMORY", nbytes)
         import_file(path, folder / name, wishes, **options)
@@ -172,9 +172,9 @@ def test_a_file_is_read_alike(tmp_path, name, monkeypatch):
 def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
     monkeypatch.setattr(generate, "BATCH_EDGES", 700)
     edges = generate.random_rmat(9, 8, weights=weights)
-    write_random(edges, tmp_path / "there", Wishes())
+    write_random(edges, tmp_path / "there", ImportOptions())
     monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
-    write_random(edges, tmp_path / "here", Wishes())
+    write_random(edges, tmp_path / "here", ImportOptions())
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 
@@ -187,7 +187,7 @@ def test_striped_over_disks_it_is_the_same(tmp_path, encoding, out_of_core, monk
         disk.mkdir()
     graph = edges.graph(True, None, lambda event: None)
     store.save(graph, tmp_path / "there", encoding=encoding, block_bytes=8192, disks=disks)
-    manifest = write_random(edges, tmp_path / "here", Wishes(encoding=encoding), disks=disks)
+    manifest = write_random(edges, tmp_path / "here", ImportOptions(encoding=encoding), disks=disks)
     assert manifest == store.info(tmp_path / "here")
     assert list(manifest.arrays.items()) == list(store.info(tmp_path / "there").arrays.items())
     for disk in disks:
@@ -206,7 +206,7 @@ def test_what_each_filesystem_needs(monkeypatch):
 
 @pytest.mark.parametrize(("scale", "factor"), [(0, 0), (3, 0), (0, 5)])
 def test_few_edges_and_none(tmp_path, scale, factor, out_of_core):
-    manifest = write_random(generate.random_uniform(scale, factor, weights=(1, 1)), tmp_path / "graph", Wishes())
+    manifest = write_random(generate.random_uniform(scale, factor, weights=(1, 1)), tmp_path / "graph", ImportOptions())
     assert (manifest.vertices, manifest.edges) == (1 << scale, factor << scale)
     assert store.open(tmp_path / "graph").m == factor << scale
     assert not store.verify(tmp_path / "graph")
@@ -224,7 +224,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, source, limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))  # it fails when ids are spilled, and when keys are
     try:
         with pytest.raises(DiskFullError, match=r"the disk at /.* is full: the graph and its temporary files need"):
-            write_external(source, tmp_path / "graph", Wishes(directed=False), 1 << 18, least_work=0)
+            write_external(source, tmp_path / "graph", ImportOptions(directed=False), 1 << 18, least_work=0)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(tmp_path.iterdir()) == []
@@ -234,7 +234,7 @@ def test_a_disk_that_would_be_full_is_told_before(tmp_path, source, monkeypatch)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100_000))
     needed = 20_000 * (8 + 8 + 8 + 8) + 2 * 8 * 901
     with pytest.raises(DiskFullError, match=rf"need {needed:,} bytes \(.*\), and 100,000 are free; free space there"):
-        write_external(source, tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+        write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, least_work=0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -245,7 +245,7 @@ def test_a_failing_disk_leaves_nothing(tmp_path, source, call, monkeypatch):
 
     monkeypatch.setattr(os, call, failing)
     with pytest.raises(ParameterError, match=r"graph.*\(Input/output error\).* another directory"):
-        write_external(source, tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+        write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, least_work=0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -256,13 +256,13 @@ def test_an_interrupt_leaves_nothing(tmp_path, source, step):
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        write_external(source, tmp_path / "graph", Wishes(), 1 << 18, on_event=interrupted, least_work=0)
+        write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, on_event=interrupted, least_work=0)
     assert step == "writing graph" or list(tmp_path.iterdir()) == []  # that is told at the end, when all is done
 
 
 def test_what_others_left_stays(tmp_path, source):
     (tmp_path / ".graph.partial-of-another").mkdir()
-    write_external(source, tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+    write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, least_work=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.partial-of-another", "graph"]
 
 
@@ -270,23 +270,23 @@ def test_a_file_that_ends_early(tmp_path, out_of_core):
     whole = gzip.compress(TEXT.encode())
     (tmp_path / "edges.txt.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(FormatError, match="the compressed data end early or are damaged"):
-        import_file(tmp_path / "edges.txt.gz", tmp_path / "graph", Wishes())
+        import_file(tmp_path / "edges.txt.gz", tmp_path / "graph", ImportOptions())
     assert [path.name for path in tmp_path.iterdir()] == ["edges.txt.gz"]
 
 
 def test_too_little_memory_is_told(tmp_path, source, monkeypatch):
     with pytest.raises(GraphError, match=r"900 vertices take .* KiB of memory, .* MiB are needed; 1.0 MiB may"):
-        write_external(source, tmp_path / "graph", Wishes(), 1 << 20)
+        write_external(source, tmp_path / "graph", ImportOptions(), 1 << 20)
     path = tmp_path / "graph.mtx"
     path.write_text("%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n")
     with pytest.raises(FormatError, match=r"into which a file of format matrix-market must fit; allow more \(memory\)"):
-        import_file(path, tmp_path / "graph", Wishes(), memory=40)
+        import_file(path, tmp_path / "graph", ImportOptions(), memory=40)
 
 
 def test_a_file_without_edges(tmp_path, out_of_core):
     (tmp_path / "empty.txt").write_text("# nothing\n")
     with pytest.raises(FormatError, match=r"empty\.txt: no edges"):
-        import_file(tmp_path / "empty.txt", tmp_path / "graph", Wishes())
+        import_file(tmp_path / "empty.txt", tmp_path / "graph", ImportOptions())
 
 
 PEAK = """
@@ -325,5 +325,5 @@ def test_a_file_that_changes_meanwhile(tmp_path, later):
         yield EdgeList(column, column)
 
     with pytest.raises(GraphError, match="the file was changed while it was read; import it again"):
-        write_external(EdgeSource(batches, True), tmp_path / "graph", Wishes(), 1 << 18, least_work=0)
+        write_external(EdgeSource(batches, True), tmp_path / "graph", ImportOptions(), 1 << 18, least_work=0)
     assert list(tmp_path.iterdir()) == []
