@@ -66,7 +66,7 @@ class CpuExecutor:
 
     Attributes
     ----------
-    relaxes : bool
+    is_relaxation : bool
         Only active vertices contribute: the values of the others stand in both arrays of a synchronous run.
     out_source : PageSource
         The out-edges. Where they stay on disk, whoever divides the memory says by which.
