@@ -133,7 +133,7 @@ class AutoPolicy(_Rules):
         return Rates.expected(threads, *load, reactive=False)
 
     def alone(self, seen: Observation) -> Decision:
-        """Push along few edges of a relaxation, notify where few vertices are active, else pull, by tiles if possible."""
+        """Push along few edges of a relaxation, notify where few vertices are active, else pull: by tiles if it can."""
         if seen.updates_all_vertices:
             return dense(seen, "every vertex is to be updated")
         if seen.is_relaxation and seen.pushes:
