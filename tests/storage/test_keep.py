@@ -53,7 +53,7 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
 
 PEAK = """
 import resource, sys
-from garaph_py.pages import keep, store
+from garaph_py.storage import directory as store
 
 path, small = sys.argv[1:]
 store.open(small, memory="1MB")
@@ -70,7 +70,7 @@ def test_raw_edges_are_packed_within_the_memory(tmp_path):
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 16)
     store.save(rmat(11, weights=(1, 7)), tmp_path / "small", encoding="raw")
     code = PEAK.replace(
-        "import resource", "from garaph_py.pages import keep; keep.CHUNK_BYTES = 1 << 20; import resource"
+        "import resource", "from garaph_py.storage import keep; keep.CHUNK_BYTES = 1 << 20; import resource"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "g"), str(tmp_path / "small")],
                           capture_output=True, text=True)  # fmt: skip
