@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garaph_py.dispatch.policy import Observation, decide
+from garaph_py.dispatch.observation import Observation
+from garaph_py.dispatch.policy import POLICIES, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
 from garaph_py.pages.layout import Page
 
 
 def observation(**what):
-    return Observation(
-        **({"vertices": 100, "edges": 1000, "active": 10, "active_edges": 100, "engine": "garaph"} | what)
-    )
+    return Observation(**({"vertices": 100, "edges": 1000, "active": 10, "active_edges": 100} | what))
 
 
 @pytest.mark.parametrize(("what", "alpha"), [
@@ -27,17 +26,20 @@ def observation(**what):
     ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "is_relaxation": True}, 0.48),
 ])  # fmt: skip
 def test_alpha_is_equation_3(what, alpha):
+    policy = POLICIES[what.pop("engine", "garaph")]
     seen = observation(**what)
-    assert seen.alpha == pytest.approx(alpha)
-    assert decide(seen).device == ("both" if alpha >= 1 else "cpu")
-    alone = decide(replace(seen, cpu_helps=False))
-    assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decide(seen).mode))
+    decision = decide(seen, policy)
+    assert decision.alpha == pytest.approx(alpha)
+    assert decision.device == ("both" if alpha >= 1 else "cpu")
+    alone = decide(replace(seen, cpu_helps=False), policy)
+    assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decision.mode))
 
 
 def test_one_processor_has_no_alpha():
-    assert observation().alpha is None
-    assert decide(observation()).device == "cpu"
-    assert decide(observation(device="gpu")).device == "gpu"
+    policy = POLICIES["garaph"]
+    assert decide(observation(), policy).alpha is None
+    assert decide(observation(), policy).device == "cpu"
+    assert decide(observation(device="gpu"), policy).device == "gpu"
 
 
 def test_rates_follow_what_was_measured():

@@ -14,6 +14,7 @@ from garaph_py.dispatch import policy as decisions
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.runtime import run as runtime
 from tests.support import numpy_gpu, twins
@@ -139,7 +140,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
     def receive(self, pages, state):
         self.streams.forth.synchronize = arrive
         for page in pages:
-            new = state.pending[page.first_vertex : page.last_vertex]
+            new = state.next_values[page.first_vertex : page.last_vertex]
             late.append((self.address("pending") + page.first_vertex * new.itemsize, new.view(np.uint8)))
 
     def launch(self, *arguments, **options):
@@ -271,10 +272,7 @@ def test_who_takes_which_page_is_not_deterministic(graph_of):
 
 def test_values_of_several_fields_have_no_turns():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
-    given = SimpleNamespace(
-        active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind), synchronous=False
-    )
-    gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
+    given = State.empty(np.zeros(9, kind), np.zeros(9, kind), False, VertexSet.empty(9))
     cpu = SimpleNamespace(is_relaxation=False)
-    state = together.HybridExecutor(cpu, gpu, lambda: None, 2, reactive=False).initialize(False)
-    assert state.pending is state.values
+    state = together.HybridExecutor(None, None, cpu, [SimpleNamespace()]).start(given)
+    assert state.next_values is state.values

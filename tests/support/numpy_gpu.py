@@ -210,11 +210,11 @@ def pending_is_poisoned(monkeypatch):
     begin = together.HybridExecutor.begin
 
     def poison(self, state, mode):
-        alone = self.device == "gpu" or not self._cpu.is_relaxation
+        alone = self.device == "gpu" or not self._host.is_relaxation
         if state.synchronous and alone:
-            state.pending.view(np.uint8)[:] = 0xA5
+            state.next_values.view(np.uint8)[:] = 0xA5
         followed = begin(self, state, mode)
-        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
+        assert not state.synchronous or alone or state.next_values.tobytes() == state.values.tobytes()
         return followed
 
     monkeypatch.setattr(together.HybridExecutor, "begin", poison)
@@ -228,6 +228,6 @@ HUB = int(GRAPH.out_degrees.argmax())
 
 def memory_for(program, graph, share):
     settings = Settings(gather="segmented")
-    with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
+    with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings) as made:
         made.initialize(True)
         return int(made.residency.used - (1 - share) * 4 * graph.m)
