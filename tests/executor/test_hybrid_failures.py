@@ -20,10 +20,9 @@ from garaph_py.pages.layout import cut, layout
 from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.runtime import run as runtime
 from garaph_py.system.watchdog import Heartbeat
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
-from tests.runtime.test_user_programs import DataDriven
 from tests.support import twins
-from tests.support.numpy_gpu import Hops, Quiet, when_iterations_begin
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for, when_iterations_begin
+from tests.support.programs import DataDriven
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 

@@ -14,9 +14,8 @@ from garaph_py.program import bind
 from garaph_py.runtime import run as runtime
 from garaph_py.storage import directory as store
 from garaph_py.storage.disks import Disk
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
-from tests.pages.test_disk_source import little, opened, with_memory  # noqa: F401 - a fixture
-from tests.support.numpy_gpu import Hops
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
+from tests.support.stored_graphs import opened, with_memory
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])

@@ -23,10 +23,10 @@ from garaph_py.storage import write
 from garaph_py.storage.blocks import INDEX_DTYPE, disk_of
 from garaph_py.storage.lock import Folder
 from garaph_py.storage.restripe import restripe
-from tests.storage.test_damage import outcome, rewrite, rewrite_index, setting
 from tests.support.command import garaph
 from tests.support.crashes import Crash, calls_of
 from tests.support.graphs import equal, small_graph
+from tests.support.stored_graphs import outcome, rewrite, rewrite_index, setting
 
 
 @pytest.fixture

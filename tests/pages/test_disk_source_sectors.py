@@ -1,7 +1,5 @@
 """Edges on disk of which few are wanted: what is read of them, and held against what."""
 
-# ruff: noqa: F811 - fixtures of another file
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ import garaph_py as gp
 from garaph_py.errors import DamagedGraphError
 from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
-from tests.pages.test_disk_source import hub, little, opened, saved, source, with_memory  # noqa: F401 - fixtures among them
+from tests.support.stored_graphs import hub, opened
 
 SECTOR = sectors.SECTOR
 WIDTH = SECTOR // 4

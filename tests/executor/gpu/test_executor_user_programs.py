@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from tests.runtime.test_user_programs import DataDriven
 from tests.support import twins
+from tests.support.programs import DataDriven
 
 pytestmark = pytest.mark.gpu
 

@@ -19,8 +19,8 @@ from garaph_py.runtime import run as runtime
 from garaph_py.storage import directory as store
 from garaph_py.storage.fit import bytes_held
 from garaph_py.system.sizes import show_bytes
-from tests.pages.test_disk_source import hub, little, with_memory  # noqa: F401 - a fixture
 from tests.support import twins
+from tests.support.stored_graphs import hub, with_memory
 
 N, M = 2 * 65536 + 1000, 60_000
 NUMBERS = np.random.default_rng(8).random(N)

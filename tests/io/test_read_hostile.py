@@ -21,7 +21,7 @@ from garaph_py.graph.build import from_edges
 from garaph_py.io.formats import FORMATS
 from garaph_py.io.write import write
 from garaph_py.storage import directory as store
-from tests.io.test_read import npz
+from tests.support.contents import npz
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 sys.path.append(str(SCRIPTS))  # for what it imports

@@ -1,10 +1,8 @@
-"""Matrix Market and .npy files: what their readers understand, and what they say about files that are wrong."""
+"""Matrix Market files: what their reader understands, and what it says about files that are wrong."""
 
 import gzip
-import io
 import lzma
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,35 +10,15 @@ from hypothesis import strategies as st
 from garaph_py import events
 from garaph_py.errors import FormatError
 from garaph_py.io.read import read
-from tests.io.test_read import edges_of, npy, zstd
+from tests.support.contents import mtx, zstd
+from tests.support.graphs import edges_of
 from tests.support.hostile import HOSTILE, NOISE, changed, cut_everywhere, read_or_typed_error
-
-
-def mtx(kind, lines):
-    return f"%%MatrixMarket matrix {kind}\n% made by hand\n{lines}".encode()
-
-
-def saved(array):
-    file = io.BytesIO()
-    np.save(file, array)
-    return file.getvalue()
-
-
-def fields(**columns):
-    columns = {name: np.asarray(column) for name, column in columns.items()}
-    table = np.empty(len(next(iter(columns.values()))), [(name, column.dtype) for name, column in columns.items()])
-    for name, column in columns.items():
-        table[name] = column
-    return table
-
 
 REAL = mtx("coordinate real general", "3 3 4\n1 2 0.5\n2 2 1e3\n3 1 -1\n3 1 7\n")
 REAL_EDGES = [(0, 1, 0.5), (1, 1, 1000.0), (2, 0, -1.0), (2, 0, 7.0)]
 SYMMETRIC = mtx("coordinate integer symmetric", "4 4 3\n2 1 5\n3 3 6\n3 1 7\n")
 SYMMETRIC_EDGES = [(0, 1, 5), (0, 2, 7), (1, 0, 5), (2, 0, 7), (2, 2, 6)]
-PAIRS = saved(np.array([[1, 2], [7, 1], [1, 2]]))
-TABLE = saved(fields(source=[1, 7], target=[2, 1], weight=[0.5, -2.0]))
-SAMPLES = {"r.mtx": REAL, "s.mtx": SYMMETRIC, "r.mtx.gz": gzip.compress(REAL, mtime=0), "p.npy": PAIRS, "t.npy": TABLE}
+SAMPLES = {"r.mtx": REAL, "s.mtx": SYMMETRIC, "r.mtx.gz": gzip.compress(REAL, mtime=0)}
 
 
 # Accepted
@@ -83,36 +61,6 @@ def test_a_general_matrix_may_be_symmetric(tmp_path):
     path.write_bytes(mtx("coordinate real skew-symmetric", "2 2 1\n2 1 3.5\n"))
     with pytest.raises(FormatError, match="differ in sign"):
         read(path, directed=False)
-
-
-MIXED = fields(
-    w=np.array([3, 4], ">i2"), dst=np.array([1, 2], ">u4"), other=[1j, 2j], src=np.array([5, 2**63], np.uint64)
-)
-
-
-@pytest.mark.parametrize(
-    ("array", "edges"),
-    [
-        (np.array([[1, 2], [7, 1], [1, 2]]), [(1, 2, None), (1, 2, None), (7, 1, None)]),
-        (np.array([[1, 2], [7, 1]]), [(1, 2, None), (7, 1, None)]),
-        (np.array([[1, 2, 3], [4, 5, 6]], np.int8), [(1, 4, None), (2, 5, None), (3, 6, None)]),
-        (np.asfortranarray(np.array([[1, 2], [7, 1], [3, 3]], ">u2")), [(1, 2, None), (3, 3, None), (7, 1, None)]),
-        (np.asfortranarray(np.array([[1, 2, 3], [4, 5, 6]])), [(1, 4, None), (2, 5, None), (3, 6, None)]),
-        (np.array([[-1, 2**62]]), [(-1, 2**62, None)]),
-        (np.array([[2**64 - 1, 0]], np.uint64), [(2**64 - 1, 0, None)]),
-        (fields(source=[1, 7], target=[2, 1], weight=[0.5, 2.0]), [(1, 2, 0.5), (7, 1, 2.0)]),
-        (fields(a=[1, 7], b=[2, 1]), [(1, 2, None), (7, 1, None)]),
-        (MIXED, [(5, 1, 3), (2**63, 2, 4)]),
-    ],
-)
-def test_npy(tmp_path, array, edges):
-    path = tmp_path / "g.npy"
-    np.save(path, array)
-    graph = read(path)
-    assert (graph.directed, edges_of(graph)) == (True, edges)
-    assert read(path, weights=False).edge_dtype is None
-    doubled = read(path, directed=False)
-    assert doubled.m == 2 * len(edges) - sum(u == v for u, v, _ in edges)
 
 
 # Refused
@@ -171,13 +119,6 @@ def test_malformed_matrix_market(tmp_path, contents, line, message):
         assert caught.value.line == line
 
 
-def test_weights_as_asked(tmp_path):
-    for name, contents in (("g.mtx", mtx("coordinate pattern general", "2 2 1\n1 2\n")), ("g.npy", PAIRS)):
-        (tmp_path / name).write_bytes(contents)
-        with pytest.raises(FormatError, match="weights"):
-            read(tmp_path / name, weights=True)
-
-
 def test_progress_and_errors_of_the_listener(tmp_path):
     path = tmp_path / "g.mtx"
     lines = "".join(f"{number % 1000 + 1} 1 1.25\n" for number in range(600_000))
@@ -197,39 +138,6 @@ def test_progress_and_errors_of_the_listener(tmp_path):
         read(path, on_event=fail)
 
 
-HUGE = npy("{'descr': '<u4', 'fortran_order': False, 'shape': (1099511627776, 2), }", bytes(64))
-
-
-@pytest.mark.parametrize(
-    ("contents", "message"),
-    [
-        (b"", "not a readable .npy file"),
-        (b"\x93NUMPY\x01\x00\xff\xff", "not a readable .npy file"),
-        (HUGE, "declares 8,796,093,022,208 bytes of data, but has 64"),
-        (npy("{'descr': '<u4', 'fortran_order': False, 'shape': (-1, 2), }"), "declares -8 bytes"),
-        (PAIRS + b"\0", "declares 48 bytes of data, but has 49"),
-        (npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, 2), }", bytes(16)), "Python objects"),
-        (saved(np.zeros((0, 2), np.int64)), "no edges"),
-        (saved(np.zeros((3, 3), np.int64)), r"int64 of shape \(3, 3\)"),
-        (saved(np.zeros(4, np.int64)), r"shape \(4,\)"),
-        (saved(np.zeros((2, 2, 2), np.int64)), r"shape \(2, 2, 2\)"),
-        (saved(np.zeros((4, 2))), "an array of float64"),
-        (saved(np.zeros((4, 2), "S3")), "an array of |S3"),
-        (saved(np.zeros(3, [("a", "i4")])), "1 fields"),
-        (saved(np.zeros((3, 1), [("a", "i4"), ("b", "i4")])), r"2 fields of shape \(3, 1\)"),
-        (saved(np.zeros(3, [("a", "f4"), ("b", "i4")])), "'a' is float32"),
-        (saved(np.zeros(3, [("a", "i4", 2), ("b", "i4")])), "field 'a' is"),
-        (saved(np.zeros(3, [("a", "i4"), ("b", "i4"), ("weight", "S2")])), r"'weight' is \|S2"),
-        (gzip.compress(PAIRS, mtime=0), "not a readable .npy file"),
-    ],
-)
-def test_malformed_npy(tmp_path, contents, message):
-    path = tmp_path / "g.npy"
-    path.write_bytes(contents)
-    with pytest.raises(FormatError, match=message):
-        read(path)
-
-
 @pytest.mark.parametrize("name", SAMPLES)
 def test_cut_off_files(tmp_path, name):
     whole = read_or_typed_error(tmp_path / name, SAMPLES[name])
@@ -240,7 +148,7 @@ def test_cut_off_files(tmp_path, name):
 @HOSTILE
 @given(contents=NOISE)
 def test_random_files(tmp_path, name, contents):
-    beginning = SAMPLES[name][: SAMPLES[name].find(b"\n") + 1] if "mtx" in name else b"\x93NUMPY\x01\0"
+    beginning = SAMPLES[name][: SAMPLES[name].find(b"\n") + 1]
     read_or_typed_error(tmp_path / name, beginning * (len(contents) % 3 > 0) + contents)
 
 

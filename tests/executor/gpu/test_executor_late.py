@@ -14,10 +14,9 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
 from tests.support import twins
 from tests.support.late_gpu import LateDriver
-from tests.support.numpy_gpu import Hops, Quiet
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
 SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "1"))
 """Of each graph, synchronous and not, by both processors and the GPU alone, and both engines: 20 take two minutes."""

@@ -1,5 +1,4 @@
 """Push over edges that stay on disk: along out-edges, and with their values."""
-# ruff: noqa: F811 - fixtures of another file
 
 import re
 from dataclasses import replace
@@ -13,9 +12,9 @@ from garaph_py.storage import directory as store
 from garaph_py.storage.fit import RUN_BYTES, bytes_held, fitted
 from garaph_py.storage.lock import Folder
 from garaph_py.storage.manifest import serialize
-from tests.pages.test_disk_source import hub, little, opened, saved  # noqa: F401 - fixtures among them
 from tests.support import twins
 from tests.support.graphs import equal
+from tests.support.stored_graphs import hub, opened
 
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])

@@ -5,42 +5,11 @@ import pytest
 
 import garaph_py as gp
 from tests.support import twins
+from tests.support.programs import DataDriven
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = ("pull", "notify-pull")
-
-
-class DataDriven(gp.VertexProgram):
-    """PageRank without redistribution as in Grus: a residual is handed out once it is worth it."""
-
-    damping: float = 0.85
-    worth: float = 1e-7
-
-    value = {"rank": np.float64, "residual": np.float64, "delta": np.float64}  # noqa: RUF012
-    accumulator = np.float64
-    sum = gp.add
-    reports = float
-
-    def init(self, n):
-        return 0.0, (1 - self.damping) / n, 0.0
-
-    def prepare(self, value, active):
-        if active:
-            return value.rank + value.residual, 0.0, value.residual
-        return value.rank, value.residual, 0.0
-
-    def gather(self, src):
-        return src.delta
-
-    def apply(self, old, acc):
-        return old.rank, old.residual + self.damping * acc, old.delta
-
-    def activate(self, new):
-        return new.residual > self.worth
-
-    def result(self, value):
-        return value.rank + value.residual
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -5,15 +5,11 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, ParameterError
-from garaph_py.executor.gpu import device
-from garaph_py.executor.gpu.edges import page_bytes
-from garaph_py.executor.gpu.executor import GpuExecutor
-from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import rmat
-from garaph_py.program import bind
 from garaph_py.runtime import run as runtime
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
+from tests.support.real_gpu import memory_for
 
 pytestmark = pytest.mark.gpu
 
@@ -86,16 +82,6 @@ def test_single_precision_is_close(graph_of, edges, name, way):
     given = edges["float32"]
     cpu, gpu = both(SINGLE[name](given), graph_of(given), iterations=5, sync=True, **WAYS[way])
     np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-6)
-
-
-def memory_for(program, graph, share, gather="auto", replication="custom"):
-    """Bytes in which a share of the edges can stay."""
-    settings = Settings(gather=gather, replication=replication)
-    graph = graph.packed() if gather == "packed" else graph  # values too, as those that are streamed
-    with GpuExecutor(bind(program, graph), graph, device.find(), settings) as kernel:
-        kernel.initialize(True)
-        edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
-        return int(kernel.residency.used - (1 - share) * edges)
 
 
 @pytest.mark.parametrize("way", WAYS)
