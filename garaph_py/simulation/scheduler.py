@@ -6,12 +6,13 @@ It asks in the order in which `dispatch/loop.py` and `dispatch/together.py` do, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..dispatch.policy import GPU_THRESHOLD, Observation, bound_of_notifying, decide
 from ..dispatch.rates import Rates
-from ..executor.gpu.streams import PageQueue
 from ..executor.modes import CPU, GPU, PUSH
 from ..pages.layout import Page
+from ..pages.queue import PageQueue
 from .workload import Activity, Workload
 
 HYBRID = "hybrid"
@@ -86,7 +87,7 @@ class Scheduler:
 
     decide = staticmethod(decide)
 
-    def steal(self, waiting: PageQueue) -> Page | None:
+    def steal(self, waiting: PageQueue[Any]) -> Page | None:
         """The next pages for the CPU, or part of one, if there is any and it is worth it."""
         return self.rates.steal(waiting)
 

@@ -18,6 +18,7 @@ from ...graph.graph import PACKED
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...pages.layout import Page, commit_plan, cut
 from ...pages.provider import SourceFactory
+from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -37,7 +38,7 @@ from .pinned import Pinned
 from .ranks import RUN, Ranks
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
 from .settings import DEFAULT_SHARE, DETERMINISTIC_SHARE, Settings
-from .streams import Buffer, PageQueue, Streams
+from .streams import Buffer, Streams
 from .work import PageWork, result_of
 
 Array = npt.NDArray[Any]
@@ -323,7 +324,7 @@ class GpuExecutor:
         self.work(self.offer(every, state, mode, False), source, state, done.__setitem__)
         return [done.get(page, SKIPPED) for page in every]
 
-    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue:
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The pages to process, but those nobody notified; if `shared`, others may take some before `work` does."""
         # `prepare` has rewritten values of every page
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
@@ -334,7 +335,7 @@ class GpuExecutor:
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(
-        self, waiting: PageQueue, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
+        self, waiting: PageQueue[Buffer], source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
     ) -> None:
         """Process the pages that wait until none is left; `tell` what each did, or what was left of it.
 

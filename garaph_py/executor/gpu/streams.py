@@ -8,17 +8,17 @@ that computes, would wait for each other's Python more than for the GPU.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...events import Span
 from ...native.threads import available_cores
 from ...pages.layout import Page
+from ...pages.queue import PageQueue, Split, device_order
 from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.watchdog import Heartbeat
@@ -27,8 +27,6 @@ from .edges import EdgeArrays, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
-
-Split = Callable[[Page, int], tuple[Page | None, Page]]
 
 COPIES = 3
 """Copies that wait for each other: enough to keep the engine busy; what is not begun somebody else may take."""
@@ -106,116 +104,6 @@ class Wait:
     def __exit__(self, *_: object) -> None:
         self._thread.waited += time.perf_counter() - self._wall
         self._thread.used -= time.thread_time() - self._used
-
-
-@dataclass
-class PageQueue:
-    """Pages that nobody has taken yet. The two ends of `coming` belong to different threads.
-
-    Attributes
-    ----------
-    held : deque of (Page, Buffer)
-        Whose edges are left in a stream's buffer, for which other pages wait: nobody else may take these.
-    here : deque of (Page, Buffer)
-        Whose edges stay on the device.
-    coming : deque of Page
-        Whose edges have to be copied.
-    split : callable or None
-        ``split(page, edges)``: a page as two, the last with about so many edges (`pages.layout.cut`); where a part of a
-        page can be processed as a whole one is.
-    copying : int
-        Edges on their way.
-    """
-
-    held: deque[tuple[Page, Buffer]]
-    here: deque[tuple[Page, Buffer]]
-    coming: deque[Page]
-    split: Split | None
-    copying: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @classmethod
-    def of(
-        cls, pages: Iterable[Page], held: Mapping[Page, Buffer], here: Mapping[Page, Buffer], split: Split | None = None
-    ) -> PageQueue:
-        """Of `pages` in the order in which they are best taken, those that are `held` and `here` apart."""
-        waiting = cls(deque(), deque(), deque(), split)
-        for page in pages:
-            if page in here:
-                waiting.here.append((page, here[page]))
-            elif page in held:
-                waiting.held.append((page, held[page]))
-            else:
-                waiting.coming.append(page)
-        return waiting
-
-    def next_here(self) -> tuple[Page, Buffer] | None:
-        """The next page that need not be copied, or None."""
-        with self.lock:
-            pages = self.held or self.here
-            return pages.popleft() if pages else None
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.held or self.here or self.coming)
-
-    def first_coming(self) -> Page | None:
-        """The next page to be copied, which others may take meanwhile only if it is the last as well; or None."""
-        with self.lock:
-            return self.coming[0] if self.coming else None
-
-    def all_coming(self) -> list[Page]:
-        """The pages to be copied, in their order."""
-        with self.lock:
-            return list(self.coming)
-
-    def next_coming(self) -> Page | None:
-        """The next page to be copied, or None; it counts as being copied until `arrived`."""
-        with self.lock:
-            if not self.coming:
-                return None
-            page = self.coming.popleft()
-            self.copying += page.edges
-            return page
-
-    def arrived(self, page: Page) -> None:
-        with self.lock:
-            self.copying -= page.edges
-
-    @property
-    def edges(self) -> int:
-        """Of the pages that have to be copied, or are being copied."""
-        with self.lock:
-            return self.copying + sum(page.edges for page in self.coming)
-
-    def steal(self, most: int | None) -> Page | None:
-        """See `Pages.steal`: about half of `most` edges, so that the rest can be shared again."""
-        with self.lock:
-            if most is None:
-                return self.coming.pop() if self.coming else self.here.pop()[0] if self.here else None
-            taken = None
-            while self.coming and (left := most // 2 - (taken.edges if taken else 0)) > 0:
-                page, rest = self.coming[-1], None
-                if taken is not None and page.last_vertex != taken.first_vertex:
-                    break
-                if self.split is not None and page.edges > left:
-                    rest, page = self.split(page, left)
-                if page.edges > left + most // 2:
-                    break
-                if rest is None:
-                    self.coming.pop()
-                else:  # in place: whoever looks meanwhile must not find that nothing is left
-                    self.coming[-1] = rest
-                taken = (
-                    page if taken is None else replace(page, last_vertex=taken.last_vertex, last_edge=taken.last_edge)
-                )
-            return taken
-
-    def clear(self) -> None:
-        """Nobody is to take any of them."""
-        with self.lock:
-            for pages in (self.held, self.here, self.coming):
-                pages.clear()
 
 
 class Work(Protocol):
@@ -311,12 +199,12 @@ class Streams:
                 self._ahead_bytes[page.number] = self._copy(page, buffer, source)
         self.thread.doing = ("idle",)
 
-    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue:
+    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue[Buffer]:
         """The pages of one `process`, as they are best taken; others may steal some, if `shared`, and parts by `split`.
 
         Those that the last one left in the streams' buffers come first, and are not copied again.
         """
-        ordered = best_order(pages, shared)
+        ordered = device_order(pages, shared)
         for k, page in enumerate(ordered):
             if page.number < len(self._resident):
                 self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
@@ -334,7 +222,7 @@ class Streams:
                 self._free.append(buffer)
         return held
 
-    def process(self, waiting: PageQueue, source: PageSource, work: Work) -> None:
+    def process(self, waiting: PageQueue[Buffer], source: PageSource, work: Work) -> None:
         """Copy the pages that wait, where they are not there, and have the `work` done with each, or with what nobody
         stole of it; return when all have landed."""
         copies: deque[tuple[Page, Buffer]] = deque()
@@ -342,7 +230,7 @@ class Streams:
         stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched
         thread = self.thread
         try:
-            source.expect(waiting.all_coming())
+            source.expect(waiting.streamed_pages())
             with thread.running():
                 while True:
                     interrupts.check()
@@ -358,7 +246,7 @@ class Streams:
                         copies.append(taken)
                         came.append((*taken, copied))
                         self._launch(*taken, work, self.back)
-                    elif len(stayed) < AHEAD and (taken := waiting.next_here()):
+                    elif len(stayed) < AHEAD and (taken := waiting.pop_on_device()):
                         copied = self._ahead_bytes.pop(taken[0].number, 0)
                         if copied:
                             taken[1].stream.wait_for_event(taken[1].copied)
@@ -392,12 +280,12 @@ class Streams:
         finally:
             thread.doing = ("idle",)
 
-    def _room(self, waiting: PageQueue) -> tuple[Page, Buffer] | None:
+    def _room(self, waiting: PageQueue[Buffer]) -> tuple[Page, Buffer] | None:
         """The next page to be copied, and the buffer for it, if there is one."""
-        page = waiting.first_coming()
+        page = waiting.peek_streamed()
         if page is None or (page.number >= len(self._resident) and not self._free):
             return None
-        taken = waiting.next_coming()
+        taken = waiting.pop_streamed()
         if taken is None:  # somebody took the last one
             return None
         return taken, self._resident[taken.number] if taken.number < len(self._resident) else self._free.popleft()
@@ -440,9 +328,3 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
-
-
-def best_order(pages: Iterable[Page], shared: bool) -> list[Page]:
-    """Those with most vertices first: what they send back is hidden behind the others. Where others steal from the end,
-    in the order of their vertices, so that what they take is one piece."""
-    return sorted(pages, key=lambda page: page.number if shared else page.first_vertex - page.last_vertex)
