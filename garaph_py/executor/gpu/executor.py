@@ -465,7 +465,7 @@ class GpuExecutor:
         with contextlib.suppress(Exception), self.device:
             with contextlib.suppress(Exception):
                 self.device.driver.Context.synchronize()
-                self.streams.tell()
+                self.streams.write_spans()
             with contextlib.suppress(Exception):
                 self._memory.close()
             with contextlib.suppress(Exception):

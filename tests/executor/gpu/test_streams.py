@@ -123,13 +123,13 @@ class Work:
     """What is computed is `see`, for a page and its buffer; pages are told of in the order in which they land."""
 
     def __init__(self, see=lambda page, buffer: None):
-        self.compute, self.brought, self.streams, self.copied = see, [], [], {}
+        self.launch, self.brought, self.streams, self.copied = see, [], [], {}
 
-    def bring(self, page, stream):
+    def copy_back(self, page, stream):
         self.brought.append(page)
         self.streams.append(stream)
 
-    def landed(self, page, copied):
+    def on_complete(self, page, copied):
         self.copied[page] = copied
 
 
@@ -263,7 +263,7 @@ def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
         streams.process(streams.order(source.pages), source, work)
         copies += sum(nbytes > 0 for nbytes in work.copied.values())
         time.sleep(3e-4)  # until the driver says that the last has ended
-        streams.tell()
+        streams.write_spans()
         assert len(spans) == 2 * turn * len(source.pages) + copies
     after = time.perf_counter_ns()
     tracks = {span.track for span in spans}
@@ -289,9 +289,9 @@ def test_a_copy_that_waits_for_the_engine_begins_when_it_is_free():
     driver.Event, spans = Event, []
     timeline, began = Timeline(driver, [], spans), time.perf_counter_ns() - 2 * 10**9
     for number in range(2):
-        timeline.ends(TO_DEVICE, "copy", Page(number, 0, 1, 0, 10), began, None)
-    timeline.tell(None, 3)
+        timeline.mark_end(TO_DEVICE, "copy", Page(number, 0, 1, 0, 10), began, None)
+    timeline.write_spans(None, 3)
     assert not spans
-    timeline.tell(None)
+    timeline.write_spans(None)
     first, second = spans
     assert (second.end - second.start, first.start, second.start) == (5 * 10**8, began, first.end)
