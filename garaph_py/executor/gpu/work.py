@@ -54,7 +54,7 @@ class PageWork:
     listener: Callable[[Page, PageResult], None]
 
     def __post_init__(self) -> None:
-        self._pending, self._activated = (int(self.context[name][0]) for name in ("pending", "activated"))
+        self._next_values, self._next_frontier = (int(self.context[name][0]) for name in ("pending", "activated"))
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
@@ -63,8 +63,8 @@ class PageWork:
         state, number = self.state, page.number
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)
-            self._copy_part(state.pending, self._pending, vertices, stream)
-            self._copy_part(state.activated.bits, self._activated, page.words, stream)
+            self._copy_part(state.next_values, self._next_values, vertices, stream)
+            self._copy_part(state.next_frontier.bits, self._next_frontier, page.words, stream)
         self._copy_part(self.tallies, self.tally_address, slice(number, number + 1), stream)
 
     def _copy_part(self, array: Array, address: int, part: slice, stream: Any) -> None:
@@ -72,7 +72,7 @@ class PageWork:
         self.copy(array[part].view(np.uint8), address + part.start * array.itemsize, stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
-        back = page.vertices * (self.state.pending.itemsize * 8 + 1) // 8
+        back = page.vertices * (self.state.next_values.itemsize * 8 + 1) // 8
         result = result_of(page, self.tallies, self.has_total)
         result.to_device, result.from_device = copied, back + self.tallies.itemsize
         self.listener(page, result)
