@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from ..executor.gpu.streams import AHEAD, COPIES, Buffer
+from ..executor.gpu.pipeline import MAX_COPIES, MAX_LAUNCHED
+from ..executor.gpu.streams import Buffer
 from ..executor.modes import CPU, GPU
 from ..pages.layout import Page
 from ..pages.queue import PageQueue
@@ -146,7 +147,7 @@ class Play:
         """Ask for copies of pages while there is room for them, unless values are landing: then once they have."""
         if now < self._thread_until:
             return
-        while len(self._copies) < COPIES and (first := self.waiting.peek_streamed()) is not None:
+        while len(self._copies) < MAX_COPIES and (first := self.waiting.peek_streamed()) is not None:
             buffer = self.resident.get(first.number)
             if buffer is None and not self.free:
                 return
@@ -182,7 +183,7 @@ class Play:
 
     def _compute(self, now: float) -> None:
         """Let the GPU begin with the next page, if it is idle."""
-        while now >= self._thread_until and self._ahead < AHEAD and (taken := self.waiting.pop_on_device()) is not None:
+        while now >= self._thread_until and self._ahead < MAX_LAUNCHED and (taken := self.waiting.pop_on_device()) is not None:
             self._launched.append(taken)
             self._ahead += 1
         if self._computing or not (self._arrived or self._launched):
