@@ -183,7 +183,11 @@ class Play:
 
     def _compute(self, now: float) -> None:
         """Let the GPU begin with the next page, if it is idle."""
-        while now >= self._thread_until and self._ahead < MAX_LAUNCHED and (taken := self.waiting.pop_on_device()) is not None:
+        while (
+            now >= self._thread_until
+            and self._ahead < MAX_LAUNCHED
+            and (taken := self.waiting.pop_on_device()) is not None
+        ):
             self._launched.append(taken)
             self._ahead += 1
         if self._computing or not (self._arrived or self._launched):
