@@ -10,7 +10,7 @@ from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
-few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
+few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
 
