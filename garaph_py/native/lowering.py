@@ -135,7 +135,7 @@ def _no_unroll(typing_context: Any) -> Any:
 
 
 def prefetching(locality: int) -> Any:
-    """LLVM's prefetch with this locality: 3 loads into the first-level cache, 2 into the second, 0 for a single read."""
+    """LLVM's prefetch with this locality: 3 loads into the first-level cache, 2 into the second, 0 for one read."""
 
     @numba.extending.intrinsic
     def fetch(typing_context: Any, array: Any, index: Any) -> Any:
