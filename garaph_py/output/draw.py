@@ -154,7 +154,7 @@ def draw_timeline(
 
 
 def boxes(spans: list[tuple[float, float, Span]], y: float, height: float) -> Iterator[str]:
-    """A box for each span. Spans too narrow for a box are drawn together: a pixel is the darker, the more they fill it."""
+    """A box for each span. Spans too narrow for a box are drawn together: a pixel is as dark as they fill it."""
     narrow: dict[int, list[float]] = {}
     for start, end, span in spans:
         if end - start < VISIBLE:
