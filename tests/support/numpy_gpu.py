@@ -14,10 +14,12 @@ from garaph_py.executor.gpu import compiler
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
+from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
 from garaph_py.runtime import run as runtime
+from tests.support import twins
 
 MEMORY = 1 << 23
 
@@ -208,11 +210,24 @@ def pending_is_poisoned(monkeypatch):
     begin = together.HybridExecutor.begin
 
     def poison(self, state, mode):
-        alone = self.device == "gpu" or not self._cpu.is_relaxation
+        alone = self.device == "gpu" or not self._host.is_relaxation
         if state.synchronous and alone:
-            state.pending.view(np.uint8)[:] = 0xA5
+            state.next_values.view(np.uint8)[:] = 0xA5
         followed = begin(self, state, mode)
-        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
+        assert not state.synchronous or alone or state.next_values.tobytes() == state.values.tobytes()
         return followed
 
     monkeypatch.setattr(together.HybridExecutor, "begin", poison)
+
+
+GRAPH = twins.skewed(3, 9000, 60000)
+
+
+HUB = int(GRAPH.out_degrees.argmax())
+
+
+def memory_for(program, graph, share):
+    settings = Settings(gather="segmented")
+    with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings) as made:
+        made.initialize(True)
+        return int(made.residency.used - (1 - share) * 4 * graph.m)
