@@ -33,13 +33,13 @@ class PageGroup(NamedTuple):
     Attributes
     ----------
     mode : str
-        Direction, as in `Iteration`.
+        The direction, as in `Iteration`.
     device : {"cpu", "gpu", "both"}
-        Who processed them; ``"both"`` where it is not known page by page.
+        The processor; ``"both"`` if it is not known page by page.
     transfer : {"resident", "copied"} or None
-        How their edges reached a GPU: they stay in its memory, or were copied there; None on the CPU.
+        How their edges reached a GPU: they stay in its memory, or were copied there. None on the CPU.
     pages, edges : int
-        How many pages, and edges visited in them.
+        The number of pages, and of edges visited in them.
     """
 
     mode: str

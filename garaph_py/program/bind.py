@@ -93,7 +93,7 @@ class BoundProgram:
 
     @property
     def updates_all_vertices(self) -> bool:
-        """Whether every vertex is updated in every iteration: all of them may depend on the total."""
+        """Whether every iteration updates all vertices, because any of them may depend on the total."""
         return self.total is not None
 
     @property
