@@ -16,7 +16,7 @@ import numpy.typing as npt
 import xxhash
 
 from ..codec.blocks import WORD, PackedBlock, PackedBlocks, UndecodableError
-from .lock import Damage, Directory, Folder, read_at, reason
+from .files import Damage, GraphDirectory, OpenDirectory, read_at, reason
 
 Array = npt.NDArray[Any]
 
@@ -158,7 +158,9 @@ class BlockReader:
         If a file is missing, or the index is not whole or contradicts the manifest. The data are not touched yet.
     """
 
-    def __init__(self, folder: Folder, disks: Sequence[Directory], array: StoredArray, identity: bytes) -> None:
+    def __init__(
+        self, folder: GraphDirectory, disks: Sequence[OpenDirectory], array: StoredArray, identity: bytes
+    ) -> None:
         self.array = array
         self._identity = identity
         self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
@@ -168,7 +170,7 @@ class BlockReader:
         self._handles, self._sizes = [handle for handle, _ in opened], np.array([size for _, size in opened], np.uint64)
         self.paths = tuple(disk.path / array.data for disk in disks)
 
-    def _read_index(self, folder: Folder, disks: int) -> Array:
+    def _read_index(self, folder: GraphDirectory, disks: int) -> Array:
         array = self.array
         handle, size = folder.open(array.index)
         expected = array.blocks * INDEX_DTYPE.itemsize

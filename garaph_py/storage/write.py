@@ -21,10 +21,10 @@ from ..system.files import make_alone
 from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, StoredArray, checksum, disk_of, identity
-from .lock import FULL, reason
+from .files import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
-from .partial import new_suffix, partial_of, sweep
 from .progress import Progress
+from .unfinished import new_suffix, partial_of, sweep
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -37,7 +37,7 @@ MEASURE_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
-class Place:
+class Destination:
     """Where the files of a graph are written.
 
     Attributes
@@ -58,7 +58,7 @@ class Place:
 
 
 @contextmanager
-def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place]:
+def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Destination]:
     """A place for a new graph, which becomes the directory `path` at the end; whatever fails before, nothing is left.
 
     Raises
@@ -74,7 +74,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
             raise already_exists(directory)
     sweep(target, roots)
     suffix = new_suffix()
-    temporary, *partial = [partial_of(place, suffix) for place in (target, *final)]
+    temporary, *partial = [partial_of(destination, suffix) for destination in (target, *final)]
     others = iter(partial)
     at = tuple(temporary if name == "." else next(others) for name in listed)
     with ExitStack() as locks:
@@ -82,7 +82,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
             for directory in (temporary, *partial):
                 with writing(directory):
                     make_alone(make_directory, directory, locks)
-            yield Place(temporary, at, listed, graph_id)
+            yield Destination(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
             for now, name in zip(partial, final, strict=True):
                 rename(now, name)
@@ -148,7 +148,7 @@ def directories(roots: Sequence[str], graph: PathLike, graph_id: uuid.UUID) -> t
 
 
 def write_blocks(
-    place: Place,
+    destination: Destination,
     manifest: Manifest,
     name: str,
     dtype: np.dtype[Any],
@@ -187,7 +187,7 @@ def write_blocks(
     data, index_name = file_names(name, manifest.generation)
     entries = []
     with ExitStack() as stack:
-        files = [stack.enter_context(NewFile(disk / data)) for disk in place.disks]
+        files = [stack.enter_context(NewFile(disk / data)) for disk in destination.disks]
         for block, stored in enumerate(blocks):
             disk = disk_of(name, block, len(files))
             entries.append((files[disk].size, len(stored), disk, checksum(key, name, block, stored)))
@@ -196,7 +196,7 @@ def write_blocks(
         for file in files:
             file.sync()
     index = np.array(entries, INDEX_DTYPE)
-    write_file(place.folder / index_name, index.tobytes())
+    write_file(destination.folder / index_name, index.tobytes())
     manifest.arrays[name] = StoredArray(
         name=name,
         dtype=dtype,
@@ -216,16 +216,16 @@ def file_names(name: str, generation: int) -> tuple[str, str]:
     return f"{stem}.data", f"{stem}.index"
 
 
-def write_manifest(place: Place, manifest: Manifest, name: str = manifests.NAME) -> Manifest:
+def write_manifest(destination: Destination, manifest: Manifest, name: str = manifests.NAME) -> Manifest:
     """Write the manifest, when all arrays have been, to the file `name`; with how fast the disks have become."""
-    manifest = replace(manifest, k=measured_k(place, manifest))
-    write_file(place.folder / name, manifests.serialize(manifest))
+    manifest = replace(manifest, k=measured_k(destination, manifest))
+    write_file(destination.folder / name, manifests.serialize(manifest))
     return manifest
 
 
-def measured_k(place: Place, manifest: Manifest) -> float | None:
+def measured_k(destination: Destination, manifest: Manifest) -> float | None:
     """How much faster than at random places the data just written are read one after another; None for few data."""
-    files = [[disk / array.data for array in manifest.arrays.values()] for disk in place.disks]
+    files = [[disk / array.data for array in manifest.arrays.values()] for disk in destination.disks]
     if any(sum(file.stat().st_size for file in on_disk) < MEASURE_BYTES for on_disk in files):
         return None
     return read_ratio(files, MEASURE_SECONDS)

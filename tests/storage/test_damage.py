@@ -17,7 +17,7 @@ from garaph_py.storage import directory as store
 from garaph_py.storage import manifest as manifests
 from garaph_py.storage.blocks import INDEX_DTYPE
 from garaph_py.storage.encode import raw_blocks
-from garaph_py.storage.lock import Damage
+from garaph_py.storage.files import Damage
 from tests.support.graphs import equal, small_graph, write_array
 
 

@@ -29,30 +29,30 @@ from ...graph.order import check_order
 from ...native import prepare
 from ...native.threads import ThreadPool
 from ...storage.encode import string_arrays
+from ...storage.files import FULL, reason
 from ...storage.fit import AUTO, encoding_to_save
-from ...storage.lock import FULL, reason
 from ...storage.manifest import Manifest, expected_arrays
 from ...storage.progress import Progress
-from ...storage.write import HERE, PathLike, Place, creating, write_manifest
+from ...storage.write import HERE, Destination, PathLike, creating, write_manifest
 from ...system import interrupts
 from ...system.sizes import show_bytes
-from . import entries
+from . import adjacency
 from . import sort as external
-from .entries import SLICE, Entries, add_edges, key_bits
+from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
+from .array_writer import WRITER_BYTES, BackgroundArrayWriter, WriteTarget
 from .scan import EdgeSource, NumberedEdges
-from .sinks import SINK_BYTES, Output, Sink
 from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
 Piece = tuple[Array, "Array | None"]
 
-LEAST_WORK = 16 << 20
+MIN_SORT_BYTES = 16 << 20
 """Bytes without which sorting would be no more than reading and writing small pieces."""
-READING = 32 << 20
+READER_BYTES = 32 << 20
 """Bytes that batches of edges take on their way, about."""
-IN_SHARE = 0.6
+IN_EDGES_SHARE = 0.6
 """Of the memory for sorting, what the in-edges have while the out-edges are collected."""
-ORDER_BYTES = 48
+ORDER_BYTES_PER_VERTEX = 48
 """That putting the vertices in an order takes for each: degrees, ranks, numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
 
@@ -83,13 +83,13 @@ class ImportOptions:
 def write_external(
     source: EdgeSource,
     out: PathLike,
-    wishes: ImportOptions,
+    options: ImportOptions,
     memory: int,
     *,
     disks: Sequence[PathLike] = HERE,
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
-    least_work: int = LEAST_WORK,
+    min_sort_bytes: int = MIN_SORT_BYTES,
 ) -> Manifest:
     """Write edges as a new graph directory: all of it or, whatever happens, nothing.
 
@@ -118,13 +118,13 @@ def write_external(
     GraphError
         If vertices alone take more than `memory`, or there are no edges.
     """
-    check_order(wishes.order)
-    with interrupts.held(), ThreadPool(threads) as pool, creating(out, disks) as place:
-        importing = Import(source, place, wishes, memory, pool, on_event, least_work)
+    check_order(options.order)
+    with interrupts.held(), ThreadPool(threads) as pool, creating(out, disks) as destination:
+        importing = Import(source, destination, options, memory, pool, on_event, min_sort_bytes)
         try:
             return importing.run()
         except (OSError, ParameterError) as error:
-            explained = disk_error(error, place, importing.needs)
+            explained = disk_error(error, destination, importing.needs)
             if explained is error:
                 raise
             raise explained from error
@@ -142,21 +142,21 @@ class Import:
     def __init__(
         self,
         source: EdgeSource,
-        place: Place,
-        wishes: ImportOptions,
+        destination: Destination,
+        options: ImportOptions,
         memory: int,
         pool: ThreadPool,
         on_event: events.Listener,
-        least_work: int,
+        min_sort_bytes: int,
     ) -> None:
-        self._source, self._place, self._wishes, self._memory = source, place, wishes, memory
-        self._pool, self._on_event, self._least_work = pool, on_event, least_work
-        self._spills = place.disks[0]
+        self._source, self._place, self._wishes, self._memory = source, destination, options, memory
+        self._pool, self._on_event, self._least_work = pool, on_event, min_sort_bytes
+        self._spills = destination.disks[0]
         self._stack = ExitStack()
         self.needs: dict[Path, int] = {}
 
     def run(self) -> Manifest:
-        wishes = self._wishes
+        options = self._wishes
         with self._stack:
             reading, memory = self._source.reading, self._memory
             if reading and reading + self._least_work > memory:
@@ -165,11 +165,11 @@ class Import:
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
-            if wishes.order != "none":
-                of_order = ORDER_BYTES * edges.ids.n
+            if options.order != "none":
+                of_order = ORDER_BYTES_PER_VERTEX * edges.ids.n
                 if of_order > memory:
                     raise too_little("ordering the vertices takes", of_order, of_order + self._least_work, memory)
-                edges.reorder(wishes.order, wishes.directed)
+                edges.reorder(options.order, options.directed)
             self._plan(edges)
             manifest = Manifest(
                 graph_id=self._place.graph_id,
@@ -182,11 +182,11 @@ class Import:
                 arrays={},
             )
             self._progress = Progress("writing graph", self._raw, self._on_event)
-            self._output = Output(self._place, manifest, self._progress, self._pool)
-            sort = self._sort(self._work, edges.edges * (2 - wishes.directed))
+            self._output = WriteTarget(self._place, manifest, self._progress, self._pool)
+            sort = self._sort(self._work, edges.edges * (2 - options.directed))
             done = 0
             for batch in edges.batches():
-                self._add(sort, *batch, both=not wishes.directed, keep_loops=not wishes.drop_self_loops)
+                self._add(sort, *batch, both=not options.directed, keep_loops=not options.drop_self_loops)
                 done += len(batch[0])
                 self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
             if done != edges.edges:
@@ -202,27 +202,27 @@ class Import:
 
     def _plan(self, edges: NumberedEdges) -> None:
         """What is written, what may be used for it, and whether there is room for it."""
-        wishes, ids, self._dtype = self._wishes, edges.ids, edges.dtype
+        options, ids, self._dtype = self._wishes, edges.ids, edges.dtype
         self._n, self._width = ids.n, 0 if edges.dtype is None else edges.dtype.itemsize
-        self._directed = wishes.directed and not wishes.symmetrize
-        twice, width = wishes.directed, self._width  # whether a second sort follows
+        self._directed = options.directed and not options.symmetrize
+        twice, width = options.directed, self._width  # whether a second sort follows
         most = edges.edges if self._directed else 2 * edges.edges
         of_vertices = 8 * (self._n + 1) + ids.nbytes
         self._raw = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width) * (1 + self._directed)
-        self._packed = encoding_to_save(wishes.encoding, self._raw) == PACKED
+        self._packed = encoding_to_save(options.encoding, self._raw) == PACKED
         narrow = edges.dtype is not None and edges.dtype.name in NARROW and edges.value_range < 1 << 32
         self._packed_values = self._packed and narrow
         first = (edges.edges if twice else most) * (8 + width)
         second = most * (8 + width) if twice else 0
         self.needs = disk_needs(self._place, edges.spilled + first + second, self._raw)
         check_disks(self.needs, {self._spills: edges.spilled})
-        held = of_vertices + READING + (2 if width else 1) * SINK_BYTES
-        held = max(held, ids.nbytes + edges.nbytes + READING)
+        held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
+        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES)
         self._work = self._memory - held
         if self._work < self._least_work:
             what = f"the offsets and ids of {self._n:,} vertices take"
             raise too_little(what, of_vertices + edges.nbytes, held + self._least_work, self._memory)
-        prepare([*external.kernels(width), *entries.kernels(width)], self._on_event)
+        prepare([*external.kernels(width), *adjacency.kernels(width)], self._on_event)
 
     def _sort(self, memory: int, expected: int) -> ExternalSort:
         sort = ExternalSort(self._spills, 2 * key_bits(self._n), self._width, memory, self._pool, expected)
@@ -240,7 +240,7 @@ class Import:
         drop_parallel, directed = self._wishes.drop_parallel, self._directed
         if not self._wishes.directed:
             return self._write("in", sort, sort.sorted(), drop_parallel)
-        share = int(self._work * IN_SHARE)
+        share = int(self._work * IN_EDGES_SHARE)
         second = self._sort(self._work - share, sort.count * (2 - directed))
         if directed:
 
@@ -249,7 +249,7 @@ class Import:
 
             self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
             return self._write("out", second, second.sorted(self._work), False)
-        found = Entries(self._n, drop_parallel, self._pool)
+        found = AdjacencyBuilder(self._n, drop_parallel, self._pool)
         for owners, others, values in found.of(sort.sorted(share)):
             self._add(second, others, owners, values, both=True, keep_loops=True)
             self._tell("sorting edges", found.count, sort.count)
@@ -265,10 +265,10 @@ class Import:
         also: Callable[[Array, Array, Array | None], None] | None = None,
     ) -> int:
         """Write the arrays of one direction; `also` gets both ends and the values of all edges. Number of edges."""
-        found = Entries(self._n, drop_parallel, self._pool)
+        found = AdjacencyBuilder(self._n, drop_parallel, self._pool)
         neighbours, dtype = NEIGHBOURS[direction], self._dtype
         with ExitStack() as stack:
-            sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, found.begins)
+            sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, found.list_starts)
             value_sink = None
             if dtype is not None:
                 value_sink = self._sink(stack, f"{direction}_values", dtype, sort.count, self._packed_values)
@@ -306,8 +306,8 @@ class Import:
                 sink.put(array[start : start + SLICE])
             sink.finish()
 
-    def _sink(self, stack: ExitStack, *arguments: Any) -> Sink:
-        sink = Sink(self._output, *arguments)
+    def _sink(self, stack: ExitStack, *arguments: Any) -> BackgroundArrayWriter:
+        sink = BackgroundArrayWriter(self._output, *arguments)
         stack.callback(sink.close)
         return sink
 
@@ -325,13 +325,13 @@ def widest_gap(ascending: Array) -> int:
     return max((int(np.diff(ascending[start : start + SLICE + 1]).max(initial=0)) for start in starts), default=0)
 
 
-def disk_needs(place: Place, temporary: int, data: int) -> dict[Path, int]:
+def disk_needs(destination: Destination, temporary: int, data: int) -> dict[Path, int]:
     """What each filesystem has to hold, by the first of the disks on it; that of the first, the temporary files too."""
-    needs = {place.disks[0]: temporary}
+    needs = {destination.disks[0]: temporary}
     firsts: dict[int, Path] = {}
-    for disk in place.disks:
+    for disk in destination.disks:
         first = firsts.setdefault(os.stat(disk).st_dev, disk)
-        needs[first] = needs.get(first, 0) + -(-data // len(place.disks))
+        needs[first] = needs.get(first, 0) + -(-data // len(destination.disks))
     return needs
 
 
@@ -353,14 +353,14 @@ def disk_full(folder: Path, needed: int) -> DiskFullError:
     )
 
 
-def disk_error(error: Exception, place: Place, needs: Mapping[Path, int]) -> Exception:
+def disk_error(error: Exception, destination: Destination, needs: Mapping[Path, int]) -> Exception:
     """What to raise for `error`, which may be the system's. Of temporary files it is, if it does not name a file."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError) and cause.errno in FULL:
-        disks = place.disks[:1] if cause is error else (needs or place.disks)
+        disks = destination.disks[:1] if cause is error else (needs or destination.disks)
         fullest = min(disks, key=lambda disk: shutil.disk_usage(disk).free)
         return disk_full(fullest, needs.get(fullest, 0))
     if isinstance(error, OSError):
         problem = f"temporary files cannot be used ({reason(error)}); choose another directory"
-        return ParameterError(f"{place.disks[0]}: {problem}")
+        return ParameterError(f"{destination.disks[0]}: {problem}")
     return error

@@ -21,7 +21,7 @@ from ..formats.format import EdgeList, Format, malformed
 from ..formats.streams import compression
 from ..read import check_file, read
 from .build import ImportOptions, write_external
-from .scan import EdgeSource, Known
+from .scan import EdgeSource, KnownCounts
 
 BYTES_IN_MEMORY = 56
 """What an import in memory takes at its peak for an edge of the file, if each counts in both directions."""
@@ -34,7 +34,7 @@ COMPRESSION_RATIO = 4
 def import_file(
     path: PathLike,
     out: PathLike,
-    wishes: ImportOptions,
+    options: ImportOptions,
     *,
     disks: Sequence[PathLike] = HERE,
     directed: bool | None = None,
@@ -68,7 +68,7 @@ def import_file(
         If `out` exists already or cannot be written, or a disk cannot be used; `errors.DiskFullError` if there is not
         room enough.
     """
-    check_encoding(wishes.encoding)
+    check_encoding(options.encoding)
     path, roots, limit = check_file(path), disk_roots(disks), memory_limit(memory)
     if os.path.lexists(out):
         raise already_exists(out)
@@ -79,14 +79,14 @@ def import_file(
             directed=directed,
             format=format,
             weights=weights,
-            drop_self_loops=wishes.drop_self_loops,
-            drop_parallel=wishes.drop_parallel,
-            order=wishes.order,
+            drop_self_loops=options.drop_self_loops,
+            drop_parallel=options.drop_parallel,
+            order=options.order,
             threads=threads,
             on_event=on_event,
         )
-        graph = graph.symmetrized(threads) if wishes.symmetrize else graph
-        store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
+        graph = graph.symmetrized(threads) if options.symmetrize else graph
+        store.save(graph, out, encoding=options.encoding, disks=roots, on_event=on_event)
         return store.info(out)
     stream: Any = chosen.stream
     options = ReadOptions(weights, directed, ThreadPool(threads).size)
@@ -98,7 +98,7 @@ def import_file(
     try:
         parsing = 0 if chosen.streams_again else PARSING + options.threads * PARSING_THREAD
         source = EdgeSource(batches, chosen.streams_again, parsing)
-        return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)
+        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
     except GraphError as error:
         raise FormatError(path, str(error)) from error
 
@@ -106,7 +106,7 @@ def import_file(
 def write_random(
     edges: RandomEdges,
     out: PathLike,
-    wishes: ImportOptions,
+    options: ImportOptions,
     *,
     disks: Sequence[PathLike] = HERE,
     memory: int | str | None = None,
@@ -114,19 +114,19 @@ def write_random(
     on_event: events.Listener = events.ignore,
 ) -> Manifest:
     """Write the graph directory `out` of generated edges; parameters and errors as for `import_file`."""
-    check_encoding(wishes.encoding)
+    check_encoding(options.encoding)
     roots, limit = disk_roots(disks), memory_limit(memory)
     if edges.count * BYTES_IN_MEMORY <= limit:
-        graph = edges.graph(wishes.directed, threads, on_event)
-        store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
+        graph = edges.graph(options.directed, threads, on_event)
+        store.save(graph, out, encoding=options.encoding, disks=roots, on_event=on_event)
         return store.info(out)
     with ThreadPool(threads) as pool:
 
         def batches(listener: events.Listener) -> Iterator[EdgeList]:
             return (EdgeList(*columns) for columns in edges.batches(pool))
 
-        source = EdgeSource(batches, True, known=Known(edges.n, edges.count, edges.dtype))
-        return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)
+        source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
+        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
 
 
 def fits(path: Path, format: Format, limit: int) -> bool:

@@ -21,9 +21,9 @@ from ...system.sizes import show_bytes
 
 Array = npt.NDArray[Any]
 
-MOST_SIGNED = int(np.iinfo(np.int64).max)
-LEAST_TABLE = 1 << 16
-LEAST_PENDING = 1 << 16
+INT64_MAX = int(np.iinfo(np.int64).max)
+MIN_TABLE_BYTES = 1 << 16
+MIN_PENDING = 1 << 16
 """New ids that are collected before they are sorted into those known."""
 
 
@@ -72,7 +72,7 @@ class IntegerNumbering:
         if len(columns[0]):
             self._low = min(self._low, *(int(column.min()) for column in columns))
             self._high = max(self._high, *(int(column.max()) for column in columns))
-            if self._low < 0 and self._high > MOST_SIGNED:
+            if self._low < 0 and self._high > INT64_MAX:
                 what = f"ids run from {self._low} to {self._high}: no 64-bit integer type holds both"
                 raise GraphError(f"{what}; give them as strings")
             if self._fits_table():
@@ -85,7 +85,7 @@ class IntegerNumbering:
         """Whether the table covers all ids so far; it is made longer where need be, or given up for good."""
         if self._present is None:
             return False
-        if self._low >= 0 and self._high < max(self._memory // 2, LEAST_TABLE):
+        if self._low >= 0 and self._high < max(self._memory // 2, MIN_TABLE_BYTES):
             if self._high >= len(self._present):
                 longer = np.zeros(max(self._high + 1, min(2 * self._high, self._memory // 2)), np.uint8)
                 longer[: len(self._present)] = self._present
@@ -103,11 +103,11 @@ class IntegerNumbering:
 
     def _collect(self, columns: tuple[Array, Array]) -> None:
         self._pending += [np.unique(column) for column in columns]
-        if sum(map(len, self._pending)) > max(len(self._names), LEAST_PENDING):
+        if sum(map(len, self._pending)) > max(len(self._names), MIN_PENDING):
             self._merge()
 
     def _merge(self) -> None:
-        wide = np.uint64 if self._high > MOST_SIGNED else np.int64
+        wide = np.uint64 if self._high > INT64_MAX else np.int64
         check_room(3 * (len(self._names) + sum(map(len, self._pending))), self._memory)
         self._names = np.unique(np.concatenate([part.astype(wide) for part in (self._names, *self._pending)]))
         self._pending.clear()
@@ -125,7 +125,7 @@ class IntegerNumbering:
                 return VertexIds(_checked_count(len(present)))
             check_room(int(np.count_nonzero(present)), self._memory)
             self._names = np.flatnonzero(present)
-            if 5 * len(present) <= max(self._memory, 5 * LEAST_TABLE) and len(self._names) <= 1 << 32:
+            if 5 * len(present) <= max(self._memory, 5 * MIN_TABLE_BYTES) and len(self._names) <= 1 << 32:
                 self.table = np.cumsum(present, dtype=np.uint32)
                 self.table -= np.uint32(1)
         _checked_count(len(self._names))
@@ -221,7 +221,7 @@ def plain(column: Any) -> Array:
     """A column of integers as one of the types that kernels take, or uint64 where it must be."""
     array = _integers(column)
     if array.dtype not in (np.uint32, np.int64) and (
-        array.dtype.itemsize < 8 or not len(array) or int(array.max()) <= MOST_SIGNED
+        array.dtype.itemsize < 8 or not len(array) or int(array.max()) <= INT64_MAX
     ):
         array = array.astype(np.int64)
     return np.ascontiguousarray(array, array.dtype.newbyteorder("="))

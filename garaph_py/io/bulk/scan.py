@@ -21,13 +21,13 @@ from ...system import interrupts
 from ...system.memory import give_back
 from ..formats.format import EdgeList
 from .numbering import IntegerNumbering, NameNumbering, Numbering
-from .spill import Spill, ahead
+from .spill import SpillFile, prefetched
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCounts:
     """What is known of edges before any has come; what has to be read is told by a scan.
 
     Attributes
@@ -61,7 +61,7 @@ class EdgeSource:
     batches: Callable[[events.Listener], Iterator[EdgeList]]
     streams_again: bool
     reading: int = 0
-    known: Known | None = None
+    known: KnownCounts | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class NumberedEdges:
         self._source = source
         self._numbering: Numbering | None = None
         self._numbers: Array | None = None  # of an order of their own
-        self._spill = None if source.streams_again else Spill(folder)
+        self._spill = None if source.streams_again else SpillFile(folder)
         self._batches: list[SpilledBatch] = []
         self._reading: Generator[Any, None, None] | None = None
         self.edges, self._least, self._greatest = 0, 0, 0
@@ -166,7 +166,7 @@ class NumberedEdges:
 
     def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
         if self._spill is not None:
-            self._reading = ahead(self._read())
+            self._reading = prefetched(self._read())
             yield from self._reading
             return
         for batch in self._source.batches(events.ignore):

@@ -21,24 +21,24 @@ from ...native import Kernel, PerCall
 from ...native.threads import ThreadPool, split
 from ...system import interrupts
 from ...system.memory import enough_memory, on_own_pages
-from .spill import SECTOR, Behind, Spill, ahead, pages
+from .spill import SECTOR, BackgroundCalls, SpillFile, prefetched, whole_pages
 
 Array = npt.NDArray[Any]
 
 BUCKET_BITS = 10  # as in `group`
 DIGIT_BITS = 11
-LEAST_KEYS = 64
+MIN_KEYS = 64
 """Of a run, and on average of a bucket's piece of it."""
-AT_ONCE = 64
+BUCKETS_PER_LAUNCH = 64
 """Buckets that threads share out among them: each has counters of its own."""
-SHARE = 16
+RUNS = 16
 """Into so many runs keys are divided, and into so many groups of buckets, where memory allows for fewer: reading,
 sorting and writing then go on side by side."""
-LEAST_SHARE = 1 << 22
+MIN_RUN_KEYS = 1 << 22
 """Keys of such a run or group, at least."""
 PIECE_KEYS = 1 << 15
 """Keys of a piece that is read, at least, on average: what a disk reads about as fast as more."""
-UNIT = SECTOR // 4
+READ_KEYS = SECTOR // 4
 """Keys, and values, are read in multiples of so many."""
 
 
@@ -126,7 +126,7 @@ def kernels(width: int) -> list[Kernel]:
     return [COUNT_KEYS, scatter_kernel(width), sort_kernel(width)]
 
 
-class Columns:
+class KeyBuffers:
     """Room for `length` keys and as many values, each in pages of its own.
 
     Attributes
@@ -138,7 +138,7 @@ class Columns:
 
     def __init__(self, length: int, width: int) -> None:
         with enough_memory("sorting"):
-            length = pages(4 * length) // 4
+            length = whole_pages(4 * length) // 4
             self.keys = on_own_pages(length, np.dtype(np.uint64))
             self.values = on_own_pages(length, np.dtype(f"u{width}")) if width else None
 
@@ -171,26 +171,26 @@ class ExternalSort:
 
     def __init__(self, folder: Path, bits: int, width: int, memory: int, pool: ThreadPool, expected: int) -> None:
         self._folder, self._bits, self._width, self._memory, self._pool = folder, bits, width, memory, pool
-        self._capacity = shared(expected, max(memory // (2 * (8 + width)), LEAST_KEYS))
-        own = min(bits, BUCKET_BITS, max(1, (self._capacity // LEAST_KEYS).bit_length()))
+        self._capacity = run_keys(expected, max(memory // (2 * (8 + width)), MIN_KEYS))
+        own = min(bits, BUCKET_BITS, max(1, (self._capacity // MIN_KEYS).bit_length()))
         self._shift, self._buckets = bits - own, 1 << own
-        self._filling: Columns | None = None
-        self._scattered: Columns | None = None
+        self._filling: KeyBuffers | None = None
+        self._scattered: KeyBuffers | None = None
         self._filled = self.count = 0
         self._starts: list[Array] = []  # of each run, where its buckets start, and its end
         self._places: list[tuple[int, int]] = []  # of each run, where its keys and values start in the file
         self._reading: Generator[Any, None, None] | None = None
-        self._spill, self._behind = Spill(folder, direct=True), Behind()
+        self._spill, self._behind = SpillFile(folder, direct=True), BackgroundCalls()
 
-    def room(self, least: int) -> tuple[Array, Array | None]:
-        """Where `least` (at most `LEAST_KEYS`) or more keys and their values are to be written; see `filled`."""
+    def reserve(self, least: int) -> tuple[Array, Array | None]:
+        """Where `least` (at most `MIN_KEYS`) or more keys and their values are to be written; see `commit`."""
         if self._capacity - self._filled < least:
             self._write_run()
         if self._filling is None:
-            self._filling = Columns(self._capacity, self._width)
+            self._filling = KeyBuffers(self._capacity, self._width)
         return self._filling.part(self._filled, self._capacity)
 
-    def filled(self, count: int) -> None:
+    def commit(self, count: int) -> None:
         """So many have been written there."""
         self._filled += count
         self.count += count
@@ -198,7 +198,7 @@ class ExternalSort:
     def _write_run(self) -> None:
         interrupts.check()
         if self._scattered is None:
-            self._scattered = Columns(self._capacity, self._width)
+            self._scattered = KeyBuffers(self._capacity, self._width)
         self._behind.wait()  # for the run before, which stands there
         assert self._filling is not None
         (keys, values), (out_keys, out_values) = (c.part(0, self._filled) for c in (self._filling, self._scattered))
@@ -218,9 +218,9 @@ class ExternalSort:
         self._behind.start(self._append, self._scattered, self._filled)
         self._filled = 0
 
-    def _append(self, run: Columns, count: int) -> None:
-        place = self._spill.append(run.keys[: pages(8 * count) // 8])
-        values = None if run.values is None else run.values[: pages(self._width * count) // self._width]
+    def _append(self, run: KeyBuffers, count: int) -> None:
+        place = self._spill.append(run.keys[: whole_pages(8 * count) // 8])
+        values = None if run.values is None else run.values[: whole_pages(self._width * count) // self._width]
         self._places.append((place, place if values is None else self._spill.append(values)))
 
     def sorted(self, memory: int | None = None) -> Iterator[tuple[Array, Array | None]]:
@@ -237,9 +237,9 @@ class ExternalSort:
         self._behind.wait()
         self._filling = self._scattered = None
         starts = np.array(self._starts).reshape(-1, self._buckets + 1)
-        slack = 2 * UNIT * len(starts)  # of what is read, since it is read in units
-        capacity = max((memory // (8 + self._width) - 2 * slack) // 4, LEAST_KEYS)
-        capacity = max(shared(self.count, capacity), min(PIECE_KEYS * len(starts), capacity))
+        slack = 2 * READ_KEYS * len(starts)  # of what is read, since it is read in units
+        capacity = max((memory // (8 + self._width) - 2 * slack) // 4, MIN_KEYS)
+        capacity = max(run_keys(self.count, capacity), min(PIECE_KEYS * len(starts), capacity))
         totals = np.diff(starts, axis=1).sum(axis=0)
         first = 0
         while first < self._buckets:
@@ -259,25 +259,25 @@ class ExternalSort:
             return
         lengths = np.diff(starts, axis=1).sum(axis=0)
         most = max(int(lengths[first:last].sum()) for first, last in bounds)
-        most_read = most + 2 * UNIT * len(starts)
-        read = Columns(most_read, self._width), Columns(most_read, self._width)
-        a, b = Columns(most, self._width), Columns(most, self._width)
+        most_read = most + 2 * READ_KEYS * len(starts)
+        read = KeyBuffers(most_read, self._width), KeyBuffers(most_read, self._width)
+        a, b = KeyBuffers(most, self._width), KeyBuffers(most, self._width)
         digits = max(1, -(-self._shift // DIGIT_BITS))
         bits = -(-self._shift // digits)
         sort, result = sort_kernel(self._width), a if digits & 1 else b
-        cursors = np.empty((AT_ONCE, 1 << bits), np.int64)
+        cursors = np.empty((BUCKETS_PER_LAUNCH, 1 << bits), np.int64)
 
-        def pieces() -> Iterator[tuple[Columns, Array, Array, Array]]:
+        def pieces() -> Iterator[tuple[KeyBuffers, Array, Array, Array]]:
             for number, (first, last) in enumerate(bounds):
                 columns = read[number % 2]
                 begins, ends = self._read(columns, starts, first, last)
                 yield columns, begins, ends, lengths[first:last]
 
-        self._reading = ahead(pieces())
+        self._reading = prefetched(pieces())
         for columns, begins, ends, counts in self._reading:
             interrupts.check()
             at = np.cumsum(counts) - counts
-            for some in (slice(k, k + AT_ONCE) for k in range(0, len(counts), AT_ONCE)):
+            for some in (slice(k, k + BUCKETS_PER_LAUNCH) for k in range(0, len(counts), BUCKETS_PER_LAUNCH)):
                 self._pool.launch(
                     sort.rows(
                         len(at[some]), columns.keys, columns.values, PerCall(begins[some]), PerCall(ends[some]),
@@ -286,7 +286,7 @@ class ExternalSort:
                 )  # fmt: skip
             yield result.part(0, int(counts.sum()))
 
-    def _read(self, out: Columns, starts: Array, first: int, last: int) -> tuple[Array, Array]:
+    def _read(self, out: KeyBuffers, starts: Array, first: int, last: int) -> tuple[Array, Array]:
         """Read the buckets [first, last) of every run; where the pieces of each begin and end in `out`."""
         begins = np.empty((last - first, len(starts)), np.int64)
         ends, place = np.empty_like(begins), 0
@@ -295,12 +295,15 @@ class ExternalSort:
             begin, end = self._read_piece(out, place, run, low, high)
             begins[:, run] = starts[run, first:last] - low + begin
             ends[:, run] = starts[run, first + 1 : last + 1] - low + begin
-            place = -(-end // UNIT) * UNIT
+            place = -(-end // READ_KEYS) * READ_KEYS
         return begins, ends
 
-    def _read_piece(self, out: Columns, place: int, run: int, low: int, high: int) -> tuple[int, int]:
-        """Read keys [low, high) of a run to `place` or just behind, a multiple of `UNIT`; where they begin and end."""
-        first, last = low // UNIT * UNIT, -(-high // UNIT) * UNIT
+    def _read_piece(self, out: KeyBuffers, place: int, run: int, low: int, high: int) -> tuple[int, int]:
+        """Read keys [low, high) of a run into `out` near `place`; return where they begin and end there.
+
+        `place` is a multiple of `READ_KEYS`, and so is the position in the file from which it reads.
+        """
+        first, last = low // READ_KEYS * READ_KEYS, -(-high // READ_KEYS) * READ_KEYS
         (keys, values), (keys_at, values_at) = out.part(place, place + last - first), self._places[run]
         self._spill.read(keys, keys_at + 8 * first)
         if values is not None:
@@ -318,20 +321,20 @@ class ExternalSort:
             for keys, values in self._bucket_pieces(bucket, starts, memory // 2):
                 done = 0
                 while done < len(keys):
-                    to_keys, to_values = finer.room(1)
+                    to_keys, to_values = finer.reserve(1)
                     count = min(len(to_keys), len(keys) - done)
                     to_keys[:count] = keys[done : done + count]
                     if values is not None and to_values is not None:
                         to_values[:count] = values[done : done + count]
-                    finer.filled(count)
+                    finer.commit(count)
                     done += count
             yield from finer.sorted(memory)
         finally:
             finer.close()
 
     def _bucket_pieces(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
-        most = max(memory // (8 + self._width), LEAST_KEYS)
-        columns = Columns(most + 2 * UNIT, self._width)
+        most = max(memory // (8 + self._width), MIN_KEYS)
+        columns = KeyBuffers(most + 2 * READ_KEYS, self._width)
         for run, (first, last) in enumerate(starts[:, bucket : bucket + 2].tolist()):
             for low in range(first, last, most):
                 interrupts.check()
@@ -346,9 +349,9 @@ class ExternalSort:
         self._filling = self._scattered = None
 
 
-def shared(count: int, most: int) -> int:
-    """A `SHARE` of `count` keys, unless that is few, but at most so many."""
-    return min(max(count // SHARE, LEAST_SHARE), most)
+def run_keys(count: int, most: int) -> int:
+    """A `RUNS` of `count` keys, unless that is few, but at most so many."""
+    return min(max(count // RUNS, MIN_RUN_KEYS), most)
 
 
 def groups(totals: Array, first: int, last: int, capacity: int) -> list[tuple[int, int]]:

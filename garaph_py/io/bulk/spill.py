@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
-MOST_AT_ONCE = 1 << 24  # of a write, so that an interrupt or a full disk shows soon
+MAX_CALL_BYTES = 1 << 24  # of a write, so that an interrupt or a full disk shows soon
 
 
 PAGE = 4096
@@ -26,7 +26,7 @@ SECTOR = 512
 """Likewise reads."""
 
 
-class Spill:
+class SpillFile:
     """A file without a name in `folder`, which the system takes back when it is closed or the process has ended.
 
     Parameters
@@ -66,7 +66,7 @@ class Spill:
         """
         start, raw = self.size, array.view(np.uint8).data
         while raw:
-            count = self._call(os.pwrite, raw[:MOST_AT_ONCE], self.size)
+            count = self._call(os.pwrite, raw[:MAX_CALL_BYTES], self.size)
             self.size += count
             raw = raw[count:]
         return start
@@ -102,7 +102,7 @@ class Spill:
             os.close(handle)
 
 
-class Behind:
+class BackgroundCalls:
     """Calls made by a thread of its own, one at a time, while the caller goes on; a failure is raised by the next."""
 
     def __init__(self) -> None:
@@ -123,12 +123,12 @@ class Behind:
         self._pool.shutdown(cancel_futures=True)
 
 
-def pages(nbytes: int) -> int:
+def whole_pages(nbytes: int) -> int:
     """`nbytes` rounded up to whole pages."""
     return -(-nbytes // PAGE) * PAGE
 
 
-def ahead(items: Iterator[T]) -> Generator[T, None, None]:
+def prefetched(items: Iterator[T]) -> Generator[T, None, None]:
     """`items`, each made by a thread of its own while the caller works on the one before; idle when it is closed."""
     end: Any = object()
     with ThreadPoolExecutor(1, thread_name_prefix="garaph-ahead") as pool:

@@ -19,18 +19,18 @@ from ...storage.blocks import BLOCK_BYTES, PACKED_1, RAW_1
 from ...storage.encode import raw_blocks
 from ...storage.manifest import Manifest
 from ...storage.progress import Progress
-from ...storage.write import Place, write_blocks
+from ...storage.write import Destination, write_blocks
 
 Array = npt.NDArray[Any]
 
 CHUNK_BYTES = 4 * BLOCK_BYTES
 CHUNKS_WAITING = 1
-SINK_BYTES = 2 * (CHUNKS_WAITING + 2) * CHUNK_BYTES
+WRITER_BYTES = 2 * (CHUNKS_WAITING + 2) * CHUNK_BYTES
 """Of memory that one takes, at most: chunks that are filled, wait and are written, raw and packed."""
 
 
 @dataclass(frozen=True)
-class Output:
+class WriteTarget:
     """Where and how arrays are written.
 
     Attributes
@@ -43,13 +43,13 @@ class Output:
         To pack with.
     """
 
-    place: Place
+    destination: Destination
     manifest: Manifest
     progress: Progress
     pool: ThreadPool
 
 
-class Sink:
+class BackgroundArrayWriter:
     """Takes an array piece by piece; its blocks are packed by the caller's team and written behind its back.
 
     Parameters
@@ -63,7 +63,7 @@ class Sink:
     packed : bool
         The array can be and is to be packed, and all its numbers fit.
     begins : callable, optional
-        For lists: ``begins(start, stop)`` says where they begin, as `entries.Entries` does.
+        For lists: ``list_starts(start, stop)`` says where they begin, as `adjacency.AdjacencyBuilder` does.
 
     Raises
     ------
@@ -73,15 +73,15 @@ class Sink:
 
     def __init__(
         self,
-        output: Output,
+        output: WriteTarget,
         name: str,
         dtype: np.dtype[Any],
         length: int,
         packed: bool,
-        begins: Callable[[int, int], Array] | None = None,
+        list_starts: Callable[[int, int], Array] | None = None,
     ) -> None:
         self._output, self._name, self._dtype, self._length = output, name, dtype, length
-        self._packed, self._begins = packed, begins
+        self._packed, self._begins = packed, list_starts
         self._chunk: Array | None = None
         self._filled = self._start = self._before = 0
         self._chunks: queue.Queue[Callable[[], Iterator[Array]] | None] = queue.Queue(CHUNKS_WAITING)
@@ -108,11 +108,11 @@ class Sink:
         chunk, self._chunk = self._chunk[: self._filled], None
         blocks: Callable[[], Iterator[Array]] = partial(raw_blocks, chunk, BLOCK_BYTES)
         if self._packed:
-            begins = None if self._begins is None else self._begins(self._start, self._start + len(chunk))
+            list_starts = None if self._begins is None else self._begins(self._start, self._start + len(chunk))
             kind = KIND_OF[self._name]
-            packed = pack(chunk, kind, self._output.pool, begins, self._start, self._before)
+            packed = pack(chunk, kind, self._output.pool, list_starts, self._start, self._before)
             assert packed is not None
-            inside = None if begins is None else begins - self._start
+            inside = None if list_starts is None else list_starts - self._start
             blocks = partial(cut, packed, BLOCK_BYTES // self._dtype.itemsize, inside)
             self._before = int(chunk[-1])
         self._start, self._filled = self._start + len(chunk), 0
@@ -146,7 +146,7 @@ class Sink:
         output, name = self._output, self._name
         try:
             write_blocks(
-                output.place,
+                output.destination,
                 output.manifest,
                 name,
                 self._dtype,

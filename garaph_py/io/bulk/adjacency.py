@@ -26,8 +26,8 @@ def count_loops(sources, targets, start, stop):
     return loops
 
 
-def make_join(has_values: bool):
-    def join(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
+def make_key_kernel(has_values: bool):
+    def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
         """Entries of edges [start, stop), from `at` on: of the target, then if `both` of the source; a loop has one."""
         for edge in range(start, stop):
             source, target = np.uint64(sources[edge]), np.uint64(targets[edge])
@@ -45,10 +45,10 @@ def make_join(has_values: bool):
                 at += 1
         return 0
 
-    return join
+    return make_keys
 
 
-def take_apart(keys, start, stop, bits, owner, base, owners, others, offsets):
+def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
     """Both ends of the sorted entries [start, stop), of which the first stands at `base` + `start` in the adjacency.
 
     `owner` is the vertex of the entry before, or -1: the lists of those above it, up to the last entry's, begin here.
@@ -65,19 +65,19 @@ def take_apart(keys, start, stop, bits, owner, base, owners, others, offsets):
 
 
 COUNT_LOOPS = Kernel("u32* u32* i64 i64", count_loops)
-TAKE_APART = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", take_apart)
+SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
 
 
 @cache
-def join_kernel(width: int) -> Kernel:
-    """`make_join` for values of `width` bytes (0: none)."""
+def key_kernel(width: int) -> Kernel:
+    """`make_key_kernel` for values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
-    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool u64* {value}", make_join(bool(width)))
+    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool u64* {value}", make_key_kernel(bool(width)))
 
 
 def kernels(width: int) -> list[Kernel]:
     """Every kernel that entries with values of `width` bytes need."""
-    return [COUNT_LOOPS, TAKE_APART, join_kernel(width)]
+    return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width)]
 
 
 def key_bits(n: int) -> int:
@@ -110,10 +110,10 @@ def add_edges(
     keep_loops : bool
     """
     width = 0 if values is None else values.dtype.itemsize
-    join, each = join_kernel(width), 1 + both
+    make_keys, each = key_kernel(width), 1 + both
     done = 0
     while done < len(sources):
-        keys, out_values = sort.room(each)
+        keys, out_values = sort.reserve(each)
         count = min(len(keys) // each, len(sources) - done)
         parts = pool.size if count > 1 << 16 else 1
         bounds = [done + bound for bound in split(count, parts)]
@@ -123,17 +123,17 @@ def add_edges(
         counts = np.diff(bounds) * each - np.array(loops) * (each - keep_loops)
         places = np.cumsum(counts) - counts
         pool.run(
-            join,
+            make_keys,
             [
                 (sources, targets, values, *part, place, bits, both, keep_loops, keys, out_values)
                 for part, place in zip(pairwise(bounds), places.tolist(), strict=True)
             ],
         )
-        sort.filled(int(counts.sum()))
+        sort.commit(int(counts.sum()))
         done += count
 
 
-class Entries:
+class AdjacencyBuilder:
     """Sorted keys taken apart, a slice at a time, while the adjacency's offsets grow.
 
     Parameters
@@ -181,7 +181,7 @@ class Entries:
         bounds = split(count, parts)
         before = [self.owner, *(int(keys[bound - 1] >> np.uint64(self._bits)) for bound in bounds[1:-1])]
         self._pool.run(
-            TAKE_APART,
+            SPLIT_KEYS,
             [
                 (keys, *part, self._bits, owner, self.count, owners, others, self.offsets)
                 for part, owner in zip(pairwise(bounds), before, strict=True)
@@ -191,7 +191,7 @@ class Entries:
         self.owner = int(owners[-1]) if count else self.owner
         return owners, others, values
 
-    def begins(self, start: int, stop: int) -> Array:
+    def list_starts(self, start: int, stop: int) -> Array:
         """Where the lists begin that begin at entries [start, stop), and one far behind."""
         low, high = np.searchsorted(self.offsets[: self.owner + 1], (start, stop))
         return np.append(self.offsets[low:high], np.iinfo(np.int64).max)
