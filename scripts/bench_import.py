@@ -38,7 +38,7 @@ import_file(small, out + "-small", options, memory=memory)  # libraries and comp
 base = psutil.Process().memory_info().rss
 open('/proc/self/clear_refs', 'w').write('5')
 started = time.perf_counter()
-manifest = import_file(path, out, options, directed=options.directed, memory=memory)
+manifest = import_file(path, out, options, memory=memory)
 seconds = time.perf_counter() - started
 peak = next(int(line.split()[1]) * 1024 for line in open('/proc/self/status') if line.startswith('VmHWM'))
 print(seconds, peak - base, manifest.edges)

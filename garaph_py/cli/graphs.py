@@ -121,15 +121,21 @@ def import_(
     from ..io.bulk.import_ import import_file
     from ..storage.write import HERE
 
-    options = ImportOptions(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
+    options = ImportOptions(
+        False if undirected else None,
+        symmetrize,
+        drop_self_loops,
+        drop_parallel,
+        order,
+        encoding,
+        weights=False if no_weights else None,
+        format=format,
+    )
     with told_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
             edges,
             out,
             options,
-            directed=False if undirected else None,
-            format=format,
-            weights=False if no_weights else None,
             disks=disk or HERE,
             memory=memory,
             threads=threads,

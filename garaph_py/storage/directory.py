@@ -24,7 +24,7 @@ from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from . import manifest as manifests
-from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, BlockReader, identity
+from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, ArrayLayout, BlockReader, identity
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
 from .encode import arrays_of, blocks_of, raw_bytes, ready
 from .files import GraphDirectory as Folder
@@ -127,7 +127,8 @@ def write_arrays(
         what = ready(name, array, encoding, offsets, pool)
         length = raw_bytes(array) // array.dtype.itemsize
         stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, pool)
-        write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
+        layout = ArrayLayout(name, array.dtype, length, stored_as, block_bytes)
+        write_blocks(place, manifest, layout, blocks, progress)
 
 
 def open(

@@ -118,19 +118,8 @@ def write_generation(
     generation = (old.generation + 1) % (MAX_COUNT + 1)
     new = replace(old, generation=generation, disks=destination.listed, arrays={})
     progress = Progress("restriping graph", sum(array.raw_bytes for array in old.arrays.values()), on_event)
-    for name, reader in readers.items():
-        array = reader.array
-        write_blocks(
-            destination,
-            new,
-            name,
-            array.dtype,
-            array.length,
-            array.encoding,
-            array.block_bytes,
-            stored(reader),
-            progress,
-        )
+    for reader in readers.values():
+        write_blocks(destination, new, reader.array, stored(reader), progress)
     new = write_manifest(destination, new, NEW_MANIFEST)
     sync_all({*destination.disks, destination.folder})
     progress.finish()

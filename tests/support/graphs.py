@@ -1,5 +1,7 @@
 """Graphs that several tests need, and when two are the same."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from garaph_py import events
@@ -39,4 +41,4 @@ def write_array(path, info, name, length, blocks):
     """Write the blocks of an array into the directory `path` in place of its old ones; `info` gets what they are."""
     old, destination = info.arrays[name], Destination(path, (path,), (".",), info.graph_id)
     progress = Progress("", 0, events.ignore)
-    write_blocks(destination, info, name, old.dtype, length, old.encoding, old.block_bytes, blocks, progress)
+    write_blocks(destination, info, replace(old, length=length), blocks, progress)

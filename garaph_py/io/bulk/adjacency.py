@@ -1,4 +1,8 @@
-"""Edges as keys to sort: entries of an adjacency, grouped vertex above, neighbour below."""
+"""Turn edges into 64-bit sort keys, and sorted keys into adjacency arrays.
+
+The key of an entry holds the vertex whose list the entry is in (the owner) in its high bits, and the neighbour in its
+low bits. So sorted keys are grouped by owner, and each list is in ascending order.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
 
-SLICE = 1 << 20  # keys that are taken apart at a time, which the caches hold
+SLICE = 1 << 20
+"""Keys that are split at a time: their owners and neighbours (8 MiB) fit in the caches."""
 
 
 def count_loops(sources, targets, start, stop):
@@ -28,7 +33,10 @@ def count_loops(sources, targets, start, stop):
 
 def make_key_kernel(has_values: bool):
     def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
-        """Entries of edges [start, stop), from `at` on: of the target, then if `both` of the source; a loop has one."""
+        """Write the keys of edges [start, stop) to ``keys[at:]``: the target's and, if `both`, the source's.
+
+        A self-loop has one key. Compiled code takes arrays one by one, hence the number of parameters.
+        """
         for edge in range(start, stop):
             source, target = np.uint64(sources[edge]), np.uint64(targets[edge])
             loop = source == target
@@ -49,9 +57,10 @@ def make_key_kernel(has_values: bool):
 
 
 def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
-    """Both ends of the sorted entries [start, stop), of which the first stands at `base` + `start` in the adjacency.
+    """Split the sorted keys [start, stop) into owners and neighbours, and set the offsets of lists that start there.
 
-    `owner` is the vertex of the entry before, or -1: the lists of those above it, up to the last entry's, begin here.
+    Key k is entry ``base + k`` of the adjacency. `owner` is the owner of the entry before `start`, or -1. Compiled code
+    takes arrays one by one, hence the number of parameters.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for k in range(start, stop):
@@ -76,12 +85,12 @@ def key_kernel(width: int) -> Kernel:
 
 
 def kernels(width: int) -> list[Kernel]:
-    """Every kernel that entries with values of `width` bytes need."""
+    """Every kernel that this module uses for edge values of `width` bytes."""
     return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width)]
 
 
 def key_bits(n: int) -> int:
-    """Bits of either half of a key, for numbers below `n`."""
+    """Bits of each half of a key, for vertices 0 to ``n - 1``."""
     return max(n - 1, 1).bit_length()
 
 
@@ -91,26 +100,26 @@ def add_edges(
     targets: Array,
     values: Array | None,
     *,
-    bits: int,
     both: bool,
     keep_loops: bool,
-    pool: ThreadPool,
 ) -> None:
-    """Give the entries of some edges to `sort`.
+    """Put the keys and values of some edges into `sort`.
 
     Parameters
     ----------
+    sort : ExternalSort
+        Its keys have ``2 * key_bits(n)`` bits.
     sources, targets : ndarray of uint32, shape (m,)
     values : ndarray of uint32 or uint64, shape (m,), or None
-        Their bits.
-    bits : int
-        See `key_bits`.
+        Edge values, viewed as unsigned integers.
     both : bool
-        An entry of the source follows that of the target, but for self-loops.
+        Also add each edge, except self-loops, to the list of its source.
     keep_loops : bool
+        Keep self-loops.
     """
     width = 0 if values is None else values.dtype.itemsize
     make_keys, each = key_kernel(width), 1 + both
+    bits, pool = sort.bits // 2, sort.pool
     done = 0
     while done < len(sources):
         keys, out_values = sort.reserve(each)
@@ -134,24 +143,24 @@ def add_edges(
 
 
 class AdjacencyBuilder:
-    """Sorted keys taken apart, a slice at a time, while the adjacency's offsets grow.
+    """Splits sorted keys, a slice at a time, and fills in the offsets of the adjacency.
 
     Parameters
     ----------
     n : int
         Number of vertices.
     drop_parallel : bool
-        Of equal keys only the first counts.
+        Drop keys that equal the one before.
     pool : ThreadPool
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Up to `owner` as they will be.
+        Final up to index `owner`; all final after `add`.
     owner : int
-        The vertex that has the last entry so far, -1 if there is none.
+        Owner of the last entry so far, -1 if there is none.
     count : int
-        Entries so far.
+        Number of entries so far.
     """
 
     def __init__(self, n: int, drop_parallel: bool, pool: ThreadPool) -> None:
@@ -161,15 +170,15 @@ class AdjacencyBuilder:
         self._last: Any = None
         self._owners, self._others = np.empty(SLICE, np.uint32), np.empty(SLICE, np.uint32)
 
-    def of(self, pieces: Iterator[tuple[Array, Array | None]]) -> Iterator[tuple[Array, Array, Array | None]]:
-        """Vertices (uint32), their neighbours and the bits of values; overwritten by the next."""
+    def add(self, pieces: Iterator[tuple[Array, Array | None]]) -> Iterator[tuple[Array, Array, Array | None]]:
+        """Yield owners (uint32), neighbours (uint32) and values of all keys; each slice overwrites the one before."""
         for keys, values in pieces:
             for start in range(0, len(keys), SLICE):
                 part = slice(start, start + SLICE)
-                yield self._taken_apart(keys[part], None if values is None else values[part])
+                yield self._split(keys[part], None if values is None else values[part])
         self.offsets[self.owner + 1 :] = self.count
 
-    def _taken_apart(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
+    def _split(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
         if self._drop_parallel:
             first = np.ones(len(keys), np.bool_)
             first[1:] = keys[1:] != keys[:-1]
@@ -192,6 +201,6 @@ class AdjacencyBuilder:
         return owners, others, values
 
     def list_starts(self, start: int, stop: int) -> Array:
-        """Where the lists begin that begin at entries [start, stop), and one far behind."""
+        """Positions in [start, stop) where a list starts, followed by the greatest int64 as an end mark."""
         low, high = np.searchsorted(self.offsets[: self.owner + 1], (start, stop))
         return np.append(self.offsets[low:high], np.iinfo(np.int64).max)

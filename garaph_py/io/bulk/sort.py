@@ -1,9 +1,10 @@
-"""Sorting more edges than fit memory: an external bucket sort of 64-bit keys, stable, with values beside them.
+"""Sort more keys than fit in memory: a stable external bucket sort of 64-bit keys, each with an optional value.
 
-Keys arrive in runs of what memory holds. Each run is brought into the order of the keys' highest bits, its buckets, and
-goes to disk in one piece. Then the buckets come back, as many at a time as memory holds: of every run one piece, since
-neighbouring buckets stand side by side in it. A radix sort from the lowest digit, a bucket at a time in the cache, does
-the rest. A bucket that outgrows the memory is sorted in this way again, by the bits that follow.
+The caller fills a buffer with keys. A full buffer is a run: the sort scatters its keys into buckets by their highest
+bits and appends the run to a temporary file. At the end the sort reads groups of neighbouring buckets, as many as fit
+in memory. A group is one contiguous piece of every run, because each run stores its buckets in order. The sort then
+sorts each bucket with a radix sort, lowest digit first, in the cache. A bucket larger than memory gets an external sort
+of its own, by the bits that follow.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ from .spill import SECTOR, BackgroundCalls, SpillFile, prefetched, whole_pages
 
 Array = npt.NDArray[Any]
 
-BUCKET_BITS = 10  # as in `group`
+BUCKET_BITS = 10
+"""At most 2^10 buckets, as in `graph.group`: scattering into more of them misses the caches."""
 DIGIT_BITS = 11
+"""Most bits of a digit of the radix sort."""
 MIN_KEYS = 64
-"""Of a run, and on average of a bucket's piece of it."""
+"""Least keys of a run, and of a bucket in a run on average."""
 BUCKETS_PER_LAUNCH = 64
-"""Buckets that threads share out among them: each has counters of its own."""
+"""Buckets sorted by one launch of the thread pool; each needs counters of its own (up to 16 KiB)."""
 RUNS = 16
-"""Into so many runs keys are divided, and into so many groups of buckets, where memory allows for fewer: reading,
-sorting and writing then go on side by side."""
+"""Number of runs, and of groups of buckets, although memory may allow fewer: reading, sorting and writing overlap."""
 MIN_RUN_KEYS = 1 << 22
-"""Keys of such a run or group, at least."""
+"""Least keys of a run or group, unless memory holds fewer; see `run_keys`."""
 PIECE_KEYS = 1 << 15
-"""Keys of a piece that is read, at least, on average: what a disk reads about as fast as more."""
+"""Least keys of one read on average (256 KiB): a disk reads larger pieces at about the same speed."""
 READ_KEYS = SECTOR // 4
-"""Keys, and values, are read in multiples of so many."""
+"""Reads start and end at multiples of this many keys or values: a sector of 4-byte values."""
 
 
 def count_keys(keys, start, stop, shift, mask, counts):
@@ -69,9 +71,10 @@ def make_sort(has_values: bool):
     def sort_bucket(
         keys, values, starts, stops, runs, at, digits, bits, cursor, keys_a, values_a, keys_b, values_b
     ):  # fmt: skip
-        """Sort what stands in the `runs` pieces of `keys` by the lowest `digits` digits of `bits` bits each.
+        """Sort one bucket, which is in `runs` pieces of `keys`, by the lowest `digits` digits of `bits` bits each.
 
-        It goes to `at` in one buffer and back and forth between both: the last digit's to `a` if `digits` is odd.
+        Each digit moves the keys to ``[at:]`` of the other buffer, a first. The result is in buffer a if `digits` is
+        odd, else in b. Compiled code takes arrays one by one, hence the number of parameters.
         """
         mask, count = (1 << bits) - 1, 0
         for run in range(runs):
@@ -122,18 +125,18 @@ def sort_kernel(width: int) -> Kernel:
 
 
 def kernels(width: int) -> list[Kernel]:
-    """Every kernel that an `ExternalSort` with values of `width` bytes uses."""
+    """Every kernel that an `ExternalSort` uses for values of `width` bytes."""
     return [COUNT_KEYS, scatter_kernel(width), sort_kernel(width)]
 
 
 class KeyBuffers:
-    """Room for `length` keys and as many values, each in pages of its own.
+    """Buffers for `length` keys and as many values, each in memory pages of its own, so that freeing them takes effect.
 
     Attributes
     ----------
     keys : ndarray of uint64
     values : ndarray of uint32 or uint64, or None
-        Their bits.
+        Values, viewed as unsigned integers.
     """
 
     def __init__(self, length: int, width: int) -> None:
@@ -147,43 +150,45 @@ class KeyBuffers:
 
 
 class ExternalSort:
-    """Keys in any order in; in ascending order out, equal ones as they came.
+    """An external sort: takes keys in any order and yields them in ascending order; equal keys keep their order.
 
     Parameters
     ----------
     folder : Path
-        For a temporary file, which is never seen there.
+        For a temporary file without a name.
     bits : int
-        Keys that are given agree in all but the lowest `bits`, 0 to 64.
+        The keys differ in their lowest `bits` bits only; 0 to 64.
     width : int
-        Bytes of a value: 4, 8, or 0 where there are none.
+        Bytes of a value: 4, 8, or 0 for none.
     memory : int
-        Bytes that buffers may take.
+        Bytes that the buffers may take.
     pool : ThreadPool
     expected : int
-        Keys that will be given, about.
+        Approximate number of keys.
 
     Attributes
     ----------
+    bits, pool
+        As given.
     count : int
-        Keys that have been given.
+        Number of keys committed so far.
     """
 
     def __init__(self, folder: Path, bits: int, width: int, memory: int, pool: ThreadPool, expected: int) -> None:
-        self._folder, self._bits, self._width, self._memory, self._pool = folder, bits, width, memory, pool
+        self._folder, self.bits, self._width, self._memory, self.pool = folder, bits, width, memory, pool
         self._capacity = run_keys(expected, max(memory // (2 * (8 + width)), MIN_KEYS))
         own = min(bits, BUCKET_BITS, max(1, (self._capacity // MIN_KEYS).bit_length()))
         self._shift, self._buckets = bits - own, 1 << own
         self._filling: KeyBuffers | None = None
         self._scattered: KeyBuffers | None = None
         self._filled = self.count = 0
-        self._starts: list[Array] = []  # of each run, where its buckets start, and its end
-        self._places: list[tuple[int, int]] = []  # of each run, where its keys and values start in the file
+        self._starts: list[Array] = []  # per run: the first key of each bucket, and the end
+        self._places: list[tuple[int, int]] = []  # per run: file offsets of its keys and values
         self._reading: Generator[Any, None, None] | None = None
-        self._spill, self._behind = SpillFile(folder, direct=True), BackgroundCalls()
+        self._spill, self._writer = SpillFile(folder, direct=True), BackgroundCalls()
 
     def reserve(self, least: int) -> tuple[Array, Array | None]:
-        """Where `least` (at most `MIN_KEYS`) or more keys and their values are to be written; see `commit`."""
+        """Buffers for `least` (at most `MIN_KEYS`) or more keys and values; fill them, then call `commit`."""
         if self._capacity - self._filled < least:
             self._write_run()
         if self._filling is None:
@@ -191,7 +196,7 @@ class ExternalSort:
         return self._filling.part(self._filled, self._capacity)
 
     def commit(self, count: int) -> None:
-        """So many have been written there."""
+        """Add the first `count` keys and values that the caller has written to the buffers from `reserve`."""
         self._filled += count
         self.count += count
 
@@ -199,23 +204,23 @@ class ExternalSort:
         interrupts.check()
         if self._scattered is None:
             self._scattered = KeyBuffers(self._capacity, self._width)
-        self._behind.wait()  # for the run before, which stands there
+        self._writer.wait()  # until the run before has been written from this buffer
         assert self._filling is not None
         (keys, values), (out_keys, out_values) = (c.part(0, self._filled) for c in (self._filling, self._scattered))
-        parts, mask = self._pool.size if self._filled > 1 << 16 else 1, self._buckets - 1
+        parts, mask = self.pool.size if self._filled > 1 << 16 else 1, self._buckets - 1
         bounds = list(pairwise(split(self._filled, parts)))
         counts = np.zeros((parts, self._buckets), np.int64)
-        self._pool.run(COUNT_KEYS, [(keys, *bounds[p], self._shift, mask, counts[p]) for p in range(parts)])
+        self.pool.run(COUNT_KEYS, [(keys, *bounds[p], self._shift, mask, counts[p]) for p in range(parts)])
         starts = np.zeros(parts * self._buckets + 1, np.int64)
         np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
         cursors = starts[:-1].reshape(self._buckets, parts).T.copy()
         scatter = scatter_kernel(self._width)
-        self._pool.run(
+        self.pool.run(
             scatter,
             [(keys, values, *bounds[p], self._shift, mask, cursors[p], out_keys, out_values) for p in range(parts)],
         )
         self._starts.append(np.append(starts[:-1:parts], self._filled))
-        self._behind.start(self._append, self._scattered, self._filled)
+        self._writer.start(self._append, self._scattered, self._filled)
         self._filled = 0
 
     def _append(self, run: KeyBuffers, count: int) -> None:
@@ -224,20 +229,20 @@ class ExternalSort:
         self._places.append((place, place if values is None else self._spill.append(values)))
 
     def sorted(self, memory: int | None = None) -> Iterator[tuple[Array, Array | None]]:
-        """All keys and values in pieces, each overwritten by the next. Once, and nothing can be given any more.
+        """Yield all keys and values in pieces; each piece overwrites the one before. Ends the sort: call it once, last.
 
         Parameters
         ----------
         memory : int, optional
-            Bytes that buffers may take from now on.
+            Bytes that the buffers may take from now on.
         """
         memory = self._memory if memory is None else memory
         if self._filled:
             self._write_run()
-        self._behind.wait()
+        self._writer.wait()
         self._filling = self._scattered = None
         starts = np.array(self._starts).reshape(-1, self._buckets + 1)
-        slack = 2 * READ_KEYS * len(starts)  # of what is read, since it is read in units
+        slack = 2 * READ_KEYS * len(starts)  # reads round outwards to multiples of READ_KEYS
         capacity = max((memory // (8 + self._width) - 2 * slack) // 4, MIN_KEYS)
         capacity = max(run_keys(self.count, capacity), min(PIECE_KEYS * len(starts), capacity))
         totals = np.diff(starts, axis=1).sum(axis=0)
@@ -254,7 +259,7 @@ class ExternalSort:
     def _sorted_groups(
         self, bounds: list[tuple[int, int]], starts: Array, capacity: int
     ) -> Iterator[tuple[Array, Array | None]]:
-        """Buckets in groups that fit; a group is read while the one before is sorted."""
+        """Sort groups of buckets that fit in memory; a background thread reads a group while the last one is sorted."""
         if not bounds:
             return
         lengths = np.diff(starts, axis=1).sum(axis=0)
@@ -278,7 +283,7 @@ class ExternalSort:
             interrupts.check()
             at = np.cumsum(counts) - counts
             for some in (slice(k, k + BUCKETS_PER_LAUNCH) for k in range(0, len(counts), BUCKETS_PER_LAUNCH)):
-                self._pool.launch(
+                self.pool.launch(
                     sort.rows(
                         len(at[some]), columns.keys, columns.values, PerCall(begins[some]), PerCall(ends[some]),
                         begins.shape[1], at[some], digits, bits, PerCall(cursors), a.keys, a.values, b.keys, b.values,
@@ -287,7 +292,7 @@ class ExternalSort:
             yield result.part(0, int(counts.sum()))
 
     def _read(self, out: KeyBuffers, starts: Array, first: int, last: int) -> tuple[Array, Array]:
-        """Read the buckets [first, last) of every run; where the pieces of each begin and end in `out`."""
+        """Read the buckets [first, last) of every run; return where each bucket's pieces begin and end in `out`."""
         begins = np.empty((last - first, len(starts)), np.int64)
         ends, place = np.empty_like(begins), 0
         for run in range(len(starts)):
@@ -311,12 +316,12 @@ class ExternalSort:
         return place + low - first, place + high - first
 
     def _sorted_bucket(self, bucket: int, starts: Array, memory: int) -> Iterator[tuple[Array, Array | None]]:
-        """A bucket that does not fit: sorted by the bits that follow; of equal keys it is as it came."""
+        """Sort a bucket larger than memory by the bits that follow; if none follow, its keys are all equal."""
         if not self._shift:
             yield from self._bucket_pieces(bucket, starts, memory)
             return
         expected = int(np.diff(starts[:, bucket : bucket + 2]).sum())
-        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self._pool, expected)
+        finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self.pool, expected)
         try:
             for keys, values in self._bucket_pieces(bucket, starts, memory // 2):
                 done = 0
@@ -341,21 +346,21 @@ class ExternalSort:
                 yield columns.part(*self._read_piece(columns, 0, run, low, min(low + most, last)))
 
     def close(self) -> None:
-        """Give everything back."""
+        """Free the buffers and delete the temporary file."""
         if self._reading is not None:
             self._reading.close()
-        self._behind.close()
+        self._writer.close()
         self._spill.close()
         self._filling = self._scattered = None
 
 
 def run_keys(count: int, most: int) -> int:
-    """A `RUNS` of `count` keys, unless that is few, but at most so many."""
+    """Keys of a run or group: `count` / `RUNS`, but at least `MIN_RUN_KEYS`, and at most `most`."""
     return min(max(count // RUNS, MIN_RUN_KEYS), most)
 
 
 def groups(totals: Array, first: int, last: int, capacity: int) -> list[tuple[int, int]]:
-    """Runs of the buckets [first, last) with at most `capacity` keys together; empty ones left out."""
+    """Ranges of the buckets [first, last) of at most `capacity` keys each; ranges without keys are left out."""
     found, ends = [], np.concatenate([[0], np.cumsum(totals)])
     while first < last:
         end = min(int(np.searchsorted(ends, ends[first] + capacity, "right")) - 1, last)
