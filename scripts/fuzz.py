@@ -174,7 +174,8 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     def pack(parts: Parts, folder: Path) -> None:
         path = folder / "g"
         path.mkdir()
-        place, written = write.Place(path, (path,), write.HERE, said.graph_id), dataclasses.replace(said, arrays={})
+        destination = write.Destination(path, (path,), write.HERE, said.graph_id)
+        written = dataclasses.replace(said, arrays={})
         progress = Progress("", 0, gp.events.ignore)
         for name in arrays:
             old, dtype = said.arrays[name], said.arrays[name].dtype
@@ -184,8 +185,7 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
             else:
                 elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
                 stored = raw_blocks(elements, block_bytes)
-            count = len(elements)
-            write.write_blocks(place, written, name, dtype, count, old.encoding, block_bytes, stored, progress)
+            write.write_blocks(destination, written, dataclasses.replace(old, length=len(elements)), stored, progress)
         text = parts[manifest.NAME]
         try:
             claimed = json.loads(text)
