@@ -109,6 +109,7 @@ def run(
     """
     from ..executor.gpu.device import find as find_device
     from ..runtime import run as runtime
+    from ..runtime.options import RunOptions
 
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
@@ -118,6 +119,12 @@ def run(
             check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
+    options = RunOptions(
+        iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
+        gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
+        verify=verify, trace=trace, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        resume=resume,
+    )  # fmt: skip
     if device == "gpu":
         find_device()  # without one, fail before the graph is read rather than after
     started = time.perf_counter()
@@ -127,13 +134,7 @@ def run(
             threads=threads, on_event=progress,
         )  # fmt: skip
         read_seconds = time.perf_counter() - started
-        result = runtime.run(
-            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads,
-            device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
-            replication=replication, deterministic=deterministic, verify=verify, trace=trace, report=report,
-            checkpoint=checkpoint, checkpoint_every=checkpoint_every, resume=resume,
-            on_event=compiling_told(progress, quiet),
-        )  # fmt: skip
+        result = runtime.execute(chosen, loaded, options, compiling_told(progress, quiet))
     if write is not None and output is not None:
         write(result, output)
     if as_json:

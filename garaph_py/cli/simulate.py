@@ -44,7 +44,7 @@ def simulate(
 
       garaph simulate --trace trace.json --engine garaph
     """
-    from ..runtime.run import ENGINES
+    from ..runtime.options import ENGINES
     from ..simulation import read_machine
     from ..simulation.spec import DEVICES, read_spec
     from ..system.sizes import parse_bytes

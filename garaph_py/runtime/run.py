@@ -7,56 +7,37 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from .. import events
 from ..checkpoint.saver import Saver
 from ..dispatch.loop import Limits, iterate
 from ..errors import DeviceError, GraphError, ParameterError, ProgramError
 from ..executor.cpu import CpuExecutor
-from ..executor.gpu.device import find as find_device
+from ..executor.gpu import device as gpu_device
 from ..executor.gpu.executor import GpuExecutor
-from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
-from ..executor.gpu.settings import STREAMS, Settings, checked
+from ..executor.gpu.settings import Settings
 from ..executor.hybrid import HybridExecutor
-from ..executor.memory import check_tiles, tile_bytes, vertex_bytes
-from ..executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.memory import tile_bytes, vertex_bytes
+from ..executor.modes import CPU, PULL_TILED
+from ..executor.plan import HYBRID, STREAMS
 from ..executor.protocol import Executor
 from ..executor.state import State
 from ..graph import Graph
-from ..graph.graph import ENCODINGS, PACKED
-from ..graph.tiles import BITS
-from ..native.threads import LONG_SPINS, SPINS, ThreadPool, available_cores, check_threads
+from ..graph.graph import PACKED
+from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result, Stats
-from ..pages.layout import check_page_edges
 from ..pages.passes import few_edges, pass_bytes
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from ..program import BoundProgram, VertexId, VertexProgram, bind
 from ..system import interrupts
 from ..system.watchdog import Heartbeat, Watchdog
+from .options import GARAPH, RunOptions, check_run_options
+from .plan import Machine, plan
 
 log = logging.getLogger("garaph_py")
-
-ENGINES = ("auto", "garaph")
-MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
-CPU_ONLY = (PUSH, PULL_TILED)
-"""Modes that are not the paper's, and that the CPU alone has."""
-HYBRID = "hybrid"
-DEVICES = ("auto", "cpu", "gpu", HYBRID)
-AS_IT_IS = "auto"
-"""The encoding that the graph has."""
-GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
-SPARED = 2
-"""Cores that a hybrid run leaves to the thread that serves the GPU and to the driver's, if there are more than twice as
-many."""
-WORTH_A_GPU = 12_500_000
-"""Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
-a quarter of a billion edges a second and thread."""
 
 
 def run(
@@ -115,7 +96,7 @@ def run(
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
         free, else the CPU alone, but for pages that the GPU has done sooner. ``"auto"`` does that where there is a GPU
-        and the graph is worth its start (`WORTH_A_GPU` edges a thread); a `deterministic` run, or one in forced
+        and the graph is worth its start (`MIN_GPU_EDGES` edges a thread); a `deterministic` run, or one in forced
         notify-pull, then takes the GPU alone. Otherwise it takes the CPU, and logs in one line why the GPU was of no
         use; ``"gpu"`` and ``"hybrid"`` raise that.
         A GPU that fails on the way costs no answer: the run ends on the CPU, from the last iteration that was complete.
@@ -170,114 +151,78 @@ def run(
     DamagedCheckpointError
         If there is a checkpoint to resume, and none that is as it was written.
     """
+    options = RunOptions(
+        iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, page_edges=page_edges,
+        encoding=encoding, device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
+        replication=replication, deterministic=deterministic, verify=verify, trace=trace, report=report,
+        checkpoint=checkpoint, checkpoint_every=checkpoint_every, resume=resume,
+    )  # fmt: skip
+    return execute(program, graph, options, on_event)
+
+
+def execute(
+    program: VertexProgram, graph: Graph, options: RunOptions, on_event: events.Listener = events.ignore
+) -> Result:
+    """`run` with its options in one object."""
     if not isinstance(program, VertexProgram):
         hint = f"; write {program.__name__}(...)" if isinstance(program, type) else ""
         raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{hint}")
     if not isinstance(graph, Graph):
         raise ParameterError(f"run takes a Graph, not {type(graph).__name__}; make one with read, open or from_edges")
-    if verify:
+    if options.verify:
         verifier_of(program)
-    if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
-        raise ParameterError(f"iterations={iterations!r}: give a whole number, 0 or more")
-    for name, given, choices in (
-        ("engine", engine, ENGINES), ("mode", mode, MODES), ("device", device, DEVICES), ("gather", gather, GATHERS),
-        ("encoding", encoding, (AS_IT_IS, *ENCODINGS)),
-    ):  # fmt: skip
-        if given not in choices:
-            raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
-    if page_edges is not None:
-        check_page_edges(page_edges)
-    check_threads(threads)
-    record = Record(trace, report)
-    if deterministic and sync is False:
-        raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
-    if deterministic and device == HYBRID:
-        raise ParameterError("deterministic=True: who takes which page is a matter of time; leave device='hybrid' out")
+    record = Record(options.trace, options.report)
     bound = bind(program, graph)
-    stored = graph.encoding if encoding == AS_IT_IS else encoding
-    settings = checked(bound, stored, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
-    settings = replace(settings, iterations=iterations, threads=threads)
-    if engine == "garaph" and mode in CPU_ONLY:
-        raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
-    if mode == PUSH and not bound.is_relaxation:
-        raise ParameterError(
-            f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
-            "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
-            "another mode"
-        )
-    if mode in CPU_ONLY and bound.reads_edge_values and not graph.has_valued_out_edges:
-        made = (
-            "saved without; import it again, open it with" if graph.on_disk else "too much to make in its memory; allow"
-        )
-        raise ParameterError(
-            f"mode={mode!r}: {bound.name} reads edge values, and those of this directed graph's out-edges were {made} "
-            "more memory (memory, --memory), or choose another mode"
-        )
-    if device in ("gpu", HYBRID) and mode in CPU_ONLY:
-        raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")
-    if sync is None:
-        free = engine == "auto" and iterations is None and bound.is_order_independent and not deterministic
-        sync = mode == PULL_TILED or not free
-    if mode == PULL_TILED and not (sync and bound.tiles):
-        raise ParameterError(
-            f"mode='pull-tiled' is for synchronous runs of programs without done, prepare and dst; {bound.name} is not "
-            "one, or the run is asynchronous; choose another mode"
-        )
-    if mode == PULL_TILED:
-        check_tiles(bound, graph)
-    if stored != graph.encoding:
-        graph = graph.packed(threads) if stored == PACKED else graph.unpacked(threads)
-    cores = available_cores()
-    needed = device in ("gpu", HYBRID)
-    worth_it = mode not in CPU_ONLY and graph.m >= WORTH_A_GPU * (threads or cores)
-    on_gpu = needed or (device == "auto" and worth_it)
-    pulls = mode in ("auto", PULL)  # all that both do together
-    together = device == HYBRID or (device == "auto" and worth_it and pulls and not deterministic and has_gpu())
-    if together and threads is None and cores > 2 * SPARED:
-        threads = cores - SPARED
-    spins = LONG_SPINS if together else SPINS
+    check_run_options(options, bound, graph)
+    if options.encoding_of(graph) != graph.encoding:
+        packs = options.encoding == PACKED
+        graph = graph.packed(options.threads) if packs else graph.unpacked(options.threads)
+    chosen = plan(bound, graph, options, Machine.here())
+    sync, threads, engine = chosen.synchronous, chosen.threads, options.engine
+    settings = Settings(
+        chosen.gpu_memory, chosen.streams, chosen.gather, chosen.replication, chosen.page_edges,
+        chosen.deterministic, chosen.schedule.iterations, chosen.packing_threads,
+    )  # fmt: skip
     saver = None
-    if checkpoint is not None:
-        saver = Saver(checkpoint, checkpoint_every, resume, on_event)
-    elif resume or checkpoint_every is not None:
-        raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
+    if options.checkpoint is not None:
+        saver = Saver(options.checkpoint, options.checkpoint_interval, options.resume, on_event)
     with saver or contextlib.nullcontext():
-        with interrupts.held(termination=saver is not None), Watchdog() as watchdog, ThreadPool(threads, spins) as pool:
+        with (
+            interrupts.held(termination=saver is not None),
+            Watchdog() as watchdog,
+            ThreadPool(threads, chosen.spins) as pool,
+        ):
             if saver is not None:
-                saver.open(bound, graph, sync, iterations, pool)
+                saver.open(bound, graph, sync, options.iterations, pool)
             if record.spans is not None:
                 pool.trace()
-            tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, pool.size)
-            turns = not graph.on_disk or mode == PUSH  # each iteration reads what it needs anew
-            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
+            known = chosen.schedule
+            limits = Limits(known.iterations, known.engine, known.mode, known.tiles, record.began, known.k, known.waits)
             with SourceFactory(graph, bound.reads_edge_values, record.spans) as sources:
-                cpu = CpuExecutor(bound, graph, pool, on_event, engine == "garaph")
-                if verify:
+                cpu = CpuExecutor(bound, graph, pool, on_event, engine == GARAPH)
+                if options.verify:
                     sources.require(pass_bytes(graph))
                 run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
-                if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
-                    run.on_cpu(sync, page_edges)
+                together = chosen.executor == HYBRID
+                on_gpu = chosen.executor != CPU and run.on_gpu(settings, sync, chosen.needs_gpu, together)
+                if not on_gpu:
+                    run.on_cpu(sync, options.page_edges)
             stats = Stats(
                 run.done, run.converged, run.seconds, pool.size, run.device, run.note, graph.encoding, run.before
             )
         unreached = bound.identity() if bound.is_relaxation and "result" not in bound.arguments else None
         result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program), unreached)
-        facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
+        facts = {
+            "engine": engine, "mode": options.mode, "device": options.device, "synchronous": sync,
+            "gpu_memory": options.gpu_bytes,
+        }  # fmt: skip
         record.write(result, graph, pool.spans(), facts | described(bound, graph) | {"threads": stats.threads})
-        if verify:
+        if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
             check(program, graph, result)
         if saver is not None:
             saver.finish()
     return result
-
-
-def has_gpu() -> bool:
-    """Whether there is a GPU that can be used."""
-    with contextlib.suppress(DeviceError):
-        find_device()
-        return True
-    return False
 
 
 class Run:
@@ -323,7 +268,7 @@ class Run:
         """
         with contextlib.ExitStack() as stack:
             try:
-                found = find_device()
+                found = gpu_device.find()
                 self._sources.divide(
                     vertex_bytes(self._bound, self._graph, synchronous, gpu=True),
                     1 + together,
@@ -434,15 +379,6 @@ def described(bound: BoundProgram, graph: Graph) -> dict[str, Any]:
         "priority": "priority" in bound.arguments and not graph.on_disk,
         "pushes": graph.has_valued_out_edges or not bound.reads_edge_values,
     }
-
-
-def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:
-    """Whether the graph has such tiles, and none of their blocks of destinations keeps one thread busy long after the
-    others."""
-    if not graph.has_tiles(weighted):
-        return False
-    largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << BITS], graph.m)).max())
-    return largest * threads <= 1.5 * graph.m
 
 
 def check(program: VertexProgram, graph: Graph, result: Result) -> None:

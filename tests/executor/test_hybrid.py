@@ -20,7 +20,6 @@ from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import Page
-from garaph_py.runtime import run as runtime
 from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
 from tests.support import numpy_gpu, twins
 from tests.support.numpy_gpu import Hops, Quiet
@@ -203,12 +202,12 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
 def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch, worth, how, expected):
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", worth)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", worth)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     result = run(program, graph, device="auto", **how)
     assert {row.device for row in result.stats.iterations} == expected
     assert (result.stats.iterations[0].alpha is not None) == (worth == 0 and not how)
-    monkeypatch.setattr(runtime, "find_device", None)  # nobody asks for one that would not be used
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", None)  # nobody asks for one that would not be used
     if worth or how.get("mode") == "push":
         run(program, graph, device="auto", **how)
 

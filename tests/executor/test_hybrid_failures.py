@@ -138,7 +138,7 @@ def run(program, graph, **how):
 @pytest.fixture
 def half_done(monkeypatch):
     """A function that says after how many pages the GPU fails."""
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
     return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 

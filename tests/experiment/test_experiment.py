@@ -257,7 +257,7 @@ def test_a_device_that_cannot_be_used_is_a_row(
     def no_gpu() -> None:
         raise DeviceError("no GPU here; buy one")
 
-    monkeypatch.setattr(runtime, "find_device", no_gpu)
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", no_gpu)
     experiment.run(spec_of(SWEEP + "device = ['cpu', 'gpu']"), tmp_path / "out")
     errors = {(row["device"], row["error"]) for row in table(tmp_path / "out", RESULTS)}
     assert errors == {("cpu", None), ("gpu", "no GPU here; buy one")}
@@ -314,7 +314,7 @@ def test_imports(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Ctrl-C in the run of this number."""
-    real, calls = runtime.run, []
+    real, calls = runtime.execute, []
 
     def run(*arguments: Any, **named: Any) -> Any:
         calls.append(1)
@@ -322,7 +322,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
             raise KeyboardInterrupt
         return real(*arguments, **named)
 
-    monkeypatch.setattr(runtime, "run", run)
+    monkeypatch.setattr(runtime, "execute", run)
 
 
 def test_an_interrupted_experiment_is_kept_and_goes_on(

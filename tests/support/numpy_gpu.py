@@ -17,7 +17,6 @@ from garaph_py.executor.gpu.interface import Interface
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from garaph_py.runtime import run as runtime
 
 MEMORY = 1 << 23
 
@@ -196,7 +195,7 @@ def device_for(monkeypatch):
         found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
         monkeypatch.setattr(kernel, "Pinned", FakePinned)
-        monkeypatch.setattr(runtime, "find_device", lambda: found)
+        monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
         return driver
 
     return make

@@ -75,7 +75,7 @@ class FailingGpu:
 @pytest.fixture
 def failing_at(monkeypatch):
     """A function that says when the GPU fails."""
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
     return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Failing", (FailingGpu,), {"at": at}))
 
 
@@ -101,7 +101,7 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
     graph, program = graph_of(edges), PROGRAMS[name](edges)
     expected = gp.run(program, graph, device="cpu", sync=True, page_edges=5000)
     failing_at(at)
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     result = gp.run(program, graph, sync=sync, page_edges=5000, **how)
     assert result.values.tobytes() == expected.values.tobytes()
     assert result.stats.converged
@@ -119,7 +119,7 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
 
 
 def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
     monkeypatch.setattr(runtime, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
     assert result.stats.device == "Fake GPU"
@@ -150,7 +150,7 @@ def test_a_gpu_that_is_full_at_the_start(failing_at, monkeypatch, graph_of, edge
     failing_at("start")
     with pytest.raises(DeviceMemoryError, match="full"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     assert gp.run(gp.apps.BFS(0), graph_of(edges)).stats.note == "no GPU used: the fake GPU is full; use another"
 
 
@@ -163,7 +163,7 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
     monkeypatch.setattr(runtime, "GpuExecutor", refuse)
     with pytest.raises(ProgramError, match="strange"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     assert gp.run(gp.apps.BFS(0), graph_of(edges)).stats.note.startswith("no GPU used: BFS.gather")
 
 

@@ -11,7 +11,6 @@ from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.graph.generate import rmat
 from garaph_py.program import bind
-from garaph_py.runtime import run as runtime
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
 
@@ -162,7 +161,7 @@ def test_small_graphs(graph_of, shape):
 def test_too_little_memory_is_said(graph_of, edges, monkeypatch):
     with pytest.raises(DeviceMemoryError, match="gpu_memory"):
         gp.run(gp.apps.PageRank(), graph_of(edges[None]), device="gpu", gpu_memory="100KiB")
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     result = gp.run(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
     assert result.stats.device == "cpu"
     assert "gpu_memory" in result.stats.note
