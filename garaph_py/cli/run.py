@@ -20,7 +20,7 @@ from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..system.files import check_place
 from . import show
-from .graphs import Directed, Format, Quiet, Symmetrize, Threads, load
+from .options import Directed, Format, Quiet, Symmetrize, Threads
 
 Option = typer.Option
 
@@ -108,6 +108,7 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
     from ..executor.gpu.device import find as find_device
+    from ..io.load import LoadOptions, load
     from ..runtime import run as runtime
     from ..runtime.options import RunOptions
 
@@ -129,10 +130,7 @@ def run(
         find_device()  # without one, fail before the graph is read rather than after
     started = time.perf_counter()
     with told_how_to_resume(checkpoint), Progress(quiet) as progress:
-        loaded = load(
-            graph, undirected=undirected, symmetrize=symmetrize, format=format, encoding=encoding, memory=memory,
-            threads=threads, on_event=progress,
-        )  # fmt: skip
+        loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
         read_seconds = time.perf_counter() - started
         result = runtime.execute(chosen, loaded, options, compiling_told(progress, quiet))
     if write is not None and output is not None:

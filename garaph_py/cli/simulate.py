@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from .graphs import Quiet
+from .options import Quiet
 
 if TYPE_CHECKING:
     from ..simulation import Machine

@@ -18,6 +18,7 @@ from garaph_py.errors import DeviceError, FormatError, Interrupted, ParameterErr
 from garaph_py.experiment import kinds, measure
 from garaph_py.experiment.spec import COUNTED, ITERATIONS, RESULTS
 from garaph_py.runtime import run as runtime
+from garaph_py.runtime.options import DEVICES
 from tests.support.command import garaph
 
 SPECS = sorted((Path(__file__).parents[2] / "scripts" / "experiments").glob("*.toml"))
@@ -136,7 +137,7 @@ def test_everything_that_run_takes_can_be_set() -> None:
     parameters = inspect.signature(gp.run).parameters
     assert {"program", "graph"} | set(kinds.OF_RUN) == set(parameters) - {"on_event"}
     assert set(kinds.CHOICES) <= {*kinds.OF_RUN, *kinds.OF_READ}
-    assert kinds.OF_RUN["device"].choices is runtime.DEVICES
+    assert kinds.OF_RUN["device"].choices is DEVICES
     assert set(kinds.OF_RUN["gpu_memory"].types) == {int, str}
 
 
