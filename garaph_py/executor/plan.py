@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..native.threads import SPINS
+from .memory import MemoryPlan
 from .modes import CPU, PULL_TILED
 
 HYBRID = "hybrid"
@@ -53,6 +54,10 @@ class RunPlan:
     synchronous : bool
         New values are seen in the next iteration, not at once.
     schedule : Schedule
+    memory : MemoryPlan
+        What the run takes of the host's memory.
+    pushes : bool
+        The CPU may push, so it needs the values of out-edges.
     threads : int or None
         Threads of the CPU; None for every core this process may use.
     packing_threads : int or None
@@ -77,6 +82,8 @@ class RunPlan:
     needs_gpu: bool = False
     synchronous: bool = True
     schedule: Schedule = field(default_factory=Schedule)
+    memory: MemoryPlan
+    pushes: bool = False
     threads: int | None = None
     packing_threads: int | None = None
     spins: int = SPINS

@@ -12,6 +12,7 @@ from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
+from ..executor.memory import MemoryPlan
 from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
 from ..executor.plan import HYBRID, RunPlan, Schedule
 from ..graph import Graph
@@ -80,6 +81,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     synchronous = is_synchronous(bound, options)
     tiles = synchronous and bound.tiles and suits_tiles(graph, bound.reads_edge_values, threads or machine.cores)
     waits = not graph.on_disk or options.mode == PUSH  # each iteration reads from disk again what it needs
+    pushes = may_push(bound, graph, options)
     return RunPlan(
         executor=executor,
         needs_gpu=options.needs_gpu,
@@ -88,6 +90,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         packing_threads=options.threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
         schedule=Schedule(options.iterations, options.engine, options.forced_mode, tiles, graph.k, waits),
+        memory=MemoryPlan.of(bound, graph, synchronous, pushes, options.mode == PULL_TILED),
+        pushes=pushes,
         page_edges=options.page_edges,
         deterministic=options.deterministic,
         gpu_memory=options.gpu_bytes,
@@ -115,6 +119,12 @@ def executor_of(edges: int, options: RunOptions, machine: Machine) -> str:
 def cores_beside_gpu(cores: int) -> int:
     """The CPU's threads in a hybrid run on so many cores."""
     return cores - SPARED_CORES if cores > 2 * SPARED_CORES else cores
+
+
+def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
+    """Whether an iteration on the CPU may push, so that it needs the values of out-edges."""
+    has_values = graph.has_valued_out_edges or not bound.reads_edge_values
+    return bound.is_relaxation and options.engine == ANY and options.mode in (ANY, PUSH) and has_values
 
 
 def is_synchronous(bound: BoundProgram, options: RunOptions) -> bool:

@@ -18,8 +18,8 @@ from ..executor.gpu import device as gpu_device
 from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.settings import Settings
 from ..executor.hybrid import HybridExecutor
-from ..executor.memory import tile_bytes, vertex_bytes
-from ..executor.modes import CPU, PULL_TILED
+from ..executor.memory import MemoryPlan
+from ..executor.modes import CPU
 from ..executor.plan import HYBRID, STREAMS
 from ..executor.protocol import Executor
 from ..executor.state import State
@@ -28,7 +28,7 @@ from ..graph.graph import PACKED
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result, Stats
-from ..pages.passes import few_edges, pass_bytes
+from ..pages.memory import check_verifying, few_edges
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from ..program import BoundProgram, VertexId, VertexProgram, bind
@@ -201,8 +201,10 @@ def execute(
             with SourceFactory(graph, bound.reads_edge_values, record.spans) as sources:
                 cpu = CpuExecutor(bound, graph, pool, on_event, engine == GARAPH)
                 if options.verify:
-                    sources.require(pass_bytes(graph))
-                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
+                    check_verifying(graph, bound.reads_edge_values)
+                run = Run(
+                    bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver, memory=chosen.memory
+                )
                 together = chosen.executor == HYBRID
                 on_gpu = chosen.executor != CPU and run.on_gpu(settings, sync, chosen.needs_gpu, together)
                 if not on_gpu:
@@ -244,11 +246,11 @@ class Run:
     def __init__(
         self, bound: BoundProgram, graph: Graph, cpu: CpuExecutor, sources: SourceFactory, limits: Limits,
         on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
-        saver: Saver | None = None,
+        saver: Saver | None = None, *, memory: MemoryPlan,
     ) -> None:  # fmt: skip
         self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
         self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
-        self._pushes = bound.is_relaxation and limits.pushes(cpu)
+        self._memory = memory
         self._part, self._watchdog = Heartbeat("dispatcher", ("starting",)), watchdog
         self._watch()
         self.done: list[events.Iteration] = []
@@ -269,12 +271,7 @@ class Run:
         with contextlib.ExitStack() as stack:
             try:
                 found = gpu_device.find()
-                self._sources.divide(
-                    vertex_bytes(self._bound, self._graph, synchronous, gpu=True),
-                    1 + together,
-                    apart=True,
-                    pushes=together and self._pushes,
-                )
+                self._sources.divide(self._memory.shared if together else self._memory.gpu)
                 self._cpu.out_source = self._sources.out(None)
                 self._cpu.start()
                 kernel = stack.enter_context(
@@ -317,13 +314,12 @@ class Run:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
-        sources, beside = self._sources, vertex_bytes(self._bound, self._graph, synchronous)
-        if self._graph.on_disk and self._limits.mode == PULL_TILED:
-            sources.divide(beside, pushes=True, tiles=tile_bytes(self._bound, self._graph))
+        sources = self._sources
+        sources.divide(self._memory.cpu)
+        if self._memory.cpu.tiles:
             most = few_edges(sources.room)
             source = self._cpu.out_source = sources.out(None, min(page_edges or most, most))
         else:
-            sources.divide(beside, pushes=self._pushes)
             source = sources.into(page_edges)
             self._cpu.out_source = sources.out(source)
         state = self._left

@@ -21,8 +21,7 @@ from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
-from garaph_py.pages import passes
-from garaph_py.pages import provider as sources
+from garaph_py.pages import memory
 from garaph_py.pages.disk_source import BUFFERS, DiskPageSource, spread
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks, sectors
@@ -34,8 +33,8 @@ from tests.support import command
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch):
-    monkeypatch.setattr(sources, "AT_HAND", 0)
-    monkeypatch.setattr(sources, "BLOCKS_AT_HAND", 0)
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
     monkeypatch.setattr(disks, "PAUSE", 0)
     monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 
@@ -422,7 +421,7 @@ def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch
     v = np.append(np.arange(n - 3, 0, -1), [1, 0])
     graph = gp.from_edges([*u, n - 2], [*v, n - 1], weights=np.zeros(len(u) + 1, np.int32))
     store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=8192)
-    monkeypatch.setattr(passes, "PASS_EDGES", 700)
+    monkeypatch.setattr(memory, "PASS_EDGES", 700)
     stored, program = opened(tmp_path / "g", 64 * n + 100_000), gp.apps.SSSP(n - 2)
     result = gp.run(program, stored, device="cpu", verify=True)
     assert (result.values == 0).all()

@@ -24,7 +24,6 @@ from ...program.functions import partial_dtype
 from ..modes import NOTIFY_PULL, PULL
 from ..protocol import PageResult, sum_partials
 from ..state import State
-from .arrays import REPORT_VERTICES, array_sizes, reserve
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .edges import PackedArrays, pinned_arrays
@@ -32,11 +31,13 @@ from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
 from .launch import Launcher, block_count
 from .memory import DeviceMemory
+from .memory_plan import DETERMINISTIC_SHARE, REPORT_VERTICES, array_sizes, reserve
+from .memory_plan import FREE_SHARE as DEFAULT_SHARE
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
 from .ranks import RUN, Ranks
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
-from .settings import DEFAULT_SHARE, DETERMINISTIC_SHARE, Settings
+from .settings import Settings
 from .streams import Buffer, PageQueue, Streams
 from .work import PageWork, result_of
 

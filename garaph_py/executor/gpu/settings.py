@@ -6,11 +6,6 @@ from dataclasses import dataclass
 
 from ..plan import STREAMS
 
-DEFAULT_SHARE = 0.9
-"""Of the memory that is free: the rest is left to others."""
-DETERMINISTIC_SHARE = 0.8
-"""Of the whole memory, where pages must not depend on what is free."""
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -19,7 +14,7 @@ class Settings:
     Attributes
     ----------
     memory : int or None
-        Budget in bytes; by default `DEFAULT_SHARE` of what is free.
+        Budget in bytes; by default `memory_plan.FREE_SHARE` of what is free.
     streams : int
     gather : {"auto", "replicated", "segmented", "packed"}
     replication : {"custom", "calibrated"} or int
@@ -27,7 +22,7 @@ class Settings:
     page_edges : int or None
         Bound on a page's edges.
     deterministic : bool
-        The budget does not depend on what is free, and so not the pages, while `DETERMINISTIC_SHARE` can be had.
+        The budget, and so the pages, must not depend on how much memory is free (`memory_plan.DETERMINISTIC_SHARE`).
     iterations : int or None
         How many there will be at most: packing has to pay within them.
     threads : int or None
