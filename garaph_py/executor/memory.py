@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..graph import Graph
 from ..graph.tiles import BITS
@@ -33,13 +33,10 @@ class MemoryPlan:
         The CPU alone.
     gpu : MemoryNeeds
         A GPU alone: the CPU only notifies.
-    shared : MemoryNeeds
-        The CPU and a GPU together.
     """
 
     cpu: MemoryNeeds
     gpu: MemoryNeeds
-    shared: MemoryNeeds
 
     @classmethod
     def of(cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool) -> MemoryPlan:
@@ -56,14 +53,15 @@ class MemoryPlan:
             Every iteration pulls by tiles.
         """
         alone, with_gpu = (vertex_bytes(bound, graph, synchronous, gpu) for gpu in (False, True))
-        cpu = MemoryNeeds(alone, pushes=pushes)
-        if is_tiled and graph.on_disk:
-            cpu = MemoryNeeds(alone, pushes=True, tiles=tile_bytes(bound, graph))
+        tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         return cls(
-            cpu,
+            MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles),
             MemoryNeeds(with_gpu, apart=True),
-            MemoryNeeds(with_gpu, readers=2, apart=True, pushes=pushes),
         )
+
+    def hybrid(self, devices: int) -> MemoryNeeds:
+        """The needs of a run on the CPU and so many devices together."""
+        return replace(self.gpu, readers=1 + devices, pushes=self.cpu.pushes)
 
 
 def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool = False) -> int:

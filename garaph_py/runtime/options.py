@@ -6,13 +6,14 @@ import os
 from dataclasses import dataclass
 
 from ..checkpoint.policy import Every, parse_every
+from ..dispatch.policy import POLICIES, Policy
 from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.replication import FACTORS
+from ..executor.gpu.settings import STREAMS
 from ..executor.memory import check_tiles
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..executor.plan import HYBRID, STREAMS
 from ..graph import Graph
 from ..graph.graph import ENCODINGS, PACKED
 from ..native.threads import check_threads
@@ -22,9 +23,9 @@ from ..system.sizes import parse_bytes
 
 ANY = "auto"
 """The value of an option that leaves the choice to the run."""
-GARAPH = "garaph"
-"""The engine that follows the Garaph paper to the letter."""
-ENGINES = (ANY, GARAPH)
+HYBRID = "hybrid"
+"""The device of a run on the CPU and the GPU together."""
+ENGINES = tuple(POLICIES)
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_MODES = (PUSH, PULL_TILED)
 """Modes that are not in the paper, and that only the CPU has."""
@@ -103,9 +104,9 @@ class RunOptions:
             )
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
-        if self.engine == GARAPH and self.mode in CPU_MODES:
+        if self.mode not in (ANY, *self.policy.modes):
             raise ParameterError(
-                f"mode={self.mode!r} is not the paper's; leave engine='garaph' out, or choose another mode"
+                f"mode={self.mode!r} is not the paper's; leave engine={self.engine!r} out, or choose another mode"
             )
         if self.needs_gpu and self.mode in CPU_MODES:
             raise ParameterError(
@@ -113,6 +114,11 @@ class RunOptions:
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
+
+    @property
+    def policy(self) -> Policy:
+        """The rules of the engine."""
+        return POLICIES[self.engine]
 
     @property
     def forced_mode(self) -> str | None:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, plan
+from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
-from ..executor.plan import STREAMS
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
 from ..graph.graph import RAW

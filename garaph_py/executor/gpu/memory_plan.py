@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy.typing as npt
 
@@ -66,7 +67,7 @@ class DeviceMemoryPlan:
         return self.budget - self.fixed
 
     def residency(
-        self, offsets: npt.NDArray, edges: EdgeArrays, staging: int, streams: int, page_edges: int | None
+        self, offsets: npt.NDArray[Any], edges: EdgeArrays, staging: int, streams: int, page_edges: int | None
     ) -> Residency:
         """The pages, and which of them stay: see `residency.plan`. `staging` are bytes to pack the edges with."""
         return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..plan import STREAMS
+STREAMS = 4
+"""Pages that may be under way on the GPU, where the user does not say."""
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,12 @@ from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, Pro
 from garaph_py.events import Span
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
+from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.step import StepByParts
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory_source import MemoryPageSource
-from garaph_py.runtime import run as runtime
+from garaph_py.runtime import runner
 from tests.support import twins
 
 
@@ -24,7 +26,7 @@ def edges():
     return twins.skewed(7, 3000, 40000, "float64")
 
 
-class FailingGpu:
+class FailingGpu(StepByParts):
     """A GPU in the CPU's clothes, which fails in `process` of iteration `at`, or when it is asked for "values".
 
     As on a GPU, the host's values are then those of the last iteration that was committed; what is pending or activated
@@ -35,19 +37,21 @@ class FailingGpu:
     at: object = 0
     is_short = False
 
-    def __init__(self, bound, graph, found, settings, notify, listener, sources):
+    def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges
-        self._cpu = CpuExecutor(bound, graph, self._pool, listener, to_the_letter=bound.is_relaxation)
+        self._cpu = CpuExecutor(bound, graph, self._pool, listener, one_partition_per_thread=bound.is_relaxation)
         pages = layout(graph.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
         self.source = MemoryPageSource(graph.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
+        self.capabilities = Capabilities("gpu", self.modes, skips_pages=True)
         self.spans, self.streams = None, SimpleNamespace(thread=None)
 
-    def initialize(self, synchronous):
+    def open(self, plan, sources, state=None):
+        sources.divide(plan.memory.gpu)
         if self.at == "start":
             raise DeviceMemoryError("the fake GPU is full; use another")
-        return self._cpu.initialize(synchronous)
+        return self._cpu.initialize(plan.synchronous)
 
     def process(self, pages, source, state, mode):
         self._count += 1
@@ -65,10 +69,7 @@ class FailingGpu:
             raise DeviceError("the fake GPU is gone; look for it")
         return self._cpu.report(state)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def close(self):
         self._pool.close()
 
 
@@ -76,7 +77,9 @@ class FailingGpu:
 def failing_at(monkeypatch):
     """A function that says when the GPU fails."""
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Failing", (FailingGpu,), {"at": at}))
+    return lambda at: monkeypatch.setattr(
+        "garaph_py.runtime.runner.GpuExecutor", type("Failing", (FailingGpu,), {"at": at})
+    )
 
 
 PROGRAMS = {
@@ -120,7 +123,9 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
 
 def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
-    monkeypatch.setattr(runtime, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
+    monkeypatch.setattr(
+        "garaph_py.runtime.runner.GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True})
+    )
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
     assert result.stats.device == "Fake GPU"
     assert "2 streams; allow more with gpu_memory" in result.stats.note
@@ -160,7 +165,7 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
     def refuse(*_):
         raise ProgramError("BFS.gather cannot be compiled for a GPU: it is strange; use device='cpu'")
 
-    monkeypatch.setattr(runtime, "GpuExecutor", refuse)
+    monkeypatch.setattr(runner, "GpuExecutor", refuse)
     with pytest.raises(ProgramError, match="strange"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
     monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
