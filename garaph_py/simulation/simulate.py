@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.gpu.residency import too_little
-from ..executor.gpu.streams import Buffer, PageQueue, best_order
+from ..executor.gpu.streams import Buffer
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..pages.layout import Page, commit_plan
+from ..pages.queue import PageQueue, device_order
 from ..runtime.plan import SPARED_CORES
 from .machine import Machine
 from .play import Channel, Costs, Play
@@ -220,9 +221,9 @@ class Run:
             len(self._device_pages) - len(pages), (play.copied + ahead) * workload.edge_bytes, from_device.nbytes,
         )  # fmt: skip
 
-    def _waiting(self, pages: list[Page], shared: bool) -> tuple[PageQueue, deque[Buffer]]:
+    def _waiting(self, pages: list[Page], shared: bool) -> tuple[PageQueue[Buffer], deque[Buffer]]:
         """The pages of an iteration as `gpu.streams.Streams.order` has them, and the buffers that hold none of them."""
-        ordered = best_order(pages, shared)
+        ordered = device_order(pages, shared)
         wanted = set(ordered)
         held, free = {}, deque[Buffer]()
         for buffer in self._buffers:

@@ -22,7 +22,7 @@ from garaph_py.events import Iteration
 from garaph_py.executor.gpu import device
 from garaph_py.output.result import Stats
 from garaph_py.storage import write
-from tests.support import command
+from tests.support.command import Shell
 
 EDGES = "# who pays whom\na\tb\nb\tc\nc\ta\nd\ta\n"
 PROGRAM = '''
@@ -45,16 +45,6 @@ def edges(tmp_path: Path) -> Path:
     path = tmp_path / "edges.tsv"
     path.write_text(EDGES)
     return path
-
-
-class Shell:
-    """Runs ``garaph`` in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self.monkeypatch, self.capsys = monkeypatch, capsys
-
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        return command.garaph(self.monkeypatch, *arguments), *self.capsys.readouterr()
 
 
 @pytest.fixture

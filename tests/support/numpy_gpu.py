@@ -11,12 +11,15 @@ import pytest
 import garaph_py as gp
 from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu import compiler
+from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
+from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
+from tests.support import twins
 
 MEMORY = 1 << 23
 
@@ -215,3 +218,16 @@ def pending_is_poisoned(monkeypatch):
         return followed
 
     monkeypatch.setattr(together.HybridExecutor, "begin", poison)
+
+
+GRAPH = twins.skewed(3, 9000, 60000)
+
+
+HUB = int(GRAPH.out_degrees.argmax())
+
+
+def memory_for(program, graph, share):
+    settings = Settings(gather="segmented")
+    with kernel.GpuExecutor(bind(program, graph), graph, gpu_device.find(), settings) as made:
+        made.initialize(True)
+        return int(made.residency.used - (1 - share) * 4 * graph.m)

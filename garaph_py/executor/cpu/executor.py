@@ -85,11 +85,11 @@ class CpuExecutor(StepByParts):
         graph: Graph,
         pool: ThreadPool,
         listener: events.Listener,
-        to_the_letter: bool = False,
+        one_partition_per_thread: bool = False,
     ) -> None:
         self.bound, self.graph, self.pool, self._listener = bound, graph, pool, listener
-        self._one_partition_per_thread = to_the_letter
-        self.is_relaxation = bound.is_relaxation and not to_the_letter
+        self._one_partition_per_thread = one_partition_per_thread
+        self.is_relaxation = bound.is_relaxation and not one_partition_per_thread
         if not graph.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         self._edge = bound.edge if bound.reads_edge_values else None

@@ -18,6 +18,7 @@ from ...graph.graph import PACKED
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...pages.layout import Page, commit_plan, cut
 from ...pages.provider import SourceFactory
+from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
@@ -46,7 +47,7 @@ from .pinned import Pinned
 from .ranks import RUN, Ranks
 from .residency import VERTICES, Residency
 from .settings import Settings
-from .streams import Buffer, PageQueue, Streams
+from .streams import Buffer, Streams
 from .work import PageWork, result_of
 
 Array = npt.NDArray[Any]
@@ -349,7 +350,7 @@ class GpuExecutor(StepByParts):
         self.work(self.offer(every, state, mode, False), source, state, done.__setitem__)
         return [done.get(page, SKIPPED) for page in every]
 
-    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue:
+    def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The pages to process, but those nobody notified; if `shared`, others may take some before `work` does."""
         # `prepare` has rewritten values of every page
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
@@ -360,20 +361,21 @@ class GpuExecutor(StepByParts):
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(
-        self, waiting: PageQueue, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
-    ) -> None:
+        self, queue: PageQueue[Buffer], source: PageSource, state: State,
+        on_complete: Callable[[Page, PageResult], None],
+    ) -> None:  # fmt: skip
         self._processed = []
 
-        def landed(page: Page, result: PageResult) -> None:
+        def complete(page: Page, result: PageResult) -> None:
             self._processed.append(page)
             on_complete(page, result)
 
         work = PageWork(
             self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
-            self._tallies, self._tally_address, self.bound.total is not None, landed,
+            self._tallies, self._tally_address, self.bound.total is not None, complete,
         )  # fmt: skip
         with self.device, failing(self.device.driver):
-            self.streams.process(waiting, source, work)
+            self.streams.process(queue, source, work)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy the values that another processor gave pages to the device (section 4.1)."""
@@ -488,7 +490,7 @@ class GpuExecutor(StepByParts):
         with contextlib.suppress(Exception), self.device:
             with contextlib.suppress(Exception):
                 self.device.driver.Context.synchronize()
-                self.streams.tell()
+                self.streams.write_spans()
             with contextlib.suppress(Exception):
                 self._memory.close()
             with contextlib.suppress(Exception):

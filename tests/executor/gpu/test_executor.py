@@ -13,20 +13,9 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
 from tests.support import twins
-from tests.support.numpy_gpu import Hops, Quiet
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
-
-
-GRAPH = twins.skewed(3, 9000, 60000)
-HUB = int(GRAPH.out_degrees.argmax())
-
-
-def memory_for(program, graph, share):
-    settings = Settings(gather="segmented")
-    with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
-        made.initialize(True)
-        return int(made.residency.used - (1 - share) * 4 * graph.m)
 
 
 @pytest.mark.parametrize("sync", [True, False])

@@ -291,13 +291,13 @@ def test_a_file_without_edges(tmp_path, out_of_core):
 
 PEAK = """
 import sys, numpy, pyarrow.csv, psutil, garaph_py as gp
-from garaph_py.io.bulk.build import Wishes
+from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
 small, large, out, memory = sys.argv[1:]
-import_file(small, out + "-small", Wishes(), memory=1 << 28)  # libraries and compiled code are there
+import_file(small, out + "-small", ImportOptions(), memory=1 << 28)  # libraries and compiled code are there
 base = psutil.Process().memory_info().rss
 open("/proc/self/clear_refs", "w").write("5")
-manifest = import_file(large, out, Wishes(), memory=int(memory), threads=2)
+manifest = import_file(large, out, ImportOptions(), memory=int(memory), threads=2)
 peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(peak - base, manifest.edges)
 """
