@@ -1,4 +1,4 @@
-"""The identity of a run, by which a checkpoint is recognized: graph, program, parameters, and whether it is synchronous."""
+"""The identity of a run, by which its checkpoints are recognized: graph, program, parameters, synchronous or not."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def check_encoding(encoding: str) -> str:
 
 
 def encoding_to_save(encoding: str, raw_bytes: int) -> str:
-    """The encoding to save with: for ``"auto"`` packed if the raw arrays take more than half of the machine's memory."""
+    """The encoding to save with: for ``"auto"`` packed if the raw arrays exceed half of the machine's memory."""
     if check_encoding(encoding) != AUTO:
         return encoding
     return PACKED if 2 * raw_bytes > total_memory() else RAW
