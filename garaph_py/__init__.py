@@ -6,7 +6,7 @@
 >>> result.top(1)
 [(0, 0.333...)]
 
-Everything is loaded when first used, so that the import itself costs little.
+Modules are loaded when they are first used, so that ``import garaph_py`` is fast.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .runtime.verify import check
     from .storage.directory import open, save
 
+# Public names and the modules that define them.
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",

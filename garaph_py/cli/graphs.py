@@ -64,15 +64,21 @@ def import_(
     from ..io.bulk.import_ import import_file
     from ..storage.write import HERE
 
-    wishes = ImportOptions(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
+    options = ImportOptions(
+        False if undirected else None,
+        symmetrize,
+        drop_self_loops,
+        drop_parallel,
+        order,
+        encoding,
+        weights=False if no_weights else None,
+        format=format,
+    )
     with told_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
             edges,
             out,
-            wishes,
-            directed=False if undirected else None,
-            format=format,
-            weights=False if no_weights else None,
+            options,
             disks=disk or HERE,
             memory=memory,
             threads=threads,
@@ -111,9 +117,9 @@ def generate(
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
     with told_if_written(out), Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
-        wishes = ImportOptions(not undirected, encoding=encoding)
+        options = ImportOptions(not undirected, encoding=encoding)
         manifest = write_random(
-            edges, out, wishes, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
+            edges, out, options, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )
     print(f"{out}: {summary(manifest)}")
 

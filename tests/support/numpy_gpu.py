@@ -10,8 +10,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu import compiler
-from garaph_py.executor.gpu import device as gpu_device
+from garaph_py.executor.gpu import compiler, device
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
@@ -228,6 +227,6 @@ HUB = int(GRAPH.out_degrees.argmax())
 
 def memory_for(program, graph, share):
     settings = Settings(gather="segmented")
-    with kernel.GpuExecutor(bind(program, graph), graph, gpu_device.find(), settings) as made:
+    with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
         return int(made.residency.used - (1 - share) * 4 * graph.m)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..modes import COPIED
+
 STREAMS = 4
 """Pages that may be under way on the GPU, where the user does not say."""
 
@@ -29,6 +31,8 @@ class Settings:
         The most iterations that there will be, within which packing the edges has to pay; None if nothing bounds them.
     threads : int or None
         Threads of the CPU that pack edges; None for every core that this process may use.
+    transfer : str
+        How edges that do not stay on the GPU get there: a name in `transfer.TRANSFERS`.
     """
 
     memory: int | None = None
@@ -39,3 +43,4 @@ class Settings:
     deterministic: bool = False
     iterations: int | None = None
     threads: int | None = None
+    transfer: str = COPIED
