@@ -1,1 +1,1 @@
-"""Graph files: readers, writers, and imports of more edges than memory holds."""
+"""Graph files: `formats` (readers and writers), `read`, `write`, and `bulk` (imports of more edges than memory holds)."""
