@@ -161,7 +161,7 @@ def write_blocks(
 
     Parameters
     ----------
-    place : Place
+    destination : Destination
     manifest : Manifest
         Gives `graph_id` and `generation`; its `arrays` receives the array.
     array : ArrayLayout

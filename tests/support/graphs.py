@@ -42,3 +42,19 @@ def write_array(path, info, name, length, blocks):
     old, destination = info.arrays[name], Destination(path, (path,), (".",), info.graph_id)
     progress = Progress("", 0, events.ignore)
     write_blocks(destination, info, replace(old, length=length), blocks, progress)
+
+
+def edges_of(graph):
+    """Sorted (source, target, value) in the user's ids."""
+    ids = graph.ids.array().tolist()
+    edges = graph.in_edges
+    targets = np.repeat(np.arange(graph.n), np.diff(edges.offsets))
+    values = [None] * graph.m if edges.values is None else edges.values.tolist()
+    places = zip(edges.neighbours.tolist(), targets.tolist(), values, strict=True)
+    return sorted((ids[source], ids[target], value) for source, target, value in places)
+
+
+DIRECTED = from_numbered_edges([0, 2, 0], [1, 0, 2], 4, np.array([7, -2, 5], np.int32))
+
+
+UNDIRECTED = from_numbered_edges([0, 2, 3], [1, 0, 3], 5, np.array([7, 5, 6], np.int32), directed=False)
