@@ -12,7 +12,7 @@ from .rates import Rates
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
-few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/gpu.md)."""
+few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program is a relaxation (Beamer et al., SC 2012, alpha)."""
 RELAXING_THRESHOLD = 1 / 1000
