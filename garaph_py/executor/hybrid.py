@@ -33,6 +33,7 @@ from .protocol import (
     DeviceExecutor,
     HostExecutor,
     OpenPlan,
+    PageDecision,
     PageResult,
     StepResult,
     merged,
@@ -316,6 +317,9 @@ class HybridExecutor:
                     send_all(shared, [page])
         if mode == PULL and state.synchronous:  # nobody reads them before
             send_all(shared, results)
+        how = PageDecision(mode, CPU)
+        for result in results.values():
+            result.how = how
         return results
 
     def _alone(self, page: Page, state: State, mode: str) -> PageResult:

@@ -199,6 +199,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         deterministic=options.deterministic,
         iterations=options.iterations,
         threads=options.threads,
+        transfer=options.policy.transfer,
     )
 
 

@@ -49,9 +49,12 @@ class FailingGpu(StepByParts):
 
     def open(self, plan, sources, state=None):
         sources.divide(plan.memory.gpu)
+        return self.initialize(plan.synchronous, sources)
+
+    def initialize(self, synchronous, sources):
         if self.at == "start":
             raise DeviceMemoryError("the fake GPU is full; use another")
-        return self._cpu.initialize(plan.synchronous)
+        return self._cpu.initialize(synchronous)
 
     def process(self, pages, source, state, mode):
         self._count += 1

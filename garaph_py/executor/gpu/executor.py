@@ -222,7 +222,9 @@ class GpuExecutor(StepByParts):
             for name, nbytes in self._plan.arrays.items():
                 self._context[name] = self._memory.allocate(name, nbytes)
             self._fill()
-            self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory, self.spans)
+            self.streams = Streams(
+                self.device, self.residency, self.edges.arrays, self._memory, self.spans, self.settings.transfer
+            )
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
@@ -373,6 +375,7 @@ class GpuExecutor(StepByParts):
         work = PageWork(
             self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
             self._tallies, self._tally_address, self.bound.total is not None, complete,
+            self.settings.transfer,
         )  # fmt: skip
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..modes import COPIED
+
 STREAMS = 4
 """Pages that may be under way on the GPU, where the user does not say."""
 
@@ -28,6 +30,8 @@ class Settings:
         How many there will be at most: packing has to pay within them.
     threads : int or None
         Of the CPU, for packing.
+    transfer : str
+        How edges that do not stay on the GPU get there: a name in `transfer.TRANSFERS`.
     """
 
     memory: int | None = None
@@ -38,3 +42,4 @@ class Settings:
     deterministic: bool = False
     iterations: int | None = None
     threads: int | None = None
+    transfer: str = COPIED
