@@ -85,6 +85,7 @@ class ImportOptions:
     format: str | None = None
 
 
+# wide: the memory for sorting is a parameter for tests
 def write_external(
     source: EdgeSource,
     out: PathLike,
@@ -113,7 +114,7 @@ def write_external(
         See `storage.directory.save`. The first disk also holds the temporary files: 8 bytes and a value for each
         stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again.
     min_sort_bytes : int
-        Least memory for sorting, in bytes. It is the eighth parameter because tests set it to 0.
+        Least memory for sorting, in bytes; tests set it to 0.
 
     Raises
     ------
