@@ -51,7 +51,7 @@ MIN_SORT_BYTES = 16 << 20
 READER_BYTES = 32 << 20
 """Memory for the batches of edges that are read ahead, in bytes (an estimate)."""
 IN_EDGES_SHARE = 0.6
-"""Share of the sorting memory for merging the in-edges; the sort of the out-edges fills its buffers meanwhile."""
+"""Share of the sorting memory for merging the in-edges; the buffers of the out-edges' sort have the rest."""
 ORDER_BYTES_PER_VERTEX = 48
 """Memory for reordering the vertices, in bytes per vertex: degrees, ranks and new numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
