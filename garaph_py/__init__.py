@@ -36,7 +36,8 @@ if TYPE_CHECKING:
         min,
         mul,
     )
-    from .runtime.run import check, run
+    from .runtime.run import run
+    from .runtime.verify import check
     from .storage.directory import open, save
 
 # Public names and the modules that define them.
@@ -45,7 +46,7 @@ _HOME = {
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
-    "check": "runtime.run", "run": "runtime.run",
+    "check": "runtime.verify", "run": "runtime.run",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),

@@ -14,7 +14,7 @@ from ..executor.gpu.streams import Buffer
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..pages.layout import Page, commit_plan
 from ..pages.queue import PageQueue, device_order
-from ..runtime.run import SPARED
+from ..runtime.plan import SPARED_CORES
 from .machine import Machine
 from .play import Channel, Costs, Play
 from .scheduler import GARAPH, HYBRID, Policy, Scheduler
@@ -83,8 +83,8 @@ class Run:
     def __init__(self, workload: Workload, machine: Machine, policy: Policy, room: int | None) -> None:
         self._workload, self._machine, self._policy = workload, machine, policy
         self._program = workload.traits.name
-        spared = policy.device == HYBRID and machine.cores > 2 * SPARED  # as `runtime.run` has it
-        self._cores = machine.cores - SPARED * spared
+        spared = policy.device == HYBRID and machine.cores > 2 * SPARED_CORES  # as `runtime.run` has it
+        self._cores = machine.cores - SPARED_CORES * spared
         self._kept, self._pages = self._kept_edges(), workload.pages()
         self._stale = False  # the device has not got the values of the last iteration
         streamed = 0 if policy.device == CPU else self._lay_out(room)
