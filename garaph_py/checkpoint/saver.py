@@ -117,7 +117,7 @@ class Saver:
 
         A checkpoint that cannot be written is reported, and the run goes on.
         """
-        now, signalled = time.perf_counter(), interrupts.waiting()
+        now, signalled = time.perf_counter(), interrupts.pending()
         seen = Measured(iterations - self._saved, now - self._last, now - self._began, self._spent, self._expected)
         if signalled or is_due(self._every, seen):
             self._last, self._saved = now, iterations
@@ -133,7 +133,7 @@ class Saver:
             self._expected = time.perf_counter() - now
             self._spent += self._expected
         if signalled:
-            interrupts.leave()
+            interrupts.deliver()
 
     def finish(self) -> None:
         """The run has given its answer: remove its checkpoints."""

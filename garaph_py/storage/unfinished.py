@@ -1,6 +1,6 @@
 """Directories that are to become a graph: how they are named, and what removes those of a process that was killed.
 
-Their writer has them locked (`files.alone`). What nobody has locked, the next who writes a graph of that name there
+Their writer has them locked (`files.try_lock`). What nobody has locked, the next who writes a graph of that name there
 removes.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import FormatError
-from ..system.files import alone
+from ..system.files import try_lock
 from . import manifest as manifests
 from .files import reason
 
@@ -59,8 +59,8 @@ def partials(target: Path, roots: Iterable[str]) -> Iterator[tuple[Path, str]]:
 
 def clear(directory: Path, suffix: str) -> None:
     """Remove a directory that nobody has locked, after those on disks that its manifest lists, renamed or not."""
-    with alone(directory) as nobodys:
-        if not nobodys or os.stat(directory, follow_symlinks=False).st_uid != os.geteuid():
+    with try_lock(directory) as locked:
+        if not locked or os.stat(directory, follow_symlinks=False).st_uid != os.geteuid():
             return
         for disk in listed(directory, suffix):
             for made in (disk, partial_of(disk, suffix)):
