@@ -24,7 +24,7 @@ from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, id
 from .files import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .progress import Progress
-from .unfinished import new_suffix, partial_of, sweep
+from .unfinished import new_suffix, sweep, temporary_name
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -77,7 +77,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Desti
             raise already_exists(directory)
     sweep(target, roots)
     suffix = new_suffix()
-    temporary, *partial = [partial_of(destination, suffix) for destination in (target, *final)]
+    temporary, *partial = [temporary_name(destination, suffix) for destination in (target, *final)]
     others = iter(partial)
     at = tuple(temporary if name == "." else next(others) for name in listed)
     with ExitStack() as locks:
@@ -161,7 +161,7 @@ def write_blocks(
 
     Parameters
     ----------
-    place : Place
+    destination : Destination
     manifest : Manifest
         Gives `graph_id` and `generation`; its `arrays` receives the array.
     array : ArrayLayout
