@@ -21,7 +21,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import ParameterError
 from garaph_py.events import Iteration, Span
-from garaph_py.executor.cpu import executor as kernel
+from garaph_py.executor.cpu import runs
 from garaph_py.output import draw
 from garaph_py.output.page import page
 from garaph_py.output.result import Stats
@@ -81,7 +81,7 @@ def graph() -> gp.Graph:
 
 @pytest.fixture(autouse=True)
 def cut_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 64)
+    monkeypatch.setattr(runs, "MIN_RUN_EDGES", 64)
 
 
 def read_trace(path: Path) -> list[dict[str, object]]:

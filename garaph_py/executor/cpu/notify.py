@@ -6,44 +6,19 @@ sums over blocks of 4096 vertices say where a run begins. Work and memory follow
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from ...native import Kernel, atomic_load, atomic_or, trailing_zeros
-from .edges import Reader, source_of
-
-
-def mark(bits, blocks, v):
-    """Put vertex v in a set that other threads put vertices in too; whether it was not in."""
-    mask = np.uint64(1) << np.uint64(v & 63)
-    if atomic_load(bits, v >> 6) & mask != np.uint64(0):
-        return False
-    if atomic_or(bits, v >> 6, mask) & mask != np.uint64(0):
-        return False
-    blocks[v >> 12] = 1
-    return True
-
-
-def select(bits, blocks, offsets, first, last, sums, first_block, last_block):
-    """Edges of the set's vertices in [first, last), summed into ``sums[block - first // 4096]``; how many vertices.
-
-    Looks at the blocks [first_block, last_block).
-    """
-    vertices = np.int64(0)
-    for block in range(first_block, last_block):
-        edges = np.int64(0)
-        if blocks[block] != 0:
-            for w in range(max(block << 6, first >> 6), min((block + 1) << 6, ((last - 1) >> 6) + 1)):
-                word = bits[w]
-                while word != np.uint64(0):
-                    v = (w << 6) + trailing_zeros(word)
-                    word &= word - np.uint64(1)
-                    if first <= v < last:
-                        edges += offsets[v + 1] - offsets[v]
-                        vertices += 1
-        sums[block - (first >> 12)] = edges
-    return vertices
+from ...graph.graph import Edges
+from ...graph.vertex_set import BLOCK
+from ...native import Kernel, trailing_zeros
+from ...pages.source import PageSource
+from ..state import State
+from .edges import Reader, reader_of, source_of
+from .launch import Launcher
+from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
+from .sets import mark
 
 
 def mark_targets(acc, begin, end, targets, base, last, before, values, values_base, context):
@@ -86,26 +61,32 @@ def make_notify(reader: Reader) -> Kernel:
     return reader.kernel("u64* u8* i64 i64 i64* u64* u8* i64 i64 i64 i64", notify)
 
 
-SELECT = Kernel("u64* u8* i64* i64 i64 i64* i64 i64", select)
+class Notify:
+    """Runs the notify kernel over the pages of out-edges.
 
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    edges : Edges
+        The out-edges.
+    """
 
-def make_commit(width: int) -> Kernel:
-    """Copy the new values of a set's vertices, `width` words of 32 bits each, over the old ones."""
+    def __init__(self, launcher: Launcher, runs: Runs, edges: Edges) -> None:
+        self._launch, self._runs, self._edges, self._reader = launcher, runs, edges, reader_of(edges, None)
+        self.kernel = make_notify(self._reader)
 
-    def commit(bits, blocks, first, last, pending, values):
-        w = first >> 6
-        while w < ((last - 1) >> 6) + 1:
-            if w & 63 == 0 and blocks[w >> 6] == 0:
-                w += 64
-                continue
-            word = bits[w]
-            while word != np.uint64(0):
-                v = (w << 6) + trailing_zeros(word)
-                word &= word - np.uint64(1)
-                if first <= v < last:
-                    for k in range(width):
-                        values[v * width + k] = pending[v * width + k]
-            w += 1
-        return 0
-
-    return Kernel("u64* u8* i64 i64 u32* u32*", commit)
+    def __call__(self, state: State, source: PageSource) -> int:
+        """Put every out-neighbour of an active vertex in ``state.notified``; out-edges followed."""
+        active, notified, offsets = state.active, state.notified, self._edges.offsets
+        pages = self._runs.active_pages(active, source)
+        source.expect(pages, partial(edge_ranges, active, offsets), values=False)
+        for page, prefix in pages.items():
+            block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
+            edges = self._launch.edges(self._reader, source.edges(page), len(start))
+            self._launch(
+                self.kernel, len(start), *edges, active.bits, active.blocks, page.first_vertex, page.last_vertex,
+                offsets, notified.bits, notified.blocks, page.first_vertex // BLOCK + block, position, start, stop,
+            )  # fmt: skip
+            source.release(page)
+        return sum(int(prefix[-1]) for prefix in pages.values())

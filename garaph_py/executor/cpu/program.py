@@ -9,11 +9,11 @@ from ...native.kernel import kind_of
 from ...program import BoundProgram
 from .edges import Reader
 from .functions import functions
-from .notify import make_commit
-from .pull import make_pull, make_pull_notified, make_settle
+from .pull import make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
 from .push import make_advance, make_push
+from .sets import make_commit
 from .vertices import make_init, make_prepare, make_result
 
 _known: dict[tuple[str, Reader], Kernels] = {}
@@ -67,8 +67,8 @@ class Kernels:
         return make_pull_tiled(self._functions, self._edges)
 
     @cached_property
-    def settle(self) -> Kernel:
-        return make_settle(self._functions)
+    def merge_partial_sums(self) -> Kernel:
+        return make_merge_partial_sums(self._functions)
 
     @cached_property
     def push(self) -> Kernel:

@@ -2,17 +2,32 @@
 
 A partition is a run of the page's edges. It finishes the vertices whose edges it holds whole; of a vertex that the
 partition's bounds cut it leaves a partial sum, a replica: `heads` for one begun earlier, `tails` for one begun here.
-`settle` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are fused: no
-accumulators are kept but those of a word's vertices.
+`merge_partial_sums` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are
+fused: no accumulators are kept but those of a word's vertices.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from ...native import Kernel, atomic_or, no_unroll, prefetch, trailing_zeros
+import numpy as np
+import numpy.typing as npt
+
+from ...graph import Graph
+from ...graph.vertex_set import BLOCK
+from ...native import Kernel, PerCall, atomic_or, no_unroll, prefetch, trailing_zeros
+from ...pages.layout import Page
+from ...pages.source import PageEdges
+from ..modes import NOTIFY_PULL, PULL
+from ..protocol import PageResult
+from ..state import State
 from .edges import AHEAD, Reader, source_of
 from .functions import Functions
+from .launch import Launcher
+from .runs import Runs
+from .sets import TO_THE_END
+
+Array = npt.NDArray[Any]
 
 STREAM = 256
 """Edges ahead to fetch sources that are read as a stream: a kilobyte."""
@@ -257,13 +272,13 @@ def make_pull_notified(f: Functions, reader: Reader) -> Kernel:
     return reader.kernel(signature(f, CONTEXT + REPLICAS) + " u64* u8* i64 i64 i64 i64 i64 i64", pull_notified)
 
 
-def make_settle(f: Functions) -> Kernel:
+def make_merge_partial_sums(f: Functions) -> Kernel:
     update, views, add = make_update(f), make_views(f), f.sum
     add_total, no_total = f.add_total, f.no_total
     load, load_accumulator, store_accumulator = f.value.load, f.accumulator.load, f.accumulator.store
     view_partial, store_partial = f.partial.view, f.partial.store
 
-    def settle(
+    def merge_partial_sums(
         n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
         bits, blocks, early, heads_, tails_, cuts, counts, partials_, parts,
     ):  # fmt: skip
@@ -299,4 +314,82 @@ def make_settle(f: Functions) -> Kernel:
         store_partial(view_partial(partials_), 0, partial)
         return 0
 
-    return Kernel(signature(f, CONTEXT + REPLICAS) + " i64", settle)
+    return Kernel(signature(f, CONTEXT + REPLICAS) + " i64", merge_partial_sums)
+
+
+PULL_ACTIVE_RATIO = 32
+"""Edges of the graph for each edge from an active vertex: where there are more, a pull looks whether a source is active
+before it reads its value. Otherwise the look is a branch that is hard to predict, and a plain pull fetches values ahead."""
+
+
+class Pull:
+    """Runs the pull kernels, page by page.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    graph : Graph
+    reader : Reader
+        Reads the in-edges.
+    kernels : Kernels
+        Of the program, for these edges.
+    only_active_contribute : bool
+        The program is a relaxation: contributions of inactive vertices are in the values already.
+    """
+
+    def __init__(
+        self, launcher: Launcher, runs: Runs, graph: Graph, reader: Reader, kernels: Any, only_active_contribute: bool
+    ) -> None:
+        self._launch, self._runs, self._graph, self._reader, self._kernels = launcher, runs, graph, reader, kernels
+        self._only_active_contribute = only_active_contribute
+
+    def reads_active_only(self, state: State) -> bool:
+        """Whether a pull looks which sources are active: it pays where very few are, or where one of them ends the
+        gather."""
+        return self._only_active_contribute and (
+            "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._graph.m
+        )
+
+    def prepare(self, state: State, mode: str) -> None:
+        """Compile what pages of this iteration need."""
+        kernels = self._kernels
+        pulls = kernels.pull_active if self.reads_active_only(state) else kernels.pull
+        self._launch.prepare(kernels.pull_notified if mode == NOTIFY_PULL else pulls, kernels.merge_partial_sums)
+
+    def task(self, page: Page, state: State, mode: str) -> tuple[Kernel, int, tuple[Any, ...]] | None:
+        """The kernel for a page, the number of calls, and the arguments that only this kernel takes; None if no vertex
+        of the page was notified."""
+        if mode == PULL:
+            runs = self._runs.of_page(page)
+            if self.reads_active_only(state):
+                return self._kernels.pull_active, len(runs[0]), (state.active.bits, *runs)
+            return self._kernels.pull, len(runs[0]), (PerCall(self._launch.partitions(len(runs[0])).sums), *runs)
+        notified, span = state.notified, (page.first_vertex, page.last_vertex)
+        count, prefix = self._runs.prefix_of(notified, self._graph.in_edges, *span)
+        if not count:
+            return None
+        # "left": notified vertices without in-edges that stand at a bound belong to the run that begins there.
+        block, position, start, stop = self._runs.of_set(prefix, "left")
+        stop[-1] = TO_THE_END
+        task = (notified.bits, notified.blocks, *span, page.first_vertex // BLOCK + block, position, start, stop)
+        return self._kernels.pull_notified, len(start), task
+
+    def run(self, edges: PageEdges, state: State, kernel: Kernel, calls: int, task: tuple[Any, ...]) -> PageResult:
+        """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut."""
+        own, bound, activated = self._launch.partitions(calls), self._launch.bound, state.activated
+        context = (
+            self._graph.n, self._graph.in_edges.offsets, self._graph.out_edges.offsets, state.values, state.pending,
+            bound.parameters, bound.vertex_data, state.total, activated.bits, activated.blocks, int(state.synchronous),
+        )  # fmt: skip
+        self._launch(
+            kernel, calls, *self._launch.edges(self._reader, edges, calls), *context, PerCall(own.heads),
+            PerCall(own.tails), PerCall(own.cuts), PerCall(own.counts), PerCall(own.partials), *task,
+        )  # fmt: skip
+        own.clear_merge()
+        if calls > 1:
+            self._launch(
+                self._kernels.merge_partial_sums, 1, *context, own.heads, own.tails, own.cuts, own.merge_counts,
+                own.merge_partial, calls,
+            )  # fmt: skip
+        return own.result(bound)

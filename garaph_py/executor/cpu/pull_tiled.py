@@ -7,19 +7,26 @@ order of their sources, as in `pull`, and no vertex is cut.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...graph import Graph
 from ...graph.graph import PACKED
 from ...graph.tiles import BITS, Tiles, make_tiles
-from ...native import Kernel, atomic_or, no_unroll, prefetch
+from ...native import Kernel, PerCall, atomic_or, no_unroll, prefetch
 from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
 from ...pages.passes import plain
 from ...pages.source import PageSource
+from ..protocol import PageResult
+from ..state import State
 from .functions import Functions
+from .launch import Launcher
 from .pull import CONTEXT, STREAM, make_update, make_views, signature
+
+Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
 UNPACKED = 1 << 24
@@ -92,3 +99,44 @@ def make_pull_tiled(f: Functions, edges: str) -> Kernel:
 
     text = f"u32* {edges} " + CONTEXT + " {accumulator} i64* i64 i64* {partial} i64"
     return Kernel(signature(f, text), pull_tiled)
+
+
+class TiledPull:
+    """Runs the pull-tiled kernel over the whole graph, and keeps its tiles.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    graph : Graph
+    reads_values : bool
+        The program reads edge values, so the tiles hold them.
+    """
+
+    def __init__(self, launcher: Launcher, graph: Graph, reads_values: bool) -> None:
+        self._launch, self._graph, self._reads_values = launcher, graph, reads_values
+        self._sums: Array | None = None
+        self._tiles: Tiles | None = None
+
+    def release(self) -> None:
+        """Give back the tiles' memory."""
+        self._tiles = None
+
+    def __call__(self, state: State, kernel: Kernel, out_source: PageSource) -> PageResult:
+        """Update every vertex."""
+        graph, bound, activated = self._graph, self._launch.bound, state.activated
+        self._launch.prepare(kernel)
+        activated.clear()
+        if self._tiles is None:
+            self._tiles = tiles_of(graph, self._reads_values, out_source, self._launch.pool)
+        if self._sums is None:
+            self._sums = np.empty(graph.n, bound.accumulator)
+        tiles = self._tiles
+        own = self._launch.partitions(tiles.blocks)
+        self._launch(
+            kernel, tiles.blocks, tiles.edges, tiles.values, graph.n, graph.in_edges.offsets, graph.out_edges.offsets,
+            state.values, state.pending, bound.parameters, bound.vertex_data, state.total, activated.bits,
+            activated.blocks, self._sums, tiles.starts, tiles.blocks, PerCall(own.counts), PerCall(own.partials),
+            np.arange(tiles.blocks),
+        )  # fmt: skip
+        own.clear_merge()
+        return own.result(bound)

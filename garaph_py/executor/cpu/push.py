@@ -8,20 +8,35 @@ has come is not due again, and with `limits` those of a priority beyond the seco
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
 
-from ...native import Kernel, atomic_and, atomic_load, compare_and_swap, trailing_zeros
-from .edges import Reader, source_of
+import numpy as np
+import numpy.typing as npt
+
+from ...graph import Graph
+from ...graph.graph import Edges
+from ...graph.vertex_set import BLOCK
+from ...native import Kernel, PerCall, atomic_and, atomic_load, compare_and_swap, trailing_zeros
+from ...pages.layout import Page
+from ...pages.memory_source import MemoryPageSource
+from ...pages.source import PageSource
+from ..protocol import PageResult
+from ..state import State
+from .edges import Reader, reader_of, source_of
 from .functions import Functions
-from .notify import mark
+from .launch import Launcher
 from .pull import signature
+from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
+from .sets import SELECT, mark
+
+Array = npt.NDArray[Any]
 
 AHEAD = 4
 """Words of the active set ahead of which to fetch the first targets."""
 ALL = np.uint64((1 << 64) - 1)
 """A word of vertices."""
-TO_THE_END = 1 << 62
-"""A bound beyond every edge."""
 
 
 def make_relax(f: Functions):
@@ -172,3 +187,94 @@ def make_advance(f: Functions) -> Kernel:
 
     text = "i64 i64* {value} {parameters} u64* u8* u64* u8* {value} i64* {value} i64 i64"
     return Kernel(signature(f, text), advance)
+
+
+class Push:
+    """Runs the push kernel over the pages of out-edges, and `advance` over the vertices that wait.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    graph : Graph
+    reads_values : bool
+        The program reads edge values: the out-edges are pushed along with theirs.
+    kernels_of : callable
+        ``kernels_of(reader)``: the program's `Kernels` for edges that `reader` reads.
+    """
+
+    def __init__(
+        self, launcher: Launcher, runs: Runs, graph: Graph, reads_values: bool, kernels_of: Callable[[Reader], Any]
+    ) -> None:
+        self._launch, self._runs, self._graph, self._kernels_of = launcher, runs, graph, kernels_of
+        self._edge = launcher.bound.edge if reads_values else None
+        self._active_pages: dict[Page, Array] | None = None  # of the frontier, if the last superstep left them
+
+    def forget_frontier(self) -> None:
+        """What is kept of the frontier no longer holds."""
+        self._active_pages = None
+
+    @cached_property
+    def _edges(self) -> Edges:
+        """The out-edges, with values if the program reads them; those of a directed graph in memory are made once."""
+        graph = self._graph
+        return graph.out_edges if self._edge is None else graph.valued_out_edges(self._launch.pool)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return reader_of(self._edges, self._edge)
+
+    def _source(self, out_source: PageSource) -> PageSource:
+        """Pages of the out-edges with what the program reads of them; on disk `out_source` has the values, too."""
+        return out_source if self._graph.on_disk else MemoryPageSource(self._edges, pages=out_source.pages)
+
+    def __call__(self, state: State, out_source: PageSource) -> PageResult:
+        """Push along the out-edges of every active vertex."""
+        out, active, activated, source = self._graph.out_edges, state.active, state.activated, self._source(out_source)
+        kernel = self._kernels_of(self._reader).push
+        self._launch.prepare(kernel, SELECT)
+        activated.clear()
+        found, self._active_pages = self._active_pages, None
+        large = self._runs.is_worth_sharing(state.active_edges + state.active_count)
+        in_runs = large and self._launch.pool.size > 1
+        if found is None and (in_runs or len(source.pages) > 1):
+            found = self._runs.active_pages(active, source)
+        pages = source.pages if found is None else list(found)
+        source.expect(pages, partial(edge_ranges, active, out.offsets))
+        done = np.zeros(4, np.int64)
+        for page in pages:
+            calls, (block, position, start, stop) = 1, WHOLE_PAGE
+            if found is not None and in_runs:
+                block, position, start, stop = self._runs.of_set(found[page], "right", RANDOM_ACCESS_EDGES)
+                calls = len(start)
+            edges = self._launch.edges(self._reader, source.edges(page), calls)
+            counts = self._launch.partitions(calls).counts
+            self._launch(
+                kernel, calls, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
+                state.pending, self._launch.bound.parameters, active.bits, active.blocks, activated.bits,
+                activated.blocks, state.later.bits, state.later.blocks, state.limits, int(not state.synchronous),
+                int(not large), PerCall(counts), page.first_vertex // BLOCK + block, position, start, stop,
+            )  # fmt: skip
+            source.release(page)
+            done += counts[:calls].sum(axis=0)
+        followed, active_count, active_edges, changeable = map(int, done)
+        if large:  # the edges of the new frontier are counted here, in order: the next push needs the sums anyway
+            self._active_pages = self._runs.active_pages(activated, source)
+            active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
+        return PageResult(followed, active_count, active_edges, changeable, None)
+
+    def advance(self, state: State, kernel: Kernel) -> Any:
+        """Move the waiting vertices of the current bucket to the frontier; the least priority of those that still wait,
+        or None."""
+        self._launch.prepare(kernel)
+        first, last = self._runs.of_vertices(whole=not state.later.is_wide)
+        counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)
+        waits = self._launch(
+            kernel, len(first), self._graph.n, self._graph.out_edges.offsets, state.values,
+            self._launch.bound.parameters, state.later.bits, state.later.blocks, state.active.bits,
+            state.active.blocks, state.limits, PerCall(counts), PerCall(least), first, last,
+        )  # fmt: skip
+        count, edges = map(int, counts[: len(first), :2].sum(axis=0))
+        state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges
+        waiting = least[waits.astype(bool)]
+        return waiting.min().item() if len(waiting) else None
