@@ -32,7 +32,7 @@ from .pull import Pull
 from .pull_tiled import TiledPull
 from .push import Push
 from .runs import Runs, edge_ranges
-from .sets import SELECT
+from .sets import COUNT_EDGES
 
 Array = npt.NDArray[Any]
 
@@ -80,7 +80,7 @@ class CpuExecutor:
         reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
         self._kernels, self._offsets = kernels(bound, reader), (graph.in_edges.offsets, graph.out_edges.offsets)
         self.out_source = MemoryPageSource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
-        self._launch = launch = Launcher(bound, pool, listener)
+        self._launch = launch = Launcher(bound, graph, pool, listener)
         self._runs = runs = Runs(graph, launch, one_per_thread=to_the_letter)
         self._notify = Notify(launch, runs, graph.out_edges)
         self._pull = Pull(launch, runs, graph, reader, self._kernels, self.is_relaxation)
@@ -92,23 +92,22 @@ class CpuExecutor:
         self._launch.prepare(init, PUBLISH, WORK)
         n = self.graph.n
         values = np.empty(n, self.bound.value)
-        active = VertexSet.empty(n)
+        state = State(
+            values,
+            np.empty_like(values) if synchronous and not self.is_relaxation else values,
+            synchronous, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), 0, 0, 0, None,
+            np.zeros(2, values.dtype),
+        )  # fmt: skip
         first, last = self._runs.of_vertices()
         counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
         self._launch(
-            init, len(first), n, *self._offsets, values, self.bound.parameters, self.bound.vertex_data, active.bits,
-            active.blocks, PerCall(counts), PerCall(partials), first, last,
+            init, len(first), state, counts=PerCall(counts), partial=PerCall(partials), first_vertex=first,
+            last_vertex=last,
         )  # fmt: skip
-        _, active_count, active_edges, changeable = map(int, counts.sum(axis=0))
-        total = None
+        _, state.active_count, state.active_edges, state.changeable = map(int, counts.sum(axis=0))
         if self.bound.total is not None:
-            total = sum_partials([partials], partials.dtype).astype(self.bound.total)
-        return State(
-            values,
-            np.empty_like(values) if synchronous and not self.is_relaxation else values,
-            synchronous, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
-            active_edges, changeable, total, np.zeros(2, values.dtype),
-        )  # fmt: skip
+            state.total = sum_partials([partials], partials.dtype).astype(self.bound.total)
+        return state
 
     def _keep_apart(self, state: State, apart: bool) -> None:
         """If need be, two arrays, equal when a superstep of a relaxing program begins.
@@ -143,9 +142,8 @@ class CpuExecutor:
         if "prepare" in self.bound.arguments:
             kernel = self._kernels.prepare
             self._launch.prepare(kernel)
-            arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data)
             first, last = self._runs.of_vertices()
-            self._launch(kernel, len(first), *arrays, state.active.bits, first, last)
+            self._launch(kernel, len(first), state, first_vertex=first, last_vertex=last)
         if mode == PULL:
             self._pull.prepare(state, mode)
             if self._pull.reads_active_only(state) and not state.synchronous:
@@ -156,7 +154,7 @@ class CpuExecutor:
 
     def notify(self, state: State) -> int:
         """Find the vertices that active ones notify, for whoever updates them; out-edges followed."""
-        self._launch.prepare(SELECT, self._notify.kernel)
+        self._launch.prepare(COUNT_EDGES, self._notify.kernel)
         if state.active_count == self.graph.n or self.bound.total is not None:
             state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
             return 0
@@ -194,7 +192,7 @@ class CpuExecutor:
                 results.append(PageResult(0, 0, 0, 0, None, skipped=True))
                 continue
             self.pool.about = {"page": page.number, "edges": page.edges}
-            results.append(self._pull.run(source.edges(page), state, *task))
+            results.append(self._pull.run(source.edges(page), state, task))
             source.release(page)
         self.pool.about = {}
         return results
@@ -214,8 +212,10 @@ class CpuExecutor:
         """The values of those that changed, from one array to the other."""
         self._launch.prepare(self._kernels.commit)
         first, last = self._runs.of_vertices(whole=not changed.is_wide)
-        arrays = source.view(np.uint32), to.view(np.uint32)
-        self._launch(self._kernels.commit, len(first), changed.bits, changed.blocks, first, last, *arrays)
+        self._launch(
+            self._kernels.commit, len(first), None, vertices=changed.bits, vertices_blocks=changed.blocks,
+            first_vertex=first, last_vertex=last, new_words=source.view(np.uint32), old_words=to.view(np.uint32),
+        )  # fmt: skip
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
         first, last, offsets = page.first_vertex, page.last_vertex, self.graph.out_edges.offsets
@@ -233,7 +233,6 @@ class CpuExecutor:
         spare = state.pending  # the values themselves where there is but one array
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
-        arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data, reported)
         first, last = self._runs.of_vertices()
-        self._launch(kernel, len(first), *arrays, first, last)
+        self._launch(kernel, len(first), state, reported=reported, first_vertex=first, last_vertex=last)
         return reported

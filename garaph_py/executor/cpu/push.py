@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ...graph import Graph
 from ...graph.graph import Edges
 from ...graph.vertex_set import BLOCK
-from ...native import Kernel, PerCall, atomic_and, atomic_load, compare_and_swap, trailing_zeros
+from ...native import PerCall, atomic_and, atomic_load, compare_and_swap
 from ...pages.layout import Page
 from ...pages.memory_source import MemoryPageSource
 from ...pages.source import PageSource
@@ -27,16 +27,15 @@ from ..state import State
 from .edges import Reader, reader_of, source_of
 from .functions import Functions
 from .launch import Launcher
-from .pull import signature
+from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
-from .sets import SELECT, mark
+from .sets import COUNT_EDGES
+from .walk import LISTS, bit_of, insert, make_for_each, make_for_each_bit, make_for_each_list
 
 Array = npt.NDArray[Any]
 
 AHEAD = 4
-"""Words of the active set ahead of which to fetch the first targets."""
-ALL = np.uint64((1 << 64) - 1)
-"""A word of vertices."""
+"""Words between a word of the active set and that whose vertices' first targets are prefetched."""
 
 
 def make_relax(f: Functions):
@@ -55,138 +54,128 @@ def make_relax(f: Functions):
     return relax
 
 
-def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
-    """`priorities`: whether vertices beyond the limit wait."""
+def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
+    """`priorities`: changed vertices beyond the current bucket wait."""
     relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
     done, identity, fetch = f.done, f.identity, reader.fetch
-    load_parameters, view_parameters = f.parameters.load, f.parameters.view
 
-    def segment(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
-        """`acc`: vertices that become active, their out-edges if that `weighs`, and how many may change again."""
-        self, v, value, pending, out_offsets, sets, limits, in_place, weighs = context
-        activated, activated_blocks, later, later_blocks = sets
+    def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
+        t, v, value = context
         count, count_edges, changeable = acc
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
-            contribution = gather(self, value, edge(edge_values, e - values_base), value, v)
-            changed, new = relax(self, pending, target, contribution)
+            contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
+            changed, new = relax(t.parameters, t.pending, target, contribution)
             if changed:
-                if priorities and in_place and priority(self, new) > limits[1]:
-                    mark(later, later_blocks, target)
-                elif mark(activated, activated_blocks, target):
+                if priorities and t.in_place and priority(t.parameters, new) > t.limits[1]:
+                    insert(t.later, t.later_blocks, target)
+                elif insert(t.activated, t.activated_blocks, target):
                     count += 1
-                    if weighs:
-                        count_edges += out_offsets[target + 1] - out_offsets[target]
-                    changeable += not done(self, identity(self), new)
+                    if t.counts_edges:
+                        count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
+                    changeable += not done(t.parameters, identity(t.parameters), new)
         return (count, count_edges, changeable), end - begin
 
-    walk = reader.walk(segment, False)
+    walk = reader.walk(push_along, False)
 
-    def push(
-        edges, first, last, out_offsets, values, pending, parameters_, active, blocks, activated, activated_blocks,
-        later, later_blocks, limits, in_place, weighs, counts, block, position, start, stop,
-    ):  # fmt: skip
-        """Edges [start, stop) of the concatenated out-edges of the active ones of vertices [first, last).
+    def fetch_bit(acc, v, context):
+        edges, t = context
+        fetch(edges, t.out_offsets[v])
+        return acc
 
-        Counts the out-edges of who becomes active if it `weighs`: a cache miss each.
-        The first active vertex of `block` has its edges at `position` there.
+    fetch_word = make_for_each_bit(fetch_bit)
+
+    def fetch_ahead(acc, w, words, context):
+        """Prefetch the first targets of a later word's vertices."""
+        ahead = min(w + AHEAD, words - 1)
+        return fetch_word(acc, context[1].active[ahead], ahead, context)
+
+    def push_list(acc, v, begin, end, cut_before, cut_after, context):
+        edges, t = context
+        followed, count, count_edges, changeable = acc
+        if t.in_place and not cut_before and not cut_after and atomic_load(t.activated, v >> 6) & bit_of(v):
+            # Before the vertex's value is read: a later change makes it due again.
+            atomic_and(t.activated, v >> 6, ~bit_of(v))
+            count -= 1
+            count_edges -= end - begin
+        followed += max(end - begin, 0)
+        acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, t.values[v]))
+        return followed, acc[0], acc[1], acc[2]
+
+    for_each_list = make_for_each_list(push_list, begin_word=fetch_ahead)
+
+    def push(edges, t):
+        """Push along the run's edges: out-edges of active vertices of the page.
+
+        With ``t.counts_edges`` it counts the out-edges of the vertices that it activates: a cache miss each.
         """
-        self = load_parameters(view_parameters(parameters_), 0)
-        sets = activated, activated_blocks, later, later_blocks
-        followed, count, count_edges, changeable = 0, 0, 0, 0
-        words = ((last - 1) >> 6) + 1
-        w = max(block << 6, first >> 6)
-        while w < words and position < stop:
-            if w & 63 == 0 and blocks[w >> 6] == 0:
-                w += 64
-                continue
-            ahead = active[min(w + AHEAD, words - 1)]
-            while ahead != np.uint64(0):
-                v = (min(w + AHEAD, words - 1) << 6) + trailing_zeros(ahead)
-                ahead &= ahead - np.uint64(1)
-                fetch(edges, out_offsets[v])
-            word = active[w]
-            if w == first >> 6:
-                word &= ALL << np.uint64(first & 63)
-            if w == words - 1:
-                word &= ALL >> np.uint64(63 - ((last - 1) & 63))
-            while word != np.uint64(0):
-                v = (w << 6) + trailing_zeros(word)
-                own = word & (~word + np.uint64(1))
-                word ^= own
-                begin = out_offsets[v]
-                end = out_offsets[v + 1]
-                here = position
-                position += end - begin
-                if here >= stop:
-                    break
-                whole = here >= start and position <= stop
-                if in_place and whole and atomic_load(activated, w) & own != np.uint64(0):
-                    atomic_and(activated, w, ~own)  # before its value is read: a later change makes it due again
-                    count -= 1
-                    count_edges -= end - begin
-                from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
-                followed += max(to - from_, 0)
-                context = self, v, values[v], pending, out_offsets, sets, limits, in_place, weighs
-                acc, _ = walk((count, count_edges, changeable), out_offsets, v, from_, to, edges, context)
-                count, count_edges, changeable = acc
-            w += 1
-        counts[0], counts[1], counts[2], counts[3] = followed, count, count_edges, changeable
+        run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
+        acc = for_each_list((0, 0, 0, 0), t.active, t.active_blocks, t.out_offsets, run, (edges, t))
+        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = acc
         return 0
 
-    sets = "u64* u8* u64* u8* u64* u8*"
-    text = "i64 i64 i64* {value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
-    return reader.kernel(signature(f, text), push)
+    names = (
+        "out_offsets", "values", "pending", "parameters", "active", "active_blocks", "activated", "activated_blocks",
+        "later", "later_blocks", "limits", "in_place", "counts_edges", "counts", *LISTS,
+    )  # fmt: skip
+    return RecordKernel("push", push, names, f, reader)
 
 
-def make_advance(f: Functions) -> Kernel:
-    priority, load_parameters, view_parameters = f.priority, f.parameters.load, f.parameters.view
+def make_advance(f: Functions) -> RecordKernel:
+    priority = f.priority
 
-    def advance(
-        n, out_offsets, values, parameters_, later, later_blocks, active, blocks, limits, counts, least, first, last
-    ):
-        """Of the vertices [first, last) in `later`, those between the limits become active; first and last stand at
-        multiples of 4096.
+    def clear_word(acc, w, words, t):
+        count, count_edges, none_waits, _, _ = acc
+        return count, count_edges, none_waits, np.uint64(0), np.uint64(0)
 
-        One not beyond ``limits[0]`` changed again while it waited, and has had its turn. Whether any still waits; the
-        least priority of those goes to ``least[0]``.
+    def move(acc, v, t):
+        count, count_edges, none_waits, leaves, due = acc
+        p = priority(t.parameters, t.values[v])
+        if not p > t.limits[1]:
+            leaves |= bit_of(v)
+            if p > t.limits[0]:
+                due |= bit_of(v)
+                count += 1
+                count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
+        elif none_waits or p < t.least[0]:
+            t.least[0] = p
+            none_waits = False
+        return (count, count_edges, none_waits, leaves, due), True
+
+    def store_word(acc, w, words, t):
+        _, _, _, leaves, due = acc
+        t.later[w] &= ~leaves
+        if due != np.uint64(0):
+            t.active[w] |= due
+            t.active_blocks[w >> 6] = 1
+        return acc
+
+    for_each = make_for_each(move, clear_word, store_word)
+
+    def advance(t):
+        """Move those of the waiting vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.
+
+        The range begins and ends at multiples of 4096. A vertex with a priority up to ``limits[0]`` has changed again
+        while it waited and has had its turn. Returns whether any vertex still waits; the least priority of those goes
+        to ``least[0]``.
         """
-        self = load_parameters(view_parameters(parameters_), 0)
-        count, count_edges = 0, 0
-        none_waits = True
-        for block in range(first >> 12, ((last - 1) >> 12) + 1):
-            if later_blocks[block] == 0:
-                continue
-            waiting = np.uint64(0)
-            for w in range(block << 6, min((block + 1) << 6, ((n - 1) >> 6) + 1)):
-                word = later[w]
-                remaining, due = word, np.uint64(0)
-                while remaining != np.uint64(0):
-                    v = (w << 6) + trailing_zeros(remaining)
-                    own = remaining & (~remaining + np.uint64(1))
-                    remaining ^= own
-                    p = priority(self, values[v])
-                    if not p > limits[1]:
-                        word ^= own
-                        if p > limits[0]:
-                            due |= own
-                            count += 1
-                            count_edges += out_offsets[v + 1] - out_offsets[v]
-                    elif none_waits or p < least[0]:
-                        least[0] = p
-                        none_waits = False
-                later[w] = word
-                waiting |= word
-                if due != np.uint64(0):
-                    active[w] |= due
-                    blocks[block] = 1
-            if waiting == np.uint64(0):
-                later_blocks[block] = 0
-        counts[0], counts[1] = count, count_edges
-        return not none_waits
+        none = np.uint64(0)
+        start = (0, 0, True, none, none)
+        acc = for_each(start, t.later, t.later_blocks, t.first_vertex, t.last_vertex, t)
+        for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
+            if t.later_blocks[block] != 0:
+                waiting = np.uint64(0)
+                for w in range(block << 6, min((block + 1) << 6, ((t.n - 1) >> 6) + 1)):
+                    waiting |= t.later[w]
+                t.later_blocks[block] = waiting != np.uint64(0)
+        t.counts[0], t.counts[1] = acc[0], acc[1]
+        return not acc[2]
 
-    text = "i64 i64* {value} {parameters} u64* u8* u64* u8* {value} i64* {value} i64 i64"
-    return Kernel(signature(f, text), advance)
+    names = (
+        "n", "out_offsets", "values", "parameters", "later", "later_blocks", "active", "active_blocks", "limits",
+        "counts", "least", "first_vertex", "last_vertex",
+    )  # fmt: skip
+    return RecordKernel("advance", advance, names, f)
 
 
 class Push:
@@ -232,7 +221,7 @@ class Push:
         """Push along the out-edges of every active vertex."""
         out, active, activated, source = self._graph.out_edges, state.active, state.activated, self._source(out_source)
         kernel = self._kernels_of(self._reader).push
-        self._launch.prepare(kernel, SELECT)
+        self._launch.prepare(kernel, COUNT_EDGES)
         activated.clear()
         found, self._active_pages = self._active_pages, None
         large = self._runs.is_worth_sharing(state.active_edges + state.active_count)
@@ -250,10 +239,9 @@ class Push:
             edges = self._launch.edges(self._reader, source.edges(page), calls)
             counts = self._launch.partitions(calls).counts
             self._launch(
-                kernel, calls, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
-                state.pending, self._launch.bound.parameters, active.bits, active.blocks, activated.bits,
-                activated.blocks, state.later.bits, state.later.blocks, state.limits, int(not state.synchronous),
-                int(not large), PerCall(counts), page.first_vertex // BLOCK + block, position, start, stop,
+                kernel, calls, state, edges, in_place=int(not state.synchronous), counts_edges=int(not large),
+                counts=PerCall(counts), first_vertex=page.first_vertex, last_vertex=page.last_vertex,
+                block=page.first_vertex // BLOCK + block, position=position, start=start, stop=stop,
             )  # fmt: skip
             source.release(page)
             done += counts[:calls].sum(axis=0)
@@ -263,16 +251,15 @@ class Push:
             active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
         return PageResult(followed, active_count, active_edges, changeable, None)
 
-    def advance(self, state: State, kernel: Kernel) -> Any:
+    def advance(self, state: State, kernel: RecordKernel) -> Any:
         """Move the waiting vertices of the current bucket to the frontier; the least priority of those that still wait,
         or None."""
         self._launch.prepare(kernel)
         first, last = self._runs.of_vertices(whole=not state.later.is_wide)
         counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)
         waits = self._launch(
-            kernel, len(first), self._graph.n, self._graph.out_edges.offsets, state.values,
-            self._launch.bound.parameters, state.later.bits, state.later.blocks, state.active.bits,
-            state.active.blocks, state.limits, PerCall(counts), PerCall(least), first, last,
+            kernel, len(first), state, counts=PerCall(counts), least=PerCall(least), first_vertex=first,
+            last_vertex=last,
         )  # fmt: skip
         count, edges = map(int, counts[: len(first), :2].sum(axis=0))
         state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges

@@ -14,7 +14,8 @@ from ...native.threads import split
 from ...pages.layout import Page
 from ...pages.source import PageSource
 from .launch import Launcher
-from .sets import SELECT, TO_THE_END
+from .sets import COUNT_EDGES
+from .walk import TO_THE_END
 
 Array = npt.NDArray[Any]
 
@@ -112,8 +113,9 @@ class Runs:
         parts = self.count(last - first) if vertices.is_wide else 1
         blocks = base + np.array(split(stop - base, parts))
         counts = self._launch(
-            SELECT, parts, vertices.bits, vertices.blocks, adjacency.offsets, first, last, sums[1:], blocks[:-1],
-            blocks[1:],
+            COUNT_EDGES, parts, None, vertices=vertices.bits, vertices_blocks=vertices.blocks,
+            offsets=adjacency.offsets, first_vertex=first, last_vertex=last, edges_by_block=sums[1:],
+            first_block=blocks[:-1], last_block=blocks[1:],
         )  # fmt: skip
         return int(counts.sum()), np.cumsum(sums)
 

@@ -1,67 +1,49 @@
-"""Kernels over sets of vertices."""
+"""Kernels over a set of vertices that do not depend on the program: counting its edges, copying its values."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...native import Kernel, atomic_load, atomic_or, trailing_zeros
-
-TO_THE_END = 1 << 62
-"""A bound beyond every edge."""
+from .records import RecordKernel
+from .walk import make_for_each
 
 
-def mark(bits, blocks, v):
-    """Put vertex v in a set that other threads put vertices in too; whether it was not in."""
-    mask = np.uint64(1) << np.uint64(v & 63)
-    if atomic_load(bits, v >> 6) & mask != np.uint64(0):
-        return False
-    if atomic_or(bits, v >> 6, mask) & mask != np.uint64(0):
-        return False
-    blocks[v >> 12] = 1
-    return True
+def count_vertex(acc, v, offsets):
+    edges, vertices = acc
+    return (edges + offsets[v + 1] - offsets[v], vertices + 1), True
 
 
-def select(bits, blocks, offsets, first, last, sums, first_block, last_block):
-    """Edges of the set's vertices in [first, last), summed into ``sums[block - first // 4096]``; how many vertices.
+count = make_for_each(count_vertex)
 
-    Looks at the blocks [first_block, last_block).
-    """
-    vertices = np.int64(0)
-    for block in range(first_block, last_block):
-        edges = np.int64(0)
-        if blocks[block] != 0:
-            for w in range(max(block << 6, first >> 6), min((block + 1) << 6, ((last - 1) >> 6) + 1)):
-                word = bits[w]
-                while word != np.uint64(0):
-                    v = (w << 6) + trailing_zeros(word)
-                    word &= word - np.uint64(1)
-                    if first <= v < last:
-                        edges += offsets[v + 1] - offsets[v]
-                        vertices += 1
-        sums[block - (first >> 12)] = edges
+
+def count_edges(t):
+    """Count the edges of the set's vertices in [first_vertex, last_vertex), by block; return how many vertices there
+    are. Looks at the blocks [first_block, last_block)."""
+    vertices = 0
+    for block in range(t.first_block, t.last_block):
+        first, last = max(t.first_vertex, block << 12), min(t.last_vertex, (block + 1) << 12)
+        edges, vertices = count((0, vertices), t.vertices, t.vertices_blocks, first, last, t.offsets)
+        t.edges_by_block[block - (t.first_vertex >> 12)] = edges
     return vertices
 
 
-SELECT = Kernel("u64* u8* i64* i64 i64 i64* i64 i64", select)
+COUNT_EDGES = RecordKernel(
+    "count_edges", count_edges,
+    ("vertices", "vertices_blocks", "offsets", "first_vertex", "last_vertex", "edges_by_block", "first_block",
+     "last_block"),
+)  # fmt: skip
 
 
-def make_commit(width: int) -> Kernel:
+def make_commit(width: int) -> RecordKernel:
     """Copy the new values of a set's vertices, `width` words of 32 bits each, over the old ones."""
 
-    def commit(bits, blocks, first, last, pending, values):
-        w = first >> 6
-        while w < ((last - 1) >> 6) + 1:
-            if w & 63 == 0 and blocks[w >> 6] == 0:
-                w += 64
-                continue
-            word = bits[w]
-            while word != np.uint64(0):
-                v = (w << 6) + trailing_zeros(word)
-                word &= word - np.uint64(1)
-                if first <= v < last:
-                    for k in range(width):
-                        values[v * width + k] = pending[v * width + k]
-            w += 1
-        return 0
+    def copy(acc, v, t):
+        for k in range(width):
+            t.old_words[v * width + k] = t.new_words[v * width + k]
+        return acc, True
 
-    return Kernel("u64* u8* i64 i64 u32* u32*", commit)
+    for_each = make_for_each(copy)
+
+    def commit(t):
+        return for_each(0, t.vertices, t.vertices_blocks, t.first_vertex, t.last_vertex, t)
+
+    names = ("vertices", "vertices_blocks", "first_vertex", "last_vertex", "new_words", "old_words")
+    return RecordKernel("commit", commit, names)
