@@ -31,18 +31,18 @@ PROGRAM = (
 )
 STATE = (
     Argument("values", "Value*", "the vertex values that gather reads"),
-    Argument("pending", "Value*", "where apply writes new values; the same array in asynchronous runs"),
+    Argument("next_values", "Value*", "where apply writes new values; the same array in asynchronous runs"),
     Argument("total", "const Total*", "the sum of what the program aggregated in the last iteration"),
-    Argument("active", "Bits*", "vertices that changed in the last iteration"),
-    Argument("active_blocks", "u8*", "not zero for blocks of 4096 vertices with an active one"),
-    Argument("activated", "Bits*", "vertices that change in this iteration"),
-    Argument("activated_blocks", "u8*", "the same by blocks"),
+    Argument("frontier", "Bits*", "vertices that changed in the last iteration"),
+    Argument("frontier_blocks", "u8*", "not zero for blocks of 4096 vertices with an active one"),
+    Argument("next_frontier", "Bits*", "vertices that change in this iteration"),
+    Argument("next_frontier_blocks", "u8*", "the same by blocks"),
     Argument("notified", "Bits*", "vertices with an active in-neighbour"),
     Argument("notified_blocks", "u8*", "the same by blocks"),
-    Argument("later", "Bits*", "changed vertices that wait for their bucket"),
-    Argument("later_blocks", "u8*", "the same by blocks"),
+    Argument("pending", "Bits*", "changed vertices that wait for their bucket"),
+    Argument("pending_blocks", "u8*", "the same by blocks"),
     Argument(
-        "limits", "Value*", "two priorities: vertices up to the first are done, up to the second in the bucket"
+        "thresholds", "Value*", "two priorities: vertices up to the first are done, up to the second in the bucket"
     ),
 )
 SET = (

@@ -1,4 +1,4 @@
-"""The CPU's `Executor`: a page's edges go to a team of threads in equal runs (Garaph section 4.1)."""
+"""The executor on the CPU: threads take a page's edges in equal runs (Garaph section 4.1)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from ...native.job import PUBLISH, WORK
 from ...native.threads import ThreadPool
 from ...pages.layout import Page
 from ...pages.memory_source import MemoryPageSource
+from ...pages.passes import few_edges
+from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..protocol import PageResult, sum_partials
+from ..memory import tile_bytes, vertex_bytes
+from ..modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import State
+from ..step import StepByParts
 from .edges import reader_of
 from .launch import Launcher
 from .notify import Notify
@@ -37,7 +41,7 @@ from .sets import COUNT_EDGES
 Array = npt.NDArray[Any]
 
 
-class CpuExecutor:
+class CpuExecutor(StepByParts):
     """One bound program on the CPU.
 
     Parameters
@@ -46,23 +50,22 @@ class CpuExecutor:
     graph : Graph
     pool : ThreadPool
     listener : callable
-        Hears of compilation.
-    to_the_letter : bool
-        One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it.
-        Otherwise a page is cut into the same runs whatever the number of threads, who take them as they are free; and
-        where the program relaxes, only active vertices contribute.
+        Is told when functions are compiled.
+    one_partition_per_thread : bool
+        A page is cut into one run of edges a thread, and every vertex gathers from every in-neighbour, as the paper has
+        it. Otherwise a page is cut into the same runs whatever the number of threads, which take them as they are free;
+        and where the program is a relaxation, only active vertices contribute.
 
     Attributes
     ----------
     is_relaxation : bool
         Only active vertices contribute: the values of the others stand in both arrays of a synchronous run.
     out_source : PageSource
-        The out-edges. Where they stay on disk, whoever divides the memory says by which.
+        The out-edges. Where they stay on disk, `open` or `assist` asks for them.
     """
 
     out_source: PageSource
-
-    name: ClassVar[str] = "cpu"
+    name: ClassVar[str] = CPU
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
@@ -78,7 +81,7 @@ class CpuExecutor:
         if not graph.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
-        self._kernels, self._offsets = kernels(bound, reader), (graph.in_edges.offsets, graph.out_edges.offsets)
+        self._kernels = kernels(bound, reader)
         self.out_source = MemoryPageSource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
         self._launch = launch = Launcher(bound, graph, pool, listener)
         self._runs = runs = Runs(graph, launch, one_per_thread=to_the_letter)
@@ -87,17 +90,41 @@ class CpuExecutor:
         self._push = Push(launch, runs, graph, bound.reads_edge_values, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, graph, bound.reads_edge_values)
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size)
+
+    def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
+        graph, vertices = self.graph, vertex_bytes(self.bound, self.graph, plan.synchronous)
+        if graph.on_disk and plan.is_tiled:
+            sources.divide(vertices, pushes=True, tiles=tile_bytes(self.bound, graph))
+            most = few_edges(sources.room)
+            self.source = self.out_source = sources.out(None, min(plan.page_edges or most, most))
+        else:
+            sources.divide(vertices, pushes=plan.pushes)
+            self.source = sources.into(plan.page_edges)
+            self.out_source = sources.out(self.source)
+        if state is None:
+            return self.initialize(plan.synchronous)
+        self.load(state)
+        return state
+
+    def assist(self, sources: SourceFactory) -> None:
+        """Get ready to notify for a device, and to take pages beside it: out-edges, and threads that are awake."""
+        self.out_source = sources.out(None)
+        self._launch.prepare(PUBLISH, WORK)
+        self.pool.start()
+
+    def close(self) -> None:
+        """Nothing to give back: threads, graph and pages belong to the caller."""
+
     def initialize(self, synchronous: bool) -> State:
+        """Initial values, first frontier, first total."""
         init = self._kernels.init
         self._launch.prepare(init, PUBLISH, WORK)
         n = self.graph.n
-        values = np.empty(n, self.bound.value)
-        state = State(
-            values,
-            np.empty_like(values) if synchronous and not self.is_relaxation else values,
-            synchronous, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), 0, 0, 0, None,
-            np.zeros(2, values.dtype),
-        )  # fmt: skip
+        values, own_array = np.empty(n, self.bound.value), synchronous and not self.is_relaxation
+        state = State.empty(values, np.empty_like(values) if own_array else values, synchronous, VertexSet.empty(n))
         first, last = self._runs.of_vertices()
         counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
         self._launch(
@@ -114,23 +141,17 @@ class CpuExecutor:
 
         It takes but one where only active vertices are read and none of them can change.
         """
-        if self.is_relaxation and state.synchronous and apart and state.pending is state.values:
-            state.pending = state.values.copy()
+        if self.is_relaxation and state.synchronous and apart and state.next_values is state.values:
+            state.next_values = state.values.copy()
 
-    def adopt(self, state: State) -> None:
-        self.forget()
+    def load(self, state: State) -> None:
+        self.invalidate_cache()
         own_array = state.synchronous and not self.is_relaxation
-        state.pending = np.empty_like(state.values) if own_array else state.values
-        state.active.blocks[:] = 1
-        state.activated = VertexSet.empty(self.graph.n)
+        state.next_values = np.empty_like(state.values) if own_array else state.values
+        state.frontier.loosen()
+        state.next_frontier = VertexSet.empty(self.graph.n)
 
-    def start(self) -> None:
-        """Have threads ready: another processor begins, and this one may have to notify, or join in."""
-        self._launch.prepare(PUBLISH, WORK)
-        self.pool.start()
-
-    def forget(self) -> None:
-        """Another processor has done a superstep: what is known of the active vertices no longer holds."""
+    def invalidate_cache(self) -> None:
         self._push.forget_frontier()
 
     def begin(self, state: State, mode: str) -> int:
@@ -138,7 +159,7 @@ class CpuExecutor:
             return 0
         self._push.forget_frontier()
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
-        state.activated.clear()
+        state.next_frontier.clear()
         if "prepare" in self.bound.arguments:
             kernel = self._kernels.prepare
             self._launch.prepare(kernel)
@@ -147,7 +168,7 @@ class CpuExecutor:
         if mode == PULL:
             self._pull.prepare(state, mode)
             if self._pull.reads_active_only(state) and not state.synchronous:
-                state.active.blocks[:] = 1  # vertices that change are added to it as the superstep goes on
+                state.frontier.loosen()  # vertices that change are added to it as the superstep goes on
             return 0
         self._pull.prepare(state, mode)
         return self.notify(state)
@@ -160,7 +181,7 @@ class CpuExecutor:
             return 0
         state.notified.clear()
         if self.bound.reads_dst:
-            state.notified.add(state.active)  # such a vertex is in effect its own in-neighbour
+            state.notified.add(state.frontier)  # such a vertex is in effect its own in-neighbour
         return self._notify(state, self.out_source)
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
@@ -171,9 +192,9 @@ class CpuExecutor:
         before = np.interp(bounds, np.arange(len(starts)) * BLOCK, starts)
         return before[:, 1] - before[:, 0]
 
-    def advance(self, state: State) -> Any:
+    def open_bucket(self, state: State) -> Any:
         self._push.forget_frontier()
-        return self._push.advance(state, self._kernels.advance)
+        return self._push.open_bucket(state, self._kernels.open_bucket)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         if mode == PUSH:
@@ -184,7 +205,7 @@ class CpuExecutor:
             self._push.forget_frontier()
             return [self._pull_tiled(state, self._kernels.pull_tiled, self.out_source)]
         tasks = [(page, self._pull.task(page, state, mode)) for page in pages]
-        wanted = partial(edge_ranges, state.notified, self._offsets[0]) if mode == NOTIFY_PULL else None
+        wanted = partial(edge_ranges, state.notified, self.graph.in_edges.offsets) if mode == NOTIFY_PULL else None
         source.expect([page for page, task in tasks if task is not None], wanted)
         results = []
         for page, task in tasks:
@@ -198,15 +219,15 @@ class CpuExecutor:
         return results
 
     def commit(self, state: State, mode: str) -> None:
-        if state.pending is state.values:
+        if state.next_values is state.values:
             return
         if mode in (PULL, PULL_TILED) and not self.is_relaxation:
-            state.values, state.pending = state.pending, state.values
+            state.values, state.next_values = state.next_values, state.values
             return
-        self._copy(state.activated if self.is_relaxation else state.notified, state.pending, state.values)
+        self._copy(state.next_frontier if self.is_relaxation else state.notified, state.next_values, state.values)
 
     def sync_buffers(self, state: State) -> None:
-        self._copy(state.active, state.values, state.pending)
+        self._copy(state.frontier, state.values, state.next_values)
 
     def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
         """The values of those that changed, from one array to the other."""
@@ -219,7 +240,7 @@ class CpuExecutor:
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
         first, last, offsets = page.first_vertex, page.last_vertex, self.graph.out_edges.offsets
-        state.activated.put(first, last)
+        state.next_frontier.put(first, last)
         return replace(
             done, active=page.vertices, active_edges=int(offsets[last] - offsets[first]), changeable=page.vertices
         )
@@ -230,7 +251,7 @@ class CpuExecutor:
             return state.values
         kernel = self._kernels.result
         self._launch.prepare(kernel)
-        spare = state.pending  # the values themselves where there is but one array
+        spare = state.next_values  # the values themselves where there is but one array
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
         first, last = self._runs.of_vertices()

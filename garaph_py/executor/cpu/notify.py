@@ -36,9 +36,9 @@ def make_notify(reader: Reader) -> RecordKernel:
     def notify(edges, t):
         """Mark the targets of the run's edges: out-edges of active vertices of the page."""
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        return for_each_list(0, t.active, t.active_blocks, t.out_offsets, run, (edges, t))
+        return for_each_list(0, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
 
-    names = ("active", "active_blocks", "out_offsets", "notified", "notified_blocks", *LISTS)
+    names = ("frontier", "frontier_blocks", "out_offsets", "notified", "notified_blocks", *LISTS)
     return RecordKernel("notify", notify, names, reader=reader)
 
 
@@ -59,7 +59,7 @@ class Notify:
 
     def __call__(self, state: State, source: PageSource) -> int:
         """Put every out-neighbour of an active vertex in ``state.notified``; out-edges followed."""
-        active, offsets = state.active, self._edges.offsets
+        active, offsets = state.frontier, self._edges.offsets
         pages = self._runs.active_pages(active, source)
         source.expect(pages, partial(edge_ranges, active, offsets), values=False)
         for page, prefix in pages.items():

@@ -10,7 +10,7 @@ from .functions import functions
 from .pull import make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
-from .push import make_advance, make_push
+from .push import make_open_bucket, make_push
 from .records import RecordKernel
 from .sets import make_commit
 from .vertices import make_init, make_prepare, make_result
@@ -73,8 +73,8 @@ class Kernels:
         return make_push(self._functions, self._reader, self._has_priority)
 
     @cached_property
-    def advance(self) -> RecordKernel:
-        return make_advance(self._functions)
+    def open_bucket(self) -> RecordKernel:
+        return make_open_bucket(self._functions)
 
     @cached_property
     def commit(self) -> RecordKernel:

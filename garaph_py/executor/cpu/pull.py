@@ -32,8 +32,8 @@ STREAM = 256
 """Edges ahead to fetch sources that are read as a stream: a kilobyte."""
 
 CONTEXT = (
-    "n", "in_offsets", "out_offsets", "values", "pending", "parameters", "vertex_data", "total", "activated",
-    "activated_blocks",
+    "n", "in_offsets", "out_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
+    "next_frontier_blocks",
 )  # fmt: skip
 """Arguments of every kernel that applies."""
 PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
@@ -90,11 +90,11 @@ def make_update(f: Functions, filtered: bool = False):
         out_edges = t.out_offsets[v + 1] - t.out_offsets[v]
         new = apply(t.parameters, old, acc, t.total, v, count(t.n), in_degree, count(out_edges), vertex_data)
         if not filtered:
-            store(t.pending, v, new)
+            store(t.next_values, v, new)
         part = aggregate(t.parameters, new, old, v, count(t.n), in_degree, count(out_edges), vertex_data)
         is_active = activate(t.parameters, new, old)
         if filtered and is_active:
-            store(t.pending, v, new)
+            store(t.next_values, v, new)
         return is_active, not done(t.parameters, identity(t.parameters), new), out_edges, part
 
     return update
@@ -166,7 +166,7 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
                     end = t.in_offsets[v + 1]
                     acc, visited = gather_edges(
                         t, identity(t.parameters), load(t.values, v), v, max(begin, start), min(end, stop), edges,
-                        t.activated,
+                        t.next_frontier,
                     )  # fmt: skip
                     store_sum(t.accumulators, v - u, acc)
                     visits += visited
@@ -178,7 +178,7 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
                         tally = add(tally, done)
                         word |= np.uint64(done[0]) << np.uint64(v & 63)
                 u = u_end
-            insert_word(t.activated, t.activated_blocks, w, word)
+            insert_word(t.next_frontier, t.next_frontier_blocks, w, word)
         leave(t, visits, tally)
         return 0
 
@@ -208,7 +208,7 @@ def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
 
     def insert_activated(acc, w, words, context):
         t = context[1]
-        insert_word(t.activated, t.activated_blocks, w, acc[2])
+        insert_word(t.next_frontier, t.next_frontier_blocks, w, acc[2])
         return acc
 
     for_each_list = make_for_each_list(pull_list, clear_word, insert_activated)
@@ -251,7 +251,7 @@ def make_merge_partial_sums(f: Functions) -> RecordKernel:
             done = update(t, v, combine(load_sum(t.tail, k - 1), head), load(t.values, v))
             tally = add(tally, done)
             if done[0]:
-                insert_word(t.activated, t.activated_blocks, v >> 6, bit_of(v))
+                insert_word(t.next_frontier, t.next_frontier_blocks, v >> 6, bit_of(v))
         leave(t, 0, tally)
         return 0
 

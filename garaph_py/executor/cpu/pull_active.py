@@ -50,7 +50,7 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
         begin, end, old = t.in_offsets[v], t.in_offsets[v + 1], load(t.values, v)
         start, stop = t.first_edge, t.last_edge
         acc, visited = gather_edges(
-            t, identity(t.parameters), old, v, max(begin, start), min(end, stop), edges, t.active
+            t, identity(t.parameters), old, v, max(begin, start), min(end, stop), edges, t.frontier
         )
         if not leave_sum(t, v, acc, begin < start, end > stop):
             done = update(t, v, acc, old)
@@ -58,7 +58,7 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
                 tally = add(tally, done)
                 word |= bit_of(v)
                 if not t.early:  # asynchronous: vertices that gather from here on read the new value
-                    atomic_or(t.active, v >> 6, bit_of(v))
+                    atomic_or(t.frontier, v >> 6, bit_of(v))
         return visits + visited, tally, word
 
     for_each_bit = make_for_each_bit(pull_vertex)
@@ -74,9 +74,9 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
             remaining = following
             following = due(w + 1, earliest, last, edges, t)
             visits, tally, word = for_each_bit((visits, tally, np.uint64(0)), remaining, w, (edges, t))
-            insert_word(t.activated, t.activated_blocks, w, word)
+            insert_word(t.next_frontier, t.next_frontier_blocks, w, word)
         leave(t, visits, tally)
         return 0
 
-    names = (*CONTEXT, *PARTITION, "active", "first_edge", "last_edge", "first_vertex", "last_vertex")
+    names = (*CONTEXT, *PARTITION, "frontier", "first_edge", "last_edge", "first_vertex", "last_vertex")
     return RecordKernel("pull_active", pull_active, names, f, reader)

@@ -77,7 +77,7 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
                 done = update(t, v, load_sum(t.sums, v), load(t.values, v))
                 tally = add(tally, done)
                 flags |= np.uint64(done[0]) << np.uint64(v & 63)
-            insert_word(t.activated, t.activated_blocks, w, flags)
+            insert_word(t.next_frontier, t.next_frontier_blocks, w, flags)
         leave(t, t.in_offsets[last] - t.in_offsets[first], tally)
         return 0
 
@@ -107,9 +107,9 @@ class TiledPull:
 
     def __call__(self, state: State, kernel: RecordKernel, out_source: PageSource) -> PageResult:
         """Update every vertex."""
-        graph, bound, activated = self._graph, self._launch.bound, state.activated
+        graph, bound = self._graph, self._launch.bound
         self._launch.prepare(kernel)
-        activated.clear()
+        state.next_frontier.clear()
         if self._tiles is None:
             self._tiles = tiles_of(graph, self._reads_values, out_source, self._launch.pool)
         if self._sums is None:

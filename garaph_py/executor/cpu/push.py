@@ -1,9 +1,9 @@
-"""Push: active vertices bring what they contribute along their out-edges, by atomic operations on one word.
+"""Push: active vertices send their contributions along their out-edges, by atomic operations on one word.
 
-For programs that are relaxations (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to
-end, are divided equally over the threads, as in `notify`. Synchronous runs read `values` and sum into `pending`,
-which are equal when a superstep begins. Asynchronous ones sum in place; there a vertex that changed before its turn
-has come is not due again, and with `limits` those of a priority beyond the second wait in `later`.
+For relaxations only (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to end, are divided
+equally over the calls, as in `notify`. Synchronous runs read `values` and sum into `next_values`; the two are equal
+when an iteration begins. Asynchronous runs sum in place: a vertex that changes before it is visited is not visited
+again in the next iteration, and with priorities a vertex beyond the second threshold waits in `pending`.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
             contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
-            changed, new = relax(t.parameters, t.pending, target, contribution)
+            changed, new = relax(t.parameters, t.next_values, target, contribution)
             if changed:
-                if priorities and t.in_place and priority(t.parameters, new) > t.limits[1]:
-                    insert(t.later, t.later_blocks, target)
-                elif insert(t.activated, t.activated_blocks, target):
+                if priorities and t.in_place and priority(t.parameters, new) > t.thresholds[1]:
+                    insert(t.pending, t.pending_blocks, target)
+                elif insert(t.next_frontier, t.next_frontier_blocks, target):
                     count += 1
                     if t.counts_edges:
                         count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
@@ -88,14 +88,14 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
     def fetch_ahead(acc, w, words, context):
         """Prefetch the first targets of a later word's vertices."""
         ahead = min(w + AHEAD, words - 1)
-        return fetch_word(acc, context[1].active[ahead], ahead, context)
+        return fetch_word(acc, context[1].frontier[ahead], ahead, context)
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context
         followed, count, count_edges, changeable = acc
-        if t.in_place and not cut_before and not cut_after and atomic_load(t.activated, v >> 6) & bit_of(v):
+        if t.in_place and not cut_before and not cut_after and atomic_load(t.next_frontier, v >> 6) & bit_of(v):
             # Before the vertex's value is read: a later change makes it due again.
-            atomic_and(t.activated, v >> 6, ~bit_of(v))
+            atomic_and(t.next_frontier, v >> 6, ~bit_of(v))
             count -= 1
             count_edges -= end - begin
         followed += max(end - begin, 0)
@@ -110,18 +110,18 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
         With ``t.counts_edges`` it counts the out-edges of the vertices that it activates: a cache miss each.
         """
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        acc = for_each_list((0, 0, 0, 0), t.active, t.active_blocks, t.out_offsets, run, (edges, t))
+        acc = for_each_list((0, 0, 0, 0), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
         t.counts[0], t.counts[1], t.counts[2], t.counts[3] = acc
         return 0
 
     names = (
-        "out_offsets", "values", "pending", "parameters", "active", "active_blocks", "activated", "activated_blocks",
-        "later", "later_blocks", "limits", "in_place", "counts_edges", "counts", *LISTS,
+        "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
+        "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "counts_edges", "counts", *LISTS,
     )  # fmt: skip
     return RecordKernel("push", push, names, f, reader)
 
 
-def make_advance(f: Functions) -> RecordKernel:
+def make_open_bucket(f: Functions) -> RecordKernel:
     priority = f.priority
 
     def clear_word(acc, w, words, t):
@@ -131,9 +131,9 @@ def make_advance(f: Functions) -> RecordKernel:
     def move(acc, v, t):
         count, count_edges, none_waits, leaves, due = acc
         p = priority(t.parameters, t.values[v])
-        if not p > t.limits[1]:
+        if not p > t.thresholds[1]:
             leaves |= bit_of(v)
-            if p > t.limits[0]:
+            if p > t.thresholds[0]:
                 due |= bit_of(v)
                 count += 1
                 count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
@@ -144,38 +144,38 @@ def make_advance(f: Functions) -> RecordKernel:
 
     def store_word(acc, w, words, t):
         _, _, _, leaves, due = acc
-        t.later[w] &= ~leaves
+        t.pending[w] &= ~leaves
         if due != np.uint64(0):
-            t.active[w] |= due
-            t.active_blocks[w >> 6] = 1
+            t.frontier[w] |= due
+            t.frontier_blocks[w >> 6] = 1
         return acc
 
     for_each = make_for_each(move, clear_word, store_word)
 
-    def advance(t):
-        """Move those of the waiting vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.
+    def open_bucket(t):
+        """Move the pending vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.
 
-        The range begins and ends at multiples of 4096. A vertex with a priority up to ``limits[0]`` has changed again
-        while it waited and has had its turn. Returns whether any vertex still waits; the least priority of those goes
-        to ``least[0]``.
+        The range begins and ends at multiples of 4096. A vertex with a priority up to ``thresholds[0]``
+        has changed again while it waited, and has been visited since. Returns whether any vertex still waits; the
+        least priority of those goes to ``least[0]``.
         """
         none = np.uint64(0)
         start = (0, 0, True, none, none)
-        acc = for_each(start, t.later, t.later_blocks, t.first_vertex, t.last_vertex, t)
+        acc = for_each(start, t.pending, t.pending_blocks, t.first_vertex, t.last_vertex, t)
         for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
-            if t.later_blocks[block] != 0:
+            if t.pending_blocks[block] != 0:
                 waiting = np.uint64(0)
                 for w in range(block << 6, min((block + 1) << 6, ((t.n - 1) >> 6) + 1)):
-                    waiting |= t.later[w]
-                t.later_blocks[block] = waiting != np.uint64(0)
+                    waiting |= t.pending[w]
+                t.pending_blocks[block] = waiting != np.uint64(0)
         t.counts[0], t.counts[1] = acc[0], acc[1]
         return not acc[2]
 
     names = (
-        "n", "out_offsets", "values", "parameters", "later", "later_blocks", "active", "active_blocks", "limits",
-        "counts", "least", "first_vertex", "last_vertex",
+        "n", "out_offsets", "values", "parameters", "pending", "pending_blocks", "frontier", "frontier_blocks",
+        "thresholds", "counts", "least", "first_vertex", "last_vertex",
     )  # fmt: skip
-    return RecordKernel("advance", advance, names, f)
+    return RecordKernel("open_bucket", open_bucket, names, f)
 
 
 class Push:
@@ -219,10 +219,10 @@ class Push:
 
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
         """Push along the out-edges of every active vertex."""
-        out, active, activated, source = self._graph.out_edges, state.active, state.activated, self._source(out_source)
+        out, active, source = self._graph.out_edges, state.frontier, self._source(out_source)
         kernel = self._kernels_of(self._reader).push
         self._launch.prepare(kernel, COUNT_EDGES)
-        activated.clear()
+        state.next_frontier.clear()
         found, self._active_pages = self._active_pages, None
         large = self._runs.is_worth_sharing(state.active_edges + state.active_count)
         in_runs = large and self._launch.pool.size > 1
@@ -247,15 +247,15 @@ class Push:
             done += counts[:calls].sum(axis=0)
         followed, active_count, active_edges, changeable = map(int, done)
         if large:  # the edges of the new frontier are counted here, in order: the next push needs the sums anyway
-            self._active_pages = self._runs.active_pages(activated, source)
+            self._active_pages = self._runs.active_pages(state.next_frontier, source)
             active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
         return PageResult(followed, active_count, active_edges, changeable, None)
 
-    def advance(self, state: State, kernel: RecordKernel) -> Any:
+    def open_bucket(self, state: State, kernel: RecordKernel) -> Any:
         """Move the waiting vertices of the current bucket to the frontier; the least priority of those that still wait,
         or None."""
         self._launch.prepare(kernel)
-        first, last = self._runs.of_vertices(whole=not state.later.is_wide)
+        first, last = self._runs.of_vertices(whole=not state.pending.is_wide)
         counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)
         waits = self._launch(
             kernel, len(first), state, counts=PerCall(counts), least=PerCall(least), first_vertex=first,

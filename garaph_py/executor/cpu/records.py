@@ -19,11 +19,11 @@ NUMBERS = {"i64": "i64", "u32": "u32", "u8": "u8", "Bits": "u64"}
 STATE = {
     name: attrgetter(path)
     for name, path in {
-        "values": "values", "pending": "pending", "total": "total", "limits": "limits",
-        "active": "active.bits", "active_blocks": "active.blocks",
-        "activated": "activated.bits", "activated_blocks": "activated.blocks",
+        "values": "values", "next_values": "next_values", "total": "total", "thresholds": "thresholds",
+        "frontier": "frontier.bits", "frontier_blocks": "frontier.blocks",
+        "next_frontier": "next_frontier.bits", "next_frontier_blocks": "next_frontier.blocks",
         "notified": "notified.bits", "notified_blocks": "notified.blocks",
-        "later": "later.bits", "later_blocks": "later.blocks",
+        "pending": "pending.bits", "pending_blocks": "pending.blocks",
     }.items()
 }  # fmt: skip
 """Arguments that a `State` has."""

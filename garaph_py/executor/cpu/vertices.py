@@ -33,11 +33,11 @@ def make_init(f: Functions) -> RecordKernel:
             is_active = frontier(t.parameters, value, v, count(t.n), in_degree, count(out_edges), data)
             tally = add(tally, (is_active, not done(t.parameters, identity(t.parameters), value), out_edges, part))
             if is_active:
-                insert_word(t.active, t.active_blocks, v >> 6, bit_of(v))
+                insert_word(t.frontier, t.frontier_blocks, v >> 6, bit_of(v))
         leave(t, 0, tally)
         return 0
 
-    names = (*VERTICES, "active", "active_blocks", "counts", "partial")
+    names = (*VERTICES, "frontier", "frontier_blocks", "counts", "partial")
     return RecordKernel("initialize", initialize, names, f)
 
 
@@ -47,14 +47,14 @@ def make_prepare(f: Functions) -> RecordKernel:
     def prepare_values(t):
         """Rewrite the values of the vertices [first_vertex, last_vertex) before an iteration (Grus section 5)."""
         for v in range(t.first_vertex, t.last_vertex):
-            is_active = t.active[v >> 6] & bit_of(v) != np.uint64(0)
+            is_active = t.frontier[v >> 6] & bit_of(v) != np.uint64(0)
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
             out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
             value, data = load(t.values, v), load_data(t.vertex_data, v)
             store(t.values, v, prepare(t.parameters, value, is_active, v, count(t.n), in_degree, out_degree, data))
         return 0
 
-    return RecordKernel("prepare_values", prepare_values, (*VERTICES, "active"), f)
+    return RecordKernel("prepare_values", prepare_values, (*VERTICES, "frontier"), f)
 
 
 def make_result(f: Functions) -> RecordKernel:
