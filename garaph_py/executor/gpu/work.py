@@ -52,7 +52,7 @@ class PageWork:
     tell: Callable[[Page, PageResult], None]
 
     def __post_init__(self) -> None:
-        self._pending, self._activated = (int(self.context[name][0]) for name in ("pending", "activated"))
+        self._pending, self._activated = (int(self.context[name][0]) for name in ("next_values", "next_frontier"))
 
     def compute(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)

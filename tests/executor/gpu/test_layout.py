@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest
@@ -286,10 +285,3 @@ def test_work_items_of_more_edges_than_32_bits_count(monkeypatch):
     monkeypatch.setattr(cutting, "ITEM_EDGES", 1 << 26)
     ranks = Ranks.of(np.arange(65, dtype=np.int64) << 27)
     assert_items(ranks, *shards(ranks.offsets, Page(0, 0, 64, 0, 1 << 33), 100, custom()), 1 << 26)
-
-
-def test_kernels_have_the_same_run():
-    """The length of a run is written in Python and in CUDA."""
-    from garaph_py.executor.gpu import compiler
-
-    assert re.search(r"constexpr int RUN = (\d+);", (compiler.folder() / "words.cuh").read_text())[1] == str(RUN)
