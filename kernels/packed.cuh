@@ -1,5 +1,5 @@
-// Unpack numbers (docs/architecture.md, "Packed edges"). The GROUP = 32 numbers of a group have the same width in bits;
-// a run of 1024 numbers has one record.
+// Unpack numbers (docs/packed.md). The numbers of a group (GROUP) have the same width in bits; a run (RUN) has one
+// record.
 #pragma once
 
 #include "garaph_generated.cuh"

@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from .graphs import Quiet
+from .options import Quiet
 
 if TYPE_CHECKING:
     from ..simulation import Machine
@@ -44,7 +44,7 @@ def simulate(
 
       garaph simulate --trace trace.json --engine garaph
     """
-    from ..runtime.run import ENGINES
+    from ..runtime.options import ENGINES
     from ..simulation import read_machine
     from ..simulation.spec import DEVICES, read_spec
     from ..system.sizes import parse_bytes

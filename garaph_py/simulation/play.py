@@ -13,9 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from ..executor.gpu.streams import AHEAD, COPIES, Buffer, PageQueue
+from ..executor.gpu.pipeline import MAX_COPIES, MAX_LAUNCHED
+from ..executor.gpu.streams import Buffer
 from ..executor.modes import CPU, GPU
 from ..pages.layout import Page
+from ..pages.queue import PageQueue
 
 Event = Callable[[float], None]
 """What happens at a time, which it is told."""
@@ -104,14 +106,14 @@ class Play:
         When each had ended.
     """
 
-    waiting: PageQueue
+    waiting: PageQueue[Buffer]
     free: deque[Buffer]
     resident: dict[int, Buffer]
     to_device: Channel
     from_device: Channel
     disks: Channel
     costs: Costs
-    steal: Callable[[PageQueue], Page | None] | None
+    steal: Callable[[PageQueue[Buffer]], Page | None] | None
     took: Callable[[int, float], None] = lambda edges, seconds: None
     done: dict[Page, str] = field(default_factory=dict)
     copied: int = 0
@@ -145,11 +147,11 @@ class Play:
         """Ask for copies of pages while there is room for them, unless values are landing: then once they have."""
         if now < self._thread_until:
             return
-        while len(self._copies) < COPIES and (first := self.waiting.first_coming()) is not None:
+        while len(self._copies) < MAX_COPIES and (first := self.waiting.peek_streamed()) is not None:
             buffer = self.resident.get(first.number)
             if buffer is None and not self.free:
                 return
-            page = self.waiting.next_coming()
+            page = self.waiting.pop_streamed()
             assert page == first
             buffer = self.free.popleft() if buffer is None else buffer
             buffer.page = page
@@ -181,7 +183,11 @@ class Play:
 
     def _compute(self, now: float) -> None:
         """Let the GPU begin with the next page, if it is idle."""
-        while now >= self._thread_until and self._ahead < AHEAD and (taken := self.waiting.next_here()) is not None:
+        while (
+            now >= self._thread_until
+            and self._ahead < MAX_LAUNCHED
+            and (taken := self.waiting.pop_on_device()) is not None
+        ):
             self._launched.append(taken)
             self._ahead += 1
         if self._computing or not (self._arrived or self._launched):

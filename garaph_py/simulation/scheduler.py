@@ -12,10 +12,10 @@ from ..dispatch.observation import Observation
 from ..dispatch.policy import POLICIES, notify_bound_after
 from ..dispatch.scheduler import Schedule
 from ..dispatch.scheduler import Scheduler as RealScheduler
-from ..executor.gpu.streams import PageQueue
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities, Decision
 from ..pages.layout import Page
+from ..pages.queue import PageQueue
 from .workload import Activity, Workload
 
 HYBRID = "hybrid"
@@ -88,7 +88,7 @@ class Scheduler:
     def decide(self, seen: Observation) -> Decision:
         return self._real.decide(seen)
 
-    def steal(self, waiting: PageQueue) -> Page | None:
+    def steal(self, waiting: PageQueue[Any]) -> Page | None:
         """The next pages for the CPU, or part of one, if there is any and it is worth it."""
         return self.rates.steal(waiting)  # type: ignore[no-any-return]
 

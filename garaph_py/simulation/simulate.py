@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.gpu.residency import too_little
-from ..executor.gpu.streams import Buffer, PageQueue, best_order
+from ..executor.gpu.streams import Buffer
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..pages.layout import Page, commit_plan
-from ..runtime.run import SPARED
+from ..pages.queue import PageQueue, device_order
+from ..runtime.plan import SPARED_CORES
 from .machine import Machine
 from .play import Channel, Costs, Play
 from .scheduler import GARAPH, HYBRID, Policy, Scheduler
@@ -82,8 +83,8 @@ class Run:
     def __init__(self, workload: Workload, machine: Machine, policy: Policy, room: int | None) -> None:
         self._workload, self._machine, self._policy = workload, machine, policy
         self._program = workload.traits.name
-        spared = policy.device == HYBRID and machine.cores > 2 * SPARED  # as `runtime.run` has it
-        self._cores = machine.cores - SPARED * spared
+        spared = policy.device == HYBRID and machine.cores > 2 * SPARED_CORES  # as `runtime.run` has it
+        self._cores = machine.cores - SPARED_CORES * spared
         self._kept, self._pages = self._kept_edges(), workload.pages()
         self._stale = False  # the device has not got the values of the last iteration
         streamed = 0 if policy.device == CPU else self._lay_out(room)
@@ -220,9 +221,9 @@ class Run:
             len(self._device_pages) - len(pages), (play.copied + ahead) * workload.edge_bytes, from_device.nbytes,
         )  # fmt: skip
 
-    def _waiting(self, pages: list[Page], shared: bool) -> tuple[PageQueue, deque[Buffer]]:
+    def _waiting(self, pages: list[Page], shared: bool) -> tuple[PageQueue[Buffer], deque[Buffer]]:
         """The pages of an iteration as `gpu.streams.Streams.order` has them, and the buffers that hold none of them."""
-        ordered = best_order(pages, shared)
+        ordered = device_order(pages, shared)
         wanted = set(ordered)
         held, free = {}, deque[Buffer]()
         for buffer in self._buffers:

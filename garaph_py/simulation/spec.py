@@ -16,7 +16,7 @@ from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, listed, program_of
 from ..graph import Graph
-from ..runtime.run import ENGINES
+from ..runtime.options import ENGINES
 from .machine import WANTED, Machine, read_machine
 from .scheduler import HYBRID
 from .workload import Activity, Workload, bound_alone, workload_of

@@ -19,8 +19,8 @@ from garaph_py.simulation.workload import (
     Traits,
     even_offsets,
 )
-from tests.simulation.test_simulate import KNOWN, LABELS, SUMS
 from tests.support.command import garaph
+from tests.support.simulated import KNOWN, LABELS, SUMS
 
 
 def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> Recorded:

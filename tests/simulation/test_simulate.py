@@ -7,47 +7,26 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import garaph_py as gp
 from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import decide
-from garaph_py.errors import DeviceMemoryError, FormatError, ParameterError
+from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from garaph_py.simulation import Activity, Machine, Policy, Workload, read_machine, simulate, write_machine
+from garaph_py.simulation import Activity, Machine, Policy, Workload, simulate
 from garaph_py.simulation.machine import Disks, Line, Link, Work
 from garaph_py.simulation.simulate import some
 from garaph_py.simulation.spec import read_spec
 from garaph_py.simulation.workload import (
-    Traits,
-    bound_alone,
-    device_bytes,
     even_offsets,
-    scaled,
-    workload_of,
 )
 from tests.support.command import garaph
+from tests.support.simulated import EVERYBODY, LABELS, MACHINE, SMALL, SPEC, SUMS, workload
 
 SPECS = Path(__file__).parents[2] / "scripts" / "simulations"
-SUMS = Traits("PageRank", 4, updates_all_vertices=True)
-LABELS = Traits("ConnectedComponents", 4, is_relaxation=True)
-EVERYBODY = Activity(256, 1024)
-
-SMALL = Machine(
-    1,
-    (Work(CPU, "any", PULL, Line(1 / 128)), Work(GPU, "any", PULL, Line(1 / 512))),
-    gpu_memory=1 << 20,
-    link=Link(1024.0, 264.0),
-)
-"""A page of 256 edges takes the CPU 2 s, the GPU 0.5 s, the link 1 s, and its 64 values take 1 s back."""
-
-
-def workload(traits=SUMS, activities=(EVERYBODY,), n=256, m=1024, **more) -> Workload:
-    return Workload(traits, n, m, even_offsets(n, m), tuple(activities), 4.0, 8.0, page_edges=256, **more)
 
 
 def by_number(owners):
@@ -142,22 +121,6 @@ def test_a_slowed_link_by_hand():
     # is copied; it is done at 4.5 and back at 5.5
     assert by_number(done.owners[0]) == {0: GPU, 1: GPU, 2: CPU, 3: CPU}
     assert done.seconds == 5.5
-
-
-KNOWN = Machine(
-    16,
-    (
-        Work(CPU, "PageRank", PULL, Line(1e-9, 3e-10), iteration=2e-4),
-        Work(CPU, "ConnectedComponents", PULL, Line(1.5e-9, 2e-10), iteration=2e-4),
-        Work(CPU, "ConnectedComponents", PUSH, Line(4e-9), Line(2e-8), iteration=1e-5),
-        Work(GPU, "PageRank", PULL, Line(1e-11), iteration=1e-3),
-        Work(GPU, "ConnectedComponents", PULL, Line(1e-11), iteration=1e-3),
-        Work(BOTH, "any", PULL, page=2e-4, iteration=5e-4),
-    ),
-    gpu_memory=1 << 40,
-    link=Link(5e10, 5e10, beside_cpu=0.9),
-    host_copy=8e9,
-)
 
 
 POLICIES = st.builds(Policy, st.sampled_from([CPU, GPU, "hybrid"]), st.sampled_from(["auto", "garaph"]))
@@ -265,147 +228,6 @@ def test_the_cpu_takes_about_what_it_is_worth():
     cpu, gpu, both = (simulate(work, machine, Policy(device, "garaph")).seconds for device in (CPU, GPU, "hybrid"))
     ideal = 1 / (6 / 8 / cpu + 1 / gpu)  # two cores serve the GPU
     assert ideal * 0.99 <= both <= ideal * 1.1
-
-
-def test_pages_are_those_of_the_runtime():
-    graph = gp.rmat(12, 16)
-    work = workload_of(
-        bound_alone(gp.apps.PageRank(dtype=np.float32), False), graph, [EVERYBODY], synchronous=True, page_edges=4000
-    )
-    pages = work.residency(graph.m * 2).pages
-    assert [page.first_edge for page in pages] == [int(graph.in_edges.offsets[page.first_vertex]) for page in pages]
-    assert pages[-1].last_edge == graph.m
-
-
-@given(st.integers(1, 1 << 34), st.integers(0, 1 << 40))
-def test_graphs_that_nobody_holds_have_all_their_edges(n, m):
-    offsets = even_offsets(n, m)
-    assert offsets[0] == 0
-    assert offsets[-1] == m
-    assert (np.diff(offsets) >= 0).all()
-    work = Workload(SUMS, n, m, offsets, (), 4.0, 8.0, page_edges=max(m // 7, 1))
-    pages = work.pages()
-    assert pages[0].first_vertex == 0
-    assert pages[-1].last_vertex == n
-    assert all(a.last_vertex == b.first_vertex for a, b in pairwise(pages))
-
-
-def test_pages_never_fit_exactly():
-    """As those of real graphs: after equal ones a small one is left."""
-    n, m = 1 << 22, 1 << 26
-    sizes = [page.edges for page in Workload(SUMS, n, m, even_offsets(n, m), (), 4.0, 8.0).residency(m).pages]
-    assert len(set(sizes[:-1])) <= 2
-    assert sizes[-1] < sizes[0] / 50
-
-
-def test_gathered_edges_are_as_recorded_between_what_is_known():
-    known = [Activity(1, 0, 0), Activity(10, 100, 800), Activity(5, 50)]
-    work = workload(LABELS, known)
-    assert work.gathered(known[2]) == 400
-    assert work.gathered(known[1]) == 800
-    assert workload(LABELS, [Activity(5, 50)]).gathered(Activity(5, 50)) == 50  # the paper's 2 f
-
-
-def test_shares_go_with_the_graph():
-    assert scaled([Activity(10, 100, 30), Activity(0, 0)], 2, 3) == [Activity(20, 300, 90), Activity(0, 0)]
-    assert scaled([Activity(1, 3)], 0.1, 0.5) == [Activity(1, 2)]
-
-
-def test_device_bytes_are_those_of_the_arrays():
-    bound = bound_alone(gp.apps.PageRank(dtype=np.float32), False)
-    each = device_bytes(bound, 1 << 20, 1 << 24, True, True)
-    assert 28 < each < 33  # offsets both ways, two values, a sum, 16 bits of starts, other bits
-
-
-MACHINE = """cores = 2
-gpu_memory = "1GiB"
-[link]
-to_device = 1e9
-from_device = 1e9
-[[work]]
-processor = "cpu"
-edge = 1e-9
-[[work]]
-processor = "gpu"
-edge = [1e-10, 1e-12]
-"""
-
-
-@pytest.mark.parametrize(("before", "after", "said"), [
-    ("cores = 2", "cores = 0", "cores=0"), ("cores = 2", "cores = true", "cores=True"), ("cores = 2", "", "cores is"),
-    ("cores = 2", "core = 2", "there is no 'core'"), ('"1GiB"', '"one"', "gpu_memory='one'"),
-    ('gpu_memory = "1GiB"', "", "needs both"), ("to_device = 1e9", "to_device = -1", "link: to_device=-1"),
-    ("to_device = 1e9", "to_device = nan", "to_device=nan"), ('"gpu"', '"tpu"', "work 2: processor='tpu'"),
-    ("edge = 1e-9", "edge = [1, 2, 3]", "work 1: edge="), ("edge = 1e-9", "", "work 1: takes no time"),
-    ("[link]", "link = 3\n[other]", "'other'"),
-    ("cores = 2", "cores = 2\nhost_copy = 0", "host_copy=0"), ("[[work]]", "[work]", "TOML"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_machine_is_said(tmp_path, before, after, said):
-    path = tmp_path / "machine.toml"
-    path.write_text(MACHINE)
-    read_machine(path)
-    path.write_text(MACHINE.replace(before, after))
-    with pytest.raises((ParameterError, FormatError), match=r"machine\.toml") as error:
-        read_machine(path)
-    assert said in str(error.value)
-
-
-def test_machines_are_written_as_they_are_read(tmp_path):
-    machine = replace(KNOWN, host_memory=1 << 36, disks=Disks(3, 5e8, 5e7))
-    write_machine(machine, tmp_path / "machine.toml", "two\nlines")
-    assert read_machine(tmp_path / "machine.toml") == machine
-    with pytest.raises(FormatError, match="no such file"):
-        read_machine(tmp_path / "other.toml")
-
-
-def test_a_machine_says_what_it_does_not_know():
-    assert KNOWN.work_of(CPU, "PageRank", NOTIFY_PULL) == KNOWN.work_of(CPU, "PageRank", PULL)
-    assert Machine(1, KNOWN.work[2:3]).work_of(CPU, "ConnectedComponents", PULL) == KNOWN.work[2]
-    with pytest.raises(ParameterError, match="SSSP costs on cpu"):
-        KNOWN.work_of(CPU, "SSSP", PULL)
-    with pytest.raises(ParameterError, match="no GPU"):
-        simulate(workload(), replace(SMALL, gpu_memory=None, link=None), Policy(GPU))
-    with pytest.raises(ParameterError, match="has none"):
-        simulate(workload(on_disks=True), SMALL, Policy(CPU))
-    with pytest.raises(DeviceMemoryError):
-        simulate(workload(), replace(SMALL, gpu_memory=1000), Policy(GPU))
-
-
-SPEC = """machine = "machine.toml"
-device = ["cpu", "gpu"]
-[graphs.small]
-vertices = 1_000_000
-edges = 16_000_000
-[graphs.made]
-source = "rmat:10:8"
-[[runs]]
-graph = "small"
-program = "ConnectedComponents"
-iterations = 4
-active = [1.0, 0.5]
-fade = 0.1
-published = { cpu = 0.5 }
-"""
-
-
-@pytest.mark.parametrize(("before", "after", "said"), [
-    ('machine = "machine.toml"', "", "says no machine"), ('"small"\np', '"large"\np', "runs 1: graph='large'"),
-    ('"ConnectedComponents"', '"Components"', "Components"), ("active = [1.0, 0.5]", "active = []", "active is"),
-    ("fade = 0.1", "fade = 2", "fade=2"), ("iterations = 4", "iterations = 0", "iterations=0"),
-    ("{ cpu = 0.5 }", "{ tpu = 0.5 }", "published="), ("vertices = 1_000_000", "vertices = 0.5", "graphs.small"),
-    ("[[runs]]", "[[run]]", "'run'"), ('["cpu", "gpu"]', '["cpu", "tpu"]', "device='tpu'"),
-    ('"rmat:10:8"', '"rmat:10"', "rmat:10"), ("[graphs.small]", "[layout]\nkeep = 1\n[graphs.small]", "keep=1"),
-])  # fmt: skip
-def test_what_is_wrong_with_a_spec_is_said(tmp_path, before, after, said):
-    (tmp_path / "machine.toml").write_text(MACHINE)
-    path = tmp_path / "spec.toml"
-    path.write_text(SPEC)
-    shares = [one.active / 1e6 for one in read_spec(path).runs[0].workload.activities]
-    assert shares == pytest.approx([1.0, 0.5, 0.05, 0.005])
-    path.write_text(SPEC.replace(before, after))
-    with pytest.raises((ParameterError, FormatError)) as error:
-        read_spec(path)
-    assert said in str(error.value)
 
 
 def test_the_paper_is_met_where_it_was_calibrated():

@@ -17,13 +17,12 @@ from ...native import PerCall
 from ...native.job import PUBLISH, WORK
 from ...native.threads import ThreadPool
 from ...pages.layout import Page
+from ...pages.memory import few_edges
 from ...pages.memory_source import MemoryPageSource
-from ...pages.passes import few_edges
 from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..memory import tile_bytes, vertex_bytes
 from ..modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import State
@@ -74,17 +73,17 @@ class CpuExecutor(StepByParts):
         graph: Graph,
         pool: ThreadPool,
         listener: events.Listener,
-        to_the_letter: bool = False,
+        one_partition_per_thread: bool = False,
     ) -> None:
         self.bound, self.graph, self.pool = bound, graph, pool
-        self.is_relaxation = bound.is_relaxation and not to_the_letter
+        self.is_relaxation = bound.is_relaxation and not one_partition_per_thread
         if not graph.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
         self._kernels = kernels(bound, reader)
         self.out_source = MemoryPageSource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
         self._launch = launch = Launcher(bound, graph, pool, listener)
-        self._runs = runs = Runs(graph, launch, one_per_thread=to_the_letter)
+        self._runs = runs = Runs(graph, launch, one_per_thread=one_partition_per_thread)
         self._notify = Notify(launch, runs, graph.out_edges)
         self._pull = Pull(launch, runs, graph, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, graph, bound.reads_edge_values, partial(kernels, bound))
@@ -95,13 +94,12 @@ class CpuExecutor(StepByParts):
         return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        graph, vertices = self.graph, vertex_bytes(self.bound, self.graph, plan.synchronous)
-        if graph.on_disk and plan.is_tiled:
-            sources.divide(vertices, pushes=True, tiles=tile_bytes(self.bound, graph))
+        needs = plan.memory.cpu
+        sources.divide(needs)
+        if needs.tiles:
             most = few_edges(sources.room)
             self.source = self.out_source = sources.out(None, min(plan.page_edges or most, most))
         else:
-            sources.divide(vertices, pushes=plan.pushes)
             self.source = sources.into(plan.page_edges)
             self.out_source = sources.out(self.source)
         if state is None:
