@@ -41,7 +41,7 @@ PARAMETERS = 7
 
 HELPERS = {"support", "trial"}
 """Folders in tests/ that do not mirror one of the package: what tests share, and trials of the package's seams."""
-SUITES = {"test_conformance"}
+SUITES = {"test_conformance", "test_examples"}
 """Tests that go through every implementation of a protocol in their folder, whatever module it is in."""
 
 # Known exceptions. A line goes when the code has come to keep the rule; nothing is ever added.
