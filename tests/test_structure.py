@@ -35,9 +35,9 @@ its own folder, from folders further to the right on its floor, and from all flo
 AT_THE_ROOT = {"__init__", "errors", "events"}
 LINES_OF_A_FILE = 500
 LINES_OF_A_FUNCTION = 60
-"""Its docstring does not count. A function that is longer says why in a comment ``# long: ...`` above its ``def``, or on that line."""
+"""Its docstring does not count. A longer function says why in a comment ``# long: ...`` above its ``def`` or beside it."""
 PARAMETERS = 7
-"""`self` and `cls` do not count. A function that has more says why in a comment ``# wide: ...``, as well."""
+"""`self` and `cls` do not count. A function that has more says why in a comment ``# wide: ...`` there."""
 
 HELPERS = {"support", "trial"}
 """Folders in tests/ that do not mirror one of the package: what tests share, and trials of the package's seams."""
