@@ -72,7 +72,8 @@ def simulate(
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
     """Simulate every run on every device, and print a table; of a single run also its iterations."""
-    from ..simulation import Policy, simulate
+    from ..simulation import simulate
+    from ..simulation.options import RunOptions
 
     alone = len(spec.runs) * len(devices) == 1
     if not alone:
@@ -80,7 +81,7 @@ def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, me
     for run in spec.runs:
         for device in devices:
             room = None if memory is None else memory - run.workload.fixed
-            done = simulate(run.workload, machine, Policy(device, engine), room)
+            done = simulate(run.workload, machine, RunOptions(device=device, engine=engine), room)
             name, known = run.workload.traits.name, run.published.get(device)
             ratio = "-" if known is None else f"{done.seconds / known:.2f}"
             if alone:

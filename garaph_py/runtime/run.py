@@ -207,7 +207,7 @@ def opened(
 ) -> Iterator[Opened]:
     """What the run needs while it iterates, opened. A checkpoint of another run is refused here."""
     with (
-        interrupts.held(termination=saver is not None),
+        interrupts.deferred(termination=saver is not None),
         Watchdog() as watchdog,
         ThreadPool(chosen.threads, chosen.spins) as pool,
     ):
