@@ -183,6 +183,14 @@ def circles() -> set[str]:
     return {", ".join(sorted(group)) for group in groups}
 
 
+def comments_above(lines: list[str], number: int) -> Iterator[str]:
+    """The comments right above the line of that number."""
+    for line in reversed(lines[: number - 1]):
+        if not line.strip().startswith("#"):
+            return
+        yield line.strip()
+
+
 def functions_of(path: Path) -> Iterator[Function]:
     lines = path.read_text().splitlines()
     for node in ast.walk(tree_of(path)):
