@@ -27,6 +27,7 @@ from .runner import Opened, Runner
 from .verify import check, verifier_of
 
 
+# More parameters and lines than elsewhere: they are the interface that users have, and its documentation.
 def run(
     program: VertexProgram,
     graph: Graph,
