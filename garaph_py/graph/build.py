@@ -28,6 +28,7 @@ CHUNK = 1 << 20
 multiple of `codec.format.RUN`."""
 
 
+# The public builders have many parameters, all but the first few by keyword, like `garaph_py.read`.
 def from_edges(
     sources: Any,
     targets: Any,

@@ -48,6 +48,7 @@ class Tiles:
     values: Array | None
 
 
+# Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
 def count_tiles(targets, start, stop, counts):
     """Count the edges [start, stop) by the block of their target."""
     for e in range(start, stop):
