@@ -50,6 +50,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place
 
+    # wide: a reader's walk calls it for each part of a list
     def segment(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
         t, old, active = context
         for e in range(begin, end):
@@ -70,6 +71,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 
     walk = reader.walk(segment, streams)
 
+    # wide: it is what a gather depends on; the compiler inlines it
     def gather_edges(t, acc, old, v, begin, end, edges, active):
         return walk(acc, t.in_offsets, v, begin, end, edges, (t, old, active))
 
