@@ -8,9 +8,9 @@ import pytest
 
 from garaph_py.errors import DeviceMemoryError, FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, NOTIFY_PULL, PULL
-from garaph_py.simulation import Machine, Policy, read_machine, simulate, write_machine
+from garaph_py.simulation import Machine, read_machine, simulate, write_machine
 from garaph_py.simulation.machine import Disks
-from tests.support.simulated import KNOWN, MACHINE, SMALL, workload
+from tests.support.simulated import KNOWN, MACHINE, SMALL, how, workload
 
 
 @pytest.mark.parametrize(("before", "after", "said"), [
@@ -46,8 +46,8 @@ def test_a_machine_says_what_it_does_not_know():
     with pytest.raises(ParameterError, match="SSSP costs on cpu"):
         KNOWN.work_of(CPU, "SSSP", PULL)
     with pytest.raises(ParameterError, match="no GPU"):
-        simulate(workload(), replace(SMALL, gpu_memory=None, link=None), Policy(GPU))
+        simulate(workload(), replace(SMALL, gpu_memory=None, link=None), how(GPU))
     with pytest.raises(ParameterError, match="has none"):
-        simulate(workload(on_disks=True), SMALL, Policy(CPU))
+        simulate(workload(on_disks=True), SMALL, how(CPU))
     with pytest.raises(DeviceMemoryError):
-        simulate(workload(), replace(SMALL, gpu_memory=1000), Policy(GPU))
+        simulate(workload(), replace(SMALL, gpu_memory=1000), how(GPU))

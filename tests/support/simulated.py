@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from garaph_py.executor.modes import BOTH, CPU, GPU, PULL, PUSH
 from garaph_py.simulation import Activity, Machine, Workload
-from garaph_py.simulation.machine import Line, Link, Work
+from garaph_py.simulation.machine import Link, UnitCost, WorkCost
+from garaph_py.simulation.options import RunOptions
 from garaph_py.simulation.workload import Traits, even_offsets
 
 SUMS = Traits("PageRank", 4, updates_all_vertices=True)
@@ -16,12 +17,12 @@ LABELS = Traits("ConnectedComponents", 4, is_relaxation=True)
 KNOWN = Machine(
     16,
     (
-        Work(CPU, "PageRank", PULL, Line(1e-9, 3e-10), iteration=2e-4),
-        Work(CPU, "ConnectedComponents", PULL, Line(1.5e-9, 2e-10), iteration=2e-4),
-        Work(CPU, "ConnectedComponents", PUSH, Line(4e-9), Line(2e-8), iteration=1e-5),
-        Work(GPU, "PageRank", PULL, Line(1e-11), iteration=1e-3),
-        Work(GPU, "ConnectedComponents", PULL, Line(1e-11), iteration=1e-3),
-        Work(BOTH, "any", PULL, page=2e-4, iteration=5e-4),
+        WorkCost(CPU, "PageRank", PULL, UnitCost(1e-9, 3e-10), iteration=2e-4),
+        WorkCost(CPU, "ConnectedComponents", PULL, UnitCost(1.5e-9, 2e-10), iteration=2e-4),
+        WorkCost(CPU, "ConnectedComponents", PUSH, UnitCost(4e-9), UnitCost(2e-8), iteration=1e-5),
+        WorkCost(GPU, "PageRank", PULL, UnitCost(1e-11), iteration=1e-3),
+        WorkCost(GPU, "ConnectedComponents", PULL, UnitCost(1e-11), iteration=1e-3),
+        WorkCost(BOTH, "any", PULL, page=2e-4, iteration=5e-4),
     ),
     gpu_memory=1 << 40,
     link=Link(5e10, 5e10, beside_cpu=0.9),
@@ -34,11 +35,15 @@ EVERYBODY = Activity(256, 1024)
 
 SMALL = Machine(
     1,
-    (Work(CPU, "any", PULL, Line(1 / 128)), Work(GPU, "any", PULL, Line(1 / 512))),
+    (WorkCost(CPU, "any", PULL, UnitCost(1 / 128)), WorkCost(GPU, "any", PULL, UnitCost(1 / 512))),
     gpu_memory=1 << 20,
     link=Link(1024.0, 264.0),
 )
 """A page of 256 edges takes the CPU 2 s, the GPU 0.5 s, the link 1 s, and its 64 values take 1 s back."""
+
+
+def how(device, engine="auto") -> RunOptions:
+    return RunOptions(device=device, engine=engine)
 
 
 def workload(traits=SUMS, activities=(EVERYBODY,), n=256, m=1024, **more) -> Workload:

@@ -314,7 +314,7 @@ class Pull:
         """How to pull a page; None if no vertex of the page was notified."""
         if mode == PULL:
             first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
-            span = {
+            span: dict[str, Any] = {
                 "first_edge": first_edge, "last_edge": last_edge, "first_vertex": first_vertex,
                 "last_vertex": last_vertex,
             }  # fmt: skip
