@@ -39,7 +39,7 @@ AHEAD = 4
 
 
 def make_relax(f: Functions):
-    """Sum a contribution into a vertex's value; whether that changed, and to what."""
+    """Add a contribution to a vertex's value; return whether the value changed, and the new value."""
     add, activate = f.sum, f.activate
 
     def relax(self, values, v, contribution):
