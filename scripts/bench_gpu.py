@@ -30,6 +30,7 @@ import numpy as np
 
 import garaph_py as gp
 from garaph_py.apps.checks import targets
+from garaph_py.codec.arrays import PACKED, RawArray
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.edges import page_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
@@ -41,9 +42,7 @@ from garaph_py.executor.gpu.replication import FACTORS
 from garaph_py.executor.gpu.residency import VERTICES
 from garaph_py.executor.gpu.settings import STREAMS, Settings
 from garaph_py.executor.modes import PULL
-from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import from_numbered_edges
-from garaph_py.graph.graph import PACKED
 from garaph_py.graph.order import vertex_order
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
@@ -187,7 +186,7 @@ def passes(timed: Timed, graph: gp.Graph, pool: ThreadPool) -> list[tuple[str, C
     return [
         ("measure", measure),
         ("pack, pages stay", kernel.pack),
-        (f"CPU, {pool.size} threads", lambda: PackedAdjacency.of(graph.in_edges, pool)),
+        (f"CPU, {pool.size} threads", lambda: graph.in_edges.encoded(PACKED, pool)),
     ]
 
 
@@ -271,7 +270,8 @@ def apps(options: argparse.Namespace) -> None:
     for name in options.graphs:
         graph = load(name)
         values = np.random.default_rng(1).random(graph.m, single)
-        weighted = gp.Graph(replace(graph.in_edges, values=values), graph.out_edges, graph.directed, graph.ids)
+        edges = replace(graph.in_edges, value_array=RawArray(values))
+        weighted = gp.Graph(edges, graph.out_edges, graph.directed, graph.ids)
         if not graph.directed:
             weighted = gp.Graph(weighted.in_edges, weighted.in_edges, False, graph.ids)
         first = 0.0

@@ -21,8 +21,8 @@ import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
+from garaph_py.graph.adjacency import Adjacency
 from garaph_py.graph.generate import GOLDEN, RMAT_EDGES, check_probabilities, hash_keys
-from garaph_py.graph.graph import Adjacency
 from garaph_py.graph.ids import VertexIds
 from garaph_py.native import Kernel, PerCall, atomic_add
 from garaph_py.native.threads import ThreadPool

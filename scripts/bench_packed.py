@@ -25,7 +25,6 @@ import garaph_py as gp
 from garaph_py.codec.format import ASCENDING, GROUP, LISTS, RECORD_BYTES, Packed
 from garaph_py.codec.pack import pack as packed_array
 from garaph_py.codec.pack import unpack
-from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import rebuilt
 from garaph_py.native.threads import ThreadPool
 from tests.support.graphs import load
@@ -40,14 +39,14 @@ def shown(name: str) -> str:
 def in_bytes(graph: gp.Graph) -> list[float]:
     """Stored bytes an edge of the packed in-edges: words, records, masks and offsets, and values."""
     edges = graph.packed().in_edges
-    assert isinstance(edges, PackedAdjacency)
+    sources, values = edges.neighbour_array, edges.value_array
+    assert isinstance(sources, Packed)
     with ThreadPool() as pool:
         offsets = packed_array(edges.offsets, ASCENDING, pool)
     assert offsets is not None
-    values = edges.packed_values
     parts = [
-        4 * stored_words(edges.packed),
-        len(edges.packed.records) * RECORD_BYTES,
+        4 * stored_words(sources),
+        len(sources.records) * RECORD_BYTES,
         4 * -(-graph.m // GROUP),
         stored(offsets),
         0 if values is None else stored(values) if isinstance(values, Packed) else values.nbytes,

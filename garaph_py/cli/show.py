@@ -21,7 +21,7 @@ def iterations(stats: Stats) -> None:
 
 def ending(stats: Stats) -> str:
     """How the run ended, after how long and where, and what a GPU was sent."""
-    from ..graph.graph import PACKED
+    from ..codec.arrays import PACKED
 
     count = len(stats.iterations)
     text = (

@@ -8,10 +8,12 @@ found without decoding what stands before it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+
+from .arrays import PACKED
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +38,7 @@ run (0 at the start). Of others: what they exceed the least of their run by, whi
 
 @dataclass(frozen=True)
 class Packed:
-    """An array whose numbers are packed.
+    """An array in memory whose numbers are packed: the `codec.arrays.EdgeArray` of the packed codec.
 
     Attributes
     ----------
@@ -52,10 +54,22 @@ class Packed:
         Of what they decode to.
     """
 
+    codec: ClassVar[str] = PACKED
+    on_disk: ClassVar[bool] = False
+    unit: ClassVar[int] = RUN
+    k: ClassVar[float] = 1.0
+
     records: Array
     words: Array
     length: int
     dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def buffers(self) -> tuple[Array, ...]:
+        return self.records, self.words
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +84,9 @@ class Packed:
     def least(self) -> Any:
         """The least number, of `NUMBERS`; of an array that has any."""
         return self.records["base"].min().astype(self.dtype)
+
+    def slice(self, first: int, last: int) -> Packed:
+        return self.runs(first // RUN, -(-last // RUN))
 
     def runs(self, first: int, last: int) -> Packed:
         """Runs [first, last), without a copy; where words follow, these are the padding."""

@@ -268,8 +268,12 @@ def joined(chunks: list[Packed], dtype: np.dtype[Any]) -> Packed:
     return whole
 
 
-def unpack(packed: Packed, kind: str, pool: ThreadPool, offsets: Array | None = None, start: int = 0) -> Array:
-    """The array, or chunk of one, that `pack` was given; the records have no `problem`."""
+def unpack(packed: Packed, kind: str, pool: ThreadPool | None, offsets: Array | None = None, start: int = 0) -> Array:
+    """The array, or chunk of one, that `pack` was given; the records have no `problem`. By default it has a `pool` of
+    its own."""
+    if pool is None:
+        with ThreadPool() as own:
+            return unpack(packed, kind, own, offsets, start)
     with enough_memory("unpacked edges"):
         array = np.empty(packed.length, packed.dtype)
     first, last, lists = tasks(len(packed.records), offsets, start)
@@ -282,15 +286,6 @@ def unpack(packed: Packed, kind: str, pool: ThreadPool, offsets: Array | None = 
         )
     )  # fmt: skip
     return array
-
-
-def elements_of(
-    array: Array | Packed, kind: str, first: int, last: int, pool: ThreadPool, offsets: Array | None = None
-) -> Array:
-    """Elements [first, last), or up to the end, of an array that may be packed; both multiples of `RUN`."""
-    if isinstance(array, Packed):
-        return unpack(array.runs(first // RUN, last // RUN), kind, pool, offsets, first)
-    return array[first:last]
 
 
 def tasks(runs: int, offsets: Array | None, start: int) -> tuple[Array, Array, Array]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import events
+from ..codec.codecs import ENCODINGS
 from ..graph import Graph
-from ..graph.graph import ENCODINGS
 from ..graph.order import ORDERS
 from ..io.read import read
 from ..output.result import Stats

@@ -44,6 +44,11 @@ class Tiles:
     edges: Array
     values: Array | None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return self.starts.nbytes + self.edges.nbytes + (0 if self.values is None else self.values.nbytes)
+
 
 def count_tiles(targets, start, stop, counts):
     """Edges [start, stop) by block of their target."""

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.format import RECORD, RUN, Packed, Placed
+from ..codec.arrays import EdgeArray
+from ..codec.format import RECORD, RUN
 from ..errors import GraphError
-from ..graph.graph import PACKED
 from ..storage.disks import Batch, Disk, Request
 from ..storage.reader import ArrayReader, ReadPlan, ReadRequest
 from ..storage.sectors import access_bytes, worth_reading
@@ -43,20 +43,22 @@ PROMPTNESS = 0.1
 
 @dataclass(eq=False)
 class PageBuffer:
-    """Room for one array's part of a page.
+    """Memory for one array's part of a page.
 
     Attributes
     ----------
+    blocks : ArrayReader
+        The array.
     data : ndarray of uint8
         Blocks from its beginning on, and at its end the records.
     records : ndarray of RECORD
         Of packed blocks, one after the other.
-    plan : Plan
-        Of what is in it, or on its way.
+    plan : ReadPlan
+        Of the blocks that are in it, or are being read to it.
     whole : bool
-        All blocks of the plan are.
+        Whether it gets all blocks of the plan, all of each.
     borrows : bool
-        The first is taken from the page before.
+        Whether the first block is copied from the buffer of the page before.
     """
 
     blocks: ArrayReader
@@ -67,15 +69,15 @@ class PageBuffer:
     borrows: bool = False
 
     def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest]:
-        """Make room for the blocks of a span; what is to be read of them, all or what holds elements of `ranges`."""
-        room = len(self.data) - records_bytes(self.blocks, span)
+        """Make room for the blocks of a span; return what to read: all of them, or what holds elements of `ranges`."""
+        room = len(self.data) - self.blocks.records_bytes(span)
         self.plan = self.blocks.plan(span, borrows, ranges)
         if ranges is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
             self.plan, ranges = self.blocks.plan(span), None
         assert self.plan.nbytes <= room
         self.whole, self.borrows = ranges is None, borrows
         self.records = self.data[room:].view(RECORD)
-        self.records[:] = 0  # where nothing is wanted
+        self.records[:] = 0  # for blocks that are not read
         return self.plan.reads
 
     def request(self, read: ReadRequest, batch: Batch, page: Page) -> Request:
@@ -98,35 +100,21 @@ class PageBuffer:
         return Request(path, read.offset, views, read.needed, check, batch, page.number)
 
     def take(self, block: int) -> None:
-        """A block has been read: hold it against what it must be."""
-        at = self.plan.at[block - self.plan.first]
-        self.blocks.check(block, self.data, at)
-        self.index(block)
-
-    def index(self, block: int) -> None:
-        """Note where a packed block's numbers are."""
-        if self.blocks.encoding == PACKED:
-            first = (block - self.plan.first) * self.blocks.elements // RUN
-            records = self.blocks.records(block, self.data, self.plan.at[block - self.plan.first])
-            self.records[first : first + len(records)] = records
+        """Check a block that has been read."""
+        self.blocks.check(block, self.data, self.plan.at[block - self.plan.first])
+        self.blocks.note_records(block, self.data, self.plan, self.records)
 
     def borrow(self, other: PageBuffer) -> None:
-        """Take the first block from who has it as its last one."""
+        """Copy the first block from the buffer of the page before, where it is the last one."""
         block = self.plan.first
         stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
         at = self.plan.at[0]
         self.data[at : at + len(stored)] = stored
-        self.index(block)
+        self.blocks.note_records(block, self.data, self.plan, self.records)
 
-    def elements(self, first: int, last: int) -> Array | Packed:
+    def elements(self, first: int, last: int) -> EdgeArray:
         """Elements [first, last) of the array, `first` a multiple of `RUN`."""
-        begin, blocks = self.plan.first * self.blocks.elements, self.blocks
-        if blocks.encoding == PACKED:
-            records = self.records[(first - begin) // RUN : -(-(last - begin) // RUN)]
-            words = self.data[: self.plan.nbytes].view(np.uint32)
-            return Placed(records, words, last - first, blocks.dtype)
-        size = blocks.dtype.itemsize
-        return self.data[(first - begin) * size : (last - begin) * size].view(blocks.dtype)
+        return self.blocks.elements(first, last, self.data, self.records, self.plan)
 
 
 @dataclass(eq=False)
@@ -193,12 +181,12 @@ class Sizes:
 def room_of(array: ArrayReader, page: Page) -> int:
     """Bytes that a page takes in the area of an array."""
     first = page.first_edge // RUN * RUN
-    return array.room(first, page.last_edge) + records_bytes(array, array.span(first, page.last_edge))
+    return array.room(first, page.last_edge) + array.records_bytes(array.span(first, page.last_edge))
 
 
 def block_edges(arrays: Sequence[ArrayReader]) -> int:
     """A bound on the edges of a page below which it takes no less memory: as a rule parts of two blocks."""
-    return min(int(array.elements) for array in arrays)
+    return min(array.block_elements for array in arrays)
 
 
 def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) -> int:
@@ -207,7 +195,7 @@ def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) 
 
 
 class DiskPageSource:
-    """`PageSource` over the disks that hold a graph directory. Of one thread; `beside` is for another one.
+    """`PageSource` over the disks that hold a graph directory. Of one thread; `clone_for_thread` is for another one.
 
     Parameters
     ----------
@@ -218,17 +206,15 @@ class DiskPageSource:
         Bytes of memory for edges.
     disks : list of Disk
         Those that the arrays are on.
-    k : float
-        How much faster they read on than at random.
     page_edges : int, optional
     pages : sequence of Page, optional
         By default laid out here, by `page_edges`.
     elsewhere : int
         So many of the first pages do not stay: whoever asks for them keeps them.
-    made : callable
-        Receives each buffer when there is one, in the thread that needs it.
+    on_allocate : callable
+        Receives each buffer when it is allocated, in the thread that needs it.
     readers : int
-        So many sources share the room: this one, and those that `beside` makes.
+        So many sources share the room: this one, and those that `clone_for_thread` makes.
 
     Attributes
     ----------
@@ -243,13 +229,13 @@ class DiskPageSource:
     """
 
     def __init__(
-        self, arrays: list[ArrayReader], offsets: Array, room: int, disks: list[Disk], k: float,
+        self, arrays: Sequence[ArrayReader], offsets: Array, room: int, disks: list[Disk],
         page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
-        made: Callable[[Array], None] = lambda array: None, readers: int = 1,
+        on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
-        self._arrays, self._disks, self._made, self._shared = arrays, disks, made, readers > 1
+        self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
         edges = max(int(offsets[-1]), 1)
-        self._access = max(int(access_bytes(k) * edges / max(arrays[0].stored_bytes, 1)), 1)
+        self._access = max(int(access_bytes(arrays[0].k) * edges / max(arrays[0].stored_bytes, 1)), 1)
         if page_edges is None:
             width = max(sum(array.stored_bytes for array in arrays) / edges, 1e-3)
             wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
@@ -277,7 +263,7 @@ class DiskPageSource:
         self._coming, self._given = dict[int, PageFrame](), dict[int, PageFrame]()
         self._latest: PageFrame | None = None  # of the page that was last begun to be read
 
-    def beside(self) -> DiskPageSource:
+    def clone_for_thread(self) -> DiskPageSource:
         """The same pages for another thread: with buffers of its own, and those that stay are there for both."""
         other = copy.copy(self)
         other._begin_to_read([[len(area.data) for area in slot.areas] for slot in self._buffers])
@@ -297,10 +283,10 @@ class DiskPageSource:
         areas = []
         for array, nbytes in zip(self._arrays, sizes, strict=True):
             areas.append(PageBuffer(array, on_own_pages(nbytes, np.dtype(np.uint8))))
-            self._made(areas[-1].data)
+            self._on_allocate(areas[-1].data)
         return PageFrame(areas, stays)
 
-    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
+    def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._forget()
         self._ahead, self._wanted, self._reads_values = deque(pages), wanted, values
         self._read_ahead()
@@ -332,7 +318,7 @@ class DiskPageSource:
             slot.loaded = slot.stays
         first = page.first_edge // RUN * RUN
         lists, *values = (area.elements(first, page.last_edge) for area in slot.areas)
-        return PageEdges(first, lists, values[0] if values else None, self._arrays[0].encoding)
+        return PageEdges(first, lists, values[0] if values else None)
 
     def release(self, page: Page) -> None:
         """Nobody needs the page's edges any more; what is next is read to where they were."""
@@ -438,11 +424,6 @@ class DiskPageSource:
         for slot in slots:
             slot.batch.ended.wait()
             slot.begun = slot.loaded
-
-
-def records_bytes(array: ArrayReader, span: range) -> int:
-    """Bytes of the records of packed blocks."""
-    return len(span) * array.elements // RUN * RECORD.itemsize if array.encoding == PACKED else 0
 
 
 def spread(sizes: Sequence[int], room: int) -> list[bool]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, cast
 
 import numpy.typing as npt
 
+from ..codec.arrays import PACKED
 from ..errors import GraphError
 from ..events import Span
-from ..graph import Graph, StoredAdjacency
-from ..graph.graph import PACKED, Edges
+from ..graph import Graph
+from ..graph.adjacency import Adjacency
 from ..storage.disks import Disk, checkers_of_disk
 from ..storage.fit import check_run
 from ..storage.reader import ArrayReader
@@ -60,7 +61,7 @@ class SourceFactory:
         self.disks: list[Disk] = []
         self.readers = 1
         into = graph.in_edges
-        if isinstance(into, StoredAdjacency):
+        if into.on_disk:
             for path in self._arrays(into)[0].reader.paths:
                 self.disks.append(Disk(str(path.parent), spans))
                 self._stack.callback(self.disks[-1].close)
@@ -94,7 +95,7 @@ class SourceFactory:
         """
         self._close()
         self.readers, into = readers, self._graph.in_edges
-        if not isinstance(into, StoredAdjacency):
+        if not into.on_disk:
             return
         arrays = self._arrays(into)
         taken = vertices + AT_HAND
@@ -105,7 +106,7 @@ class SourceFactory:
         self._apart, self._pushes = apart or self._graph.directed, pushes
         parts = len(self._out_arrays()) if self._apart else 0
         self._parts = (0, OUT_SHARE) if tiles else (OUT_SHARE - parts, parts)
-        room = into.memory - taken - tiles
+        room = self._memory - taken - tiles
         if room <= 0:
             raise self._too_little()
         self._out_room = room * self._parts[1] // OUT_SHARE
@@ -118,17 +119,20 @@ class SourceFactory:
         """
         self.divide(vertices, verifies=True)
         into = self._graph.in_edges
-        if not isinstance(into, StoredAdjacency):
+        if not into.on_disk:
             takes = f"to verify the answer takes {show_bytes(vertices)} of memory"
             check_run(self._graph, vertices, takes, "leave the answer unverified")
         elif self.room < least_room(self._arrays(into, self._reads_values), into.offsets):
             raise self._too_little()
 
+    @property
+    def _memory(self) -> int:
+        """Bytes that the run may take in all, where edges stay on disk."""
+        return self._graph.memory or 0
+
     def _too_little(self, into_needs: int = 0) -> GraphError:
         """An error that says with how much memory the run can begin, where in-edges take so many bytes at least."""
         into, out = self._graph.in_edges, self._graph.out_edges
-        assert isinstance(into, StoredAdjacency)
-        assert isinstance(out, StoredAdjacency)
         needs = [0, 0]
         if self._parts[0]:
             needs[0] = max(into_needs, least_room(self._arrays(into, self._reads_values), into.offsets, self.readers))
@@ -150,52 +154,51 @@ class SourceFactory:
             what, otherwise = "to verify the answer", ", or leave the answer unverified"
         return GraphError(
             f"{what} takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
-            f"{show_bytes(into.memory)}; allow {whole} when the graph is opened (memory, --memory){otherwise}"
+            f"{show_bytes(self._memory)}; allow {whole} when the graph is opened (memory, --memory){otherwise}"
         )
 
-    def _arrays(self, edges: StoredAdjacency, values: bool = False) -> list[ArrayReader]:
-        return [array for array in edges.arrays(values) if isinstance(array, ArrayReader)]
+    def _arrays(self, edges: Adjacency, values: bool = False) -> list[ArrayReader]:
+        return cast(list[ArrayReader], edges.arrays(values))
 
     def _out_arrays(self) -> list[ArrayReader]:
         out = self._graph.out_edges
-        assert isinstance(out, StoredAdjacency)
         return self._arrays(out, self._reads_values and self._pushes)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
-        made: Callable[[Array], None] = lambda array: None, edges: Edges | None = None,
+        on_allocate: Callable[[Array], None] = lambda array: None, edges: Adjacency | None = None,
     ) -> PageSource:  # fmt: skip
         """The in-edges, by pages: see `DiskPageSource`; those in memory are ``edges``, if not the graph's."""
         into = self._graph.in_edges
-        if not isinstance(into, StoredAdjacency):
+        if not into.on_disk:
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         arrays = self._arrays(into, self._reads_values)
         try:
             source = DiskPageSource(
-                arrays, into.offsets, self.room, self.disks, into.k, page_edges, pages, elsewhere, made, self.readers
+                arrays, into.offsets, self.room, self.disks, page_edges, pages, elsewhere, on_allocate, self.readers
             )
         except RoomError as error:
             raise self._too_little(error.least) from None
         self._open.append(source)
         return source
 
-    def beside(self, own: PageSource) -> PageSource:
+    def clone_for_thread(self, own: PageSource) -> PageSource:
         """The in-edges for another thread than that of `own`; from disk, by the same pages."""
         if not isinstance(own, DiskPageSource):
             return self.into()
-        self._open.append(own.beside())
+        self._open.append(own.clone_for_thread())
         return self._open[-1]
 
     def out(self, own: PageSource | None, page_edges: int | None = None) -> PageSource:
         """The out-edges, by pages, on disk of `page_edges` at most; those of `own`, which reads in-edges in the same
         thread, if they are the same."""
         out = self._graph.out_edges
-        if not isinstance(out, StoredAdjacency):
+        if not out.on_disk:
             return MemoryPageSource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         if own is not None and not self._apart:
             return own
         try:
-            source = DiskPageSource(self._out_arrays(), out.offsets, self._out_room, self.disks, out.k, page_edges)
+            source = DiskPageSource(self._out_arrays(), out.offsets, self._out_room, self.disks, page_edges)
         except RoomError:
             raise self._too_little() from None
         self._open.append(source)

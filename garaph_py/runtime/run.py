@@ -14,6 +14,8 @@ import numpy as np
 
 from .. import events
 from ..checkpoint.saver import Saver
+from ..codec.arrays import PACKED
+from ..codec.codecs import ENCODINGS
 from ..dispatch.loop import Limits, iterate
 from ..errors import DeviceError, GraphError, ParameterError, ProgramError
 from ..executor.cpu import CpuExecutor
@@ -27,7 +29,6 @@ from ..executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Executor
 from ..executor.state import State
 from ..graph import Graph
-from ..graph.graph import ENCODINGS, PACKED
 from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS, ThreadPool, available_cores, check_threads
 from ..output.record import Record
@@ -366,7 +367,7 @@ class Run:
     def _together(self, gpu: GpuExecutor) -> HybridExecutor:
         """Both processors as one kernel."""
         threads, reactive = self._cpu.pool.size, self._limits.engine == "garaph"
-        return HybridExecutor(self._cpu, gpu, lambda: self._sources.beside(gpu.source), threads, reactive)
+        return HybridExecutor(self._cpu, gpu, lambda: self._sources.clone_for_thread(gpu.source), threads, reactive)
 
     def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""

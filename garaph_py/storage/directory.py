@@ -13,18 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..codec.blocks import OFFSETS_OF, UNIT, PackedBlocks, begin_masks
-from ..codec.format import Packed
+from ..codec.arrays import PACKED, RAW, EdgeArray
+from ..codec.blocks import OFFSETS_OF, UNIT, begin_masks
+from ..codec.codecs import decoded
+from ..codec.format import ASCENDING, Packed
 from ..codec.pack import UnsortedError
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
-from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency, reversing_bytes
+from ..graph.adjacency import Adjacency
+from ..graph.graph import Graph, reversing_bytes
 from ..graph.ids import IntegerIds, StringIds, VertexIds
-from ..graph.stored import StoredAdjacency
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from . import manifest as manifests
-from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, BlockReader, identity
+from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, PACKED_1, BlockReader, identity
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
 from .encode import arrays_of, blocks_of, raw_bytes, ready
 from .fit import (
@@ -44,7 +46,7 @@ from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
 from .lock import Folder
 from .manifest import Manifest
 from .progress import Progress
-from .reader import ArrayReader
+from .reader import array_reader
 from .write import HERE, Place, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
@@ -114,7 +116,7 @@ def save(
 def write_arrays(
     place: Place,
     manifest: Manifest,
-    arrays: dict[str, Array | Packed],
+    arrays: dict[str, EdgeArray],
     encoding: str,
     block_bytes: int,
     progress: Progress,
@@ -122,11 +124,10 @@ def write_arrays(
 ) -> None:
     for name, array in arrays.items():
         starts = arrays.get(OFFSETS_OF.get(name, ""))
-        offsets = starts if isinstance(starts, np.ndarray) else None
+        offsets = None if starts is None else decoded(starts, ASCENDING)
         what = ready(name, array, encoding, offsets, pool)
-        length = raw_bytes(array) // array.dtype.itemsize
         stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, pool)
-        write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
+        write_blocks(place, manifest, name, array.dtype, len(array), stored_as, block_bytes, blocks, progress)
 
 
 def open(
@@ -217,7 +218,7 @@ def read_graph(
         for name in wanted:
             reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))
             if on_disk and name in EDGES:
-                arrays[name] = ArrayReader(reader, rules[name], offsets)
+                arrays[name] = array_reader(reader, rules[name], offsets, manifest.k or 1.0)
                 continue
             begins = None if offsets is None else partial(begin_masks, offsets)
             read = partial(scan, reader, rules[name], pool, refuse, progress.advance, begins=begins)
@@ -253,8 +254,8 @@ def read_packed(
     allow: Callable[[int], None],
 ) -> Packed | None:
     """An array packed; None if its numbers do not fit 32 bits, which only raw blocks can hold."""
-    if isinstance(reader.encoding, PackedBlocks):
-        kept = Kept(reader.encoding, reader.array, reader.index["length"])
+    if reader.array.encoding == PACKED_1:
+        kept = Kept(reader.array, reader.index["length"])
         read(target=kept)
         return kept.packed
     repacked = Repacked(reader.array, offsets, pool, allow)
@@ -265,24 +266,20 @@ def read_packed(
     return repacked.packed
 
 
-def adjacency(offsets: Array, neighbours: Any, values: Any, memory: int, k: float) -> Edges:
-    if isinstance(neighbours, ArrayReader):
-        if values is not None and values.encoding != RAW == neighbours.encoding:
-            raise GraphError(
-                "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
-            )
-        return StoredAdjacency(offsets, neighbours, values, memory, k)
-    if isinstance(neighbours, Packed):
-        return PackedAdjacency(offsets, neighbours, values)
-    return Adjacency(offsets, neighbours, values)
+def adjacency(offsets: Array, neighbours: Array | EdgeArray, values: Array | EdgeArray | None) -> Adjacency:
+    edges = Adjacency(offsets, neighbours, values)
+    if edges.on_disk and edges.value_array is not None and edges.value_array.codec not in (RAW, edges.encoding):
+        raise GraphError(
+            "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
+        )
+    return edges
 
 
 def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
-    k = manifest.k or 1.0
-    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"), memory, k)
+    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"))
     outgoing = incoming
     if manifest.directed:
-        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], arrays.get("out_values"), memory, k)
+        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], arrays.get("out_values"))
     ids = VertexIds(manifest.vertices)
     if manifest.ids == "integer":
         ids = IntegerIds(arrays["ids"])

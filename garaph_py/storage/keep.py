@@ -24,17 +24,16 @@ class Kept:
 
     Parameters
     ----------
-    encoding : PackedBlocks
     array : StoredArray
     stored : ndarray
         Stored bytes of each block.
     """
 
-    def __init__(self, encoding: PackedBlocks, array: StoredArray, stored: Array) -> None:
+    def __init__(self, array: StoredArray, stored: Array) -> None:
         elements = array.bounds(0)[1]
         counts = np.full(len(stored), elements)
         counts[-1:] = array.length - (len(stored) - 1) * elements
-        words = (stored.astype(np.int64) - encoding.words_at(counts)) // WORD
+        words = (stored.astype(np.int64) - PackedBlocks(array.name, array.dtype).words_at(counts)) // WORD
         self._ends, self._runs = np.cumsum(words), elements // RUN
         self.packed = Packed(
             on_own_pages(-(-array.length // RUN), RECORD),

@@ -18,9 +18,10 @@ from garaph_py.codec import pack as packing
 from garaph_py.codec.blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError, cut
 from garaph_py.codec.format import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packed, decode
 from garaph_py.errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from garaph_py.graph.adjacency import Adjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import rmat
-from garaph_py.graph.graph import Adjacency, Graph
+from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import IntegerIds, VertexIds
 from garaph_py.storage import directory as store
 from garaph_py.storage import keep
@@ -150,7 +151,7 @@ def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
     graph = from_numbered_edges(np.arange(6000), np.zeros(6000, int), 6000, values)
     store.save(graph, tmp_path / "g", encoding="raw")
     back = store.open(tmp_path / "g", encoding="packed")
-    assert isinstance(back.in_edges.packed_values, np.ndarray)
+    assert back.in_edges.value_array.codec == "raw"
     assert equal(graph, back)
 
 
@@ -158,7 +159,7 @@ def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
 def test_a_gpu_can_pin_what_was_opened_packed(tmp_path, saved):
     store.save(rmat(8, weights=(1, 9)), tmp_path / "g", encoding=saved)
     edges = store.open(tmp_path / "g", encoding="packed").in_edges
-    for packed in (edges.packed, edges.packed_values):
+    for packed in edges.arrays():
         for array in (packed.records, packed.words):
             assert array.__array_interface__["data"][0] % mmap.PAGESIZE == 0
 
@@ -199,7 +200,7 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
 
 PEAK = """
 import resource, sys
-from garaph_py.pages import keep, store
+from garaph_py.storage import directory as store, keep
 
 path, small = sys.argv[1:]
 store.open(small, memory="1MB")
@@ -216,7 +217,7 @@ def test_raw_edges_are_packed_within_the_memory(tmp_path):
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 16)
     store.save(rmat(11, weights=(1, 7)), tmp_path / "small", encoding="raw")
     code = PEAK.replace(
-        "import resource", "from garaph_py.pages import keep; keep.CHUNK_BYTES = 1 << 20; import resource"
+        "import resource", "from garaph_py.storage import keep; keep.CHUNK_BYTES = 1 << 20; import resource"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "g"), str(tmp_path / "small")],
                           capture_output=True, text=True)  # fmt: skip

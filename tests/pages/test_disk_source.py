@@ -65,9 +65,7 @@ def opened(path, room):
 
 def with_memory(graph, memory):
     """The graph, whose runs may take so much."""
-    into = replace(graph.in_edges, memory=memory)
-    out = replace(graph.out_edges, memory=memory) if graph.directed else into
-    return replace(graph, in_edges=into, out_edges=out)
+    return replace(graph, memory=memory)
 
 
 def hub(graph):
@@ -211,11 +209,11 @@ def source(saved):
     """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
     _, path, _ = saved
     edges = opened(path, 300_000).in_edges
-    reading = [disks.Disk(str(data), None) for data in edges.lists.reader.paths]
+    reading = [disks.Disk(str(data), None) for data in edges.neighbour_array.reader.paths]
     made = []
 
     def make(room, **how):
-        made.append(DiskPageSource([edges.lists], edges.offsets, room, reading, edges.k, **how))
+        made.append(DiskPageSource([edges.neighbour_array], edges.offsets, room, reading, **how))
         return made[-1]
 
     yield make
@@ -225,18 +223,18 @@ def source(saved):
 
 def shape_of(edges):
     """What tells a page's edges from others', packed or not."""
-    return edges.sources if edges.encoding == "raw" else edges.sources.records[["base", "widths"]]
+    return edges.sources.data if edges.sources.codec == "raw" else edges.sources.records[["base", "widths"]]
 
 
 def test_two_threads_share_the_pages_that_stay(source):
     """Each has an order and buffers of its own, forgets what it did not ask for, and gets what it asked for."""
     whole, buffers = [], []
-    alone = source(4_000_000, page_edges=3000, made=lambda buffer: whole.append(buffer.nbytes))
-    alone.expect(alone.pages)
+    alone = source(4_000_000, page_edges=3000, on_allocate=lambda buffer: whole.append(buffer.nbytes))
+    alone.prefetch(alone.pages)
     expected = [shape_of(alone.edges(page)).copy() for page in alone.pages]
     room = 2 * BUFFERS * max(whole) + sum(whole) // 2
-    one = source(room, page_edges=3000, readers=2, made=buffers.append)
-    other, wrong = one.beside(), []
+    one = source(room, page_edges=3000, readers=2, on_allocate=buffers.append)
+    other, wrong = one.clone_for_thread(), []
     assert 0.3 * len(one.pages) < sum(one.stays) < 0.6 * len(one.pages)
 
     def work(mine, seed):
@@ -244,7 +242,7 @@ def test_two_threads_share_the_pages_that_stay(source):
             rng = np.random.default_rng(seed)
             for _ in range(40):
                 pages = [page for page in mine.pages if rng.random() < 0.7]
-                mine.expect(pages)
+                mine.prefetch(pages)
                 for page in pages[: rng.integers(len(pages))]:
                     np.testing.assert_array_equal(shape_of(mine.edges(page)), expected[page.number])
                     mine.release(page)
@@ -263,11 +261,11 @@ def test_two_threads_share_the_pages_that_stay(source):
 
 def test_records_are_in_the_memory_that_is_counted(source):
     buffers = []
-    pages = source(300_000, page_edges=5000, made=buffers.append)
-    pages.expect(pages.pages)
+    pages = source(300_000, page_edges=5000, on_allocate=buffers.append)
+    pages.prefetch(pages.pages)
     for page in pages.pages:
         edges = pages.edges(page)
-        if edges.encoding == "packed":
+        if edges.sources.codec == "packed":
             assert edges.sources.records.flags.aligned
             assert any(np.shares_memory(edges.sources.records, buffer) for buffer in buffers)
         pages.release(page)
@@ -277,9 +275,9 @@ def test_records_are_in_the_memory_that_is_counted(source):
 def test_what_somebody_else_took_is_kept_for_the_next_time(source):
     """The GPU's source begins to read pages that the CPU then takes."""
     buffers = []
-    pages = source(4_000_000, page_edges=5000, made=buffers.append)
+    pages = source(4_000_000, page_edges=5000, on_allocate=buffers.append)
     for _ in range(5):
-        pages.expect(pages.pages)
+        pages.prefetch(pages.pages)
         for page in pages.pages[:4]:
             pages.edges(page)
             pages.release(page)
@@ -297,7 +295,7 @@ def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, 
 
     monkeypatch.setattr(disks.Disk, "put", lambda self, requests: refuse(requests))
     with pytest.raises(MemoryError):
-        pages.expect(pages.pages)
+        pages.prefetch(pages.pages)
     for _, (request,) in ((None, *call) for call in calls[:2]):
         request.batch.end(None)
     pages.close()

@@ -17,14 +17,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED, RAW
 from ...codec.format import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ...codec.pack import unpack_group, views
-from ...graph.graph import RAW, Edges
+from ...graph.adjacency import Adjacency
 from ...native import Kernel, PerCall, prefetch, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
@@ -49,7 +50,7 @@ def source_of(sources, i, before):
     return (np.int64(sources[i]) - before) & LOW
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reader:
     """How edges are read.
 
@@ -63,17 +64,20 @@ class Reader:
     fetch : callable
         ``fetch(edges, e)``: a list that begins at edge e will be read soon.
     in_place : bool
-        Segments read the graph's own arrays.
+        Whether segments read the graph's own arrays.
+    arguments : type of Arguments
+        ``arguments(count, reader)`` makes what `count` calls take as `edges`.
     reads_values : bool
-        Edge values are of interest.
+        Whether the kernel reads edge values.
     values : dtype or None
-        Of those, if they are packed.
+        The type of those, if they have to be decoded.
     """
 
     signature: str
     walk: Callable[..., Any]
     fetch: Callable[..., Any]
     in_place: bool
+    arguments: type[Arguments]
     reads_values: bool
     values: DType | None = None
 
@@ -88,24 +92,52 @@ class Reader:
         return Kernel(f"{self.signature} {signature}", entry)
 
 
-def reader_of(edges: Edges, values: DType | None) -> Reader:
-    """For `edges`, and for a kernel that reads their values of dtype `values`, or none."""
-    if edges.encoding == RAW:
-        return make_reader(False, values, False)
-    return make_reader(True, values, values is not None and edges.has_packed_values)
+def reader_of(edges: Adjacency, values: DType | None) -> Reader:
+    """The reader for a kernel over `edges` that reads their values, of dtype `values`, or does not (None)."""
+    values_codec = RAW if values is None or edges.value_array is None else edges.value_array.codec
+    return make_reader(edges.encoding, values_codec, values)
 
 
 @cache
-def make_reader(packed: bool, values: DType | None, packed_values: bool) -> Reader:
-    pointer, reads_values = "void*" if values is None else kind_of(values), values is not None
-    if not packed:
-        return Reader(f"u32* i64 i64 {pointer}", make_raw_walk, fetch_raw, True, reads_values)
-    signature = "i64* u8* u32* i64 i64 i64 u32* i64*"
-    if not packed_values:
-        make_walk = make_packed_walk(no_values, raw_values)
-        return Reader(f"{signature} {pointer}", make_walk, fetch_packed, False, reads_values)
+def make_reader(codec: str, values_codec: str, values: DType | None) -> Reader:
+    return READERS[codec, values_codec](values)
+
+
+def raw_reader(values: DType | None) -> Reader:
+    """Raw edges, whose values are raw too."""
+    return Reader(
+        f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch_raw, True, RawArguments, values is not None
+    )
+
+
+def packed_reader(values: DType | None) -> Reader:
+    """Packed edges, whose values are raw."""
+    make_walk = make_packed_walk(no_values, raw_values)
+    signature = f"{PACKED_SOURCES} {pointer_to(values)}"
+    return Reader(signature, make_walk, fetch_packed, False, PackedArguments, values is not None)
+
+
+def all_packed_reader(values: DType | None) -> Reader:
+    """Packed edges, whose values are packed too."""
     make_walk = make_packed_walk(unpack_values, unpacked_values)
-    return Reader(f"{signature} i64* u8* u32* i64 {pointer}", make_walk, fetch_packed, False, True, values)
+    signature = f"{PACKED_SOURCES} i64* u8* u32* i64 {pointer_to(values)}"
+    return Reader(signature, make_walk, fetch_packed, False, AllPackedArguments, True, values)
+
+
+READERS: dict[tuple[str, str], Callable[[DType | None], Reader]] = {
+    (RAW, RAW): raw_reader,
+    (PACKED, RAW): packed_reader,
+    (PACKED, PACKED): all_packed_reader,
+}
+"""How edges are read, by their codec and that of their values (which counts as `RAW` where no values are read)."""
+
+PACKED_SOURCES = "i64* u8* u32* i64 i64 i64 u32* i64*"
+"""Types of the arguments for packed sources: records, as integers and as bytes; words; number of the first word in
+them; first edge; edge past the last; window; what is held in the window."""
+
+
+def pointer_to(values: DType | None) -> str:
+    return "void*" if values is None else kind_of(values)
 
 
 def make_raw_walk(segment, streams):
@@ -289,27 +321,59 @@ def fetch_packed(edges, e):
     prefetch(edges[0], (e - edges[4]) // RUN * RECORD_WORDS)
 
 
-class Windows:
-    """What `parts` calls take as `edges`; each has its own room to unpack to."""
+class Arguments(Protocol):
+    """Makes what `count` calls of a kernel take as `edges`, page by page; each call has its own memory to decode to."""
 
-    def __init__(self, parts: int, reader: Reader) -> None:
-        self._reader = reader
-        if not reader.in_place:
-            self._held, self._window = np.empty((parts, LINE), np.int64), np.empty((parts, 3 * RUN + STEP), np.uint32)
-            self._values = np.empty((parts, RUN if reader.values else 0), reader.values)
+    def __init__(self, count: int, reader: Reader) -> None: ...
 
-    def arguments(self, page: PageEdges) -> tuple[Any, ...]:
-        """The edges of `page`."""
-        sources, values = page.sources, page.values if self._reader.reads_values else None
-        if not isinstance(sources, Packed):
-            return sources, page.first_edge, len(sources) - 1, values
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        """The arguments for the edges of `page`."""
+
+
+class RawArguments:
+    """`Arguments` for raw edges: the graph's own arrays."""
+
+    def __init__(self, count: int, reader: Reader) -> None:
+        self._reads_values = reader.reads_values
+
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        sources: Any  # a `RawArray`, and so are the values
+        values: Any
+        first_edge, sources, values = page
+        data = sources.data
+        return data, first_edge, len(data) - 1, values.data if self._reads_values else None
+
+
+class PackedArguments:
+    """`Arguments` for packed edges with raw values."""
+
+    def __init__(self, count: int, reader: Reader) -> None:
+        self._reads_values = reader.reads_values
+        self._held, self._window = np.empty((count, LINE), np.int64), np.empty((count, 3 * RUN + STEP), np.uint32)
+
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        values: Any = page.values
+        return *self._sources(page), values.data if self._reads_values else None
+
+    def _sources(self, page: PageEdges) -> tuple[Any, ...]:
+        sources: Any  # a `Packed`
+        first_edge, sources, _ = page
         self._held[:] = NONE_HELD
-        end = page.first_edge + sources.length
-        start = *parts_of(sources), page.first_edge, end, PerCall(self._window), PerCall(self._held)
-        if not isinstance(values, Packed):
-            return *start, values
-        return *start, *parts_of(values), PerCall(self._values)
+        window, held = PerCall(self._window), PerCall(self._held)
+        return *packed_arguments(sources), first_edge, first_edge + sources.length, window, held
 
 
-def parts_of(array: Packed) -> tuple[Any, ...]:
+class AllPackedArguments(PackedArguments):
+    """`Arguments` for packed edges with packed values."""
+
+    def __init__(self, count: int, reader: Reader) -> None:
+        super().__init__(count, reader)
+        self._values = np.empty((count, RUN), reader.values)
+
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        values: Any = page.values
+        return *self._sources(page), *packed_arguments(values), PerCall(self._values)
+
+
+def packed_arguments(array: Packed) -> tuple[Any, ...]:
     return *views(array.records), array.words, array.first_word

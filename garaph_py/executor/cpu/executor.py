@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ... import events
 from ...graph import Graph
-from ...graph.graph import Edges
+from ...graph.adjacency import Adjacency
 from ...graph.tiles import Tiles
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...native import ArgumentTable, Kernel, PerCall, prepare
@@ -26,7 +26,7 @@ from ...program.functions import partial_dtype
 from ..modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import PageResult, sum_partials
 from ..state import State
-from .edges import Reader, Windows, reader_of
+from .edges import Arguments, Reader, reader_of
 from .notify import SELECT, make_notify
 from .partitions import Partitions
 from .program import kernels
@@ -95,7 +95,7 @@ class CpuExecutor:
         self._out_reader = reader_of(graph.out_edges, None)
         self._kernels, self._notifies = kernels(bound, self._reader), make_notify(self._out_reader)
         self.out_source = MemoryPageSource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
-        self._windows: dict[tuple[Reader, int], Windows] = {}
+        self._windows: dict[tuple[Reader, int], Arguments] = {}
         self._offsets = graph.in_edges.offsets, graph.out_edges.offsets
         self._partitions: dict[int, Partitions] = {}
         self._sums: Array | None = None
@@ -106,7 +106,7 @@ class CpuExecutor:
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 
     @cached_property
-    def _push_edges(self) -> Edges:
+    def _push_edges(self) -> Adjacency:
         """The out-edges, and their values if the program reads them: those of a directed graph in memory are made."""
         return self.graph.out_edges if self._edge is None else self.graph.valued_out_edges(self.pool)
 
@@ -217,7 +217,7 @@ class CpuExecutor:
     def _notify(self, state: State) -> int:
         out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source
         found = self._speakers(active, source)
-        source.expect(found, partial(ranges_of, active, out.offsets), values=False)
+        source.prefetch(found, partial(ranges_of, active, out.offsets), values=False)
         for page, starts in found.items():
             block, position, start, stop = self._runs_of(starts, int(starts[-1]), "right", SCATTERED)
             edges = self._edges(self._out_reader, source.edges(page), len(start))
@@ -250,7 +250,7 @@ class CpuExecutor:
         if found is None and (in_runs or len(source.pages) > 1):
             found = self._speakers(active, source)
         pages = source.pages if found is None else list(found)
-        source.expect(pages, partial(ranges_of, active, out.offsets))
+        source.prefetch(pages, partial(ranges_of, active, out.offsets))
         done = np.zeros(4, np.int64)
         for page in pages:
             parts, (block, position, start, stop) = 1, WHOLE
@@ -316,7 +316,7 @@ class CpuExecutor:
             return [self._pull_tiled(state)]
         tasks = [(page, self._task(page, state, mode)) for page in pages]
         wanted = partial(ranges_of, state.notified, self._offsets[0]) if mode == NOTIFY_PULL else None
-        source.expect([page for page, task in tasks if task is not None], wanted)
+        source.prefetch([page for page, task in tasks if task is not None], wanted)
         results = []
         for page, task in tasks:
             if task is None:
@@ -430,15 +430,15 @@ class CpuExecutor:
         """What `parts` calls take as their edges."""
         key = reader, parts
         if key not in self._windows:
-            self._windows[key] = Windows(parts, reader)
-        return self._windows[key].arguments(edges)
+            self._windows[key] = reader.arguments(parts, reader)
+        return self._windows[key].of(edges)
 
     def _parts(self, parts: int) -> Partitions:
         if parts not in self._partitions:
             self._partitions[parts] = Partitions(parts, self.bound)
         return self._partitions[parts]
 
-    def _selected(self, vertices: VertexSet, adjacency: Edges, first: int, last: int) -> tuple[int, Array]:
+    def _selected(self, vertices: VertexSet, adjacency: Adjacency, first: int, last: int) -> tuple[int, Array]:
         """How many of `vertices` lie in [first, last), and prefix sums of their edges by block."""
         base, stop = first // BLOCK, (last - 1) // BLOCK + 1
         sums = np.zeros(stop - base + 1, np.int64)

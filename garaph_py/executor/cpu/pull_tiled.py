@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
+from ...codec.arrays import PACKED
 from ...graph import Graph
-from ...graph.graph import PACKED
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import Kernel, atomic_or, no_unroll, prefetch
 from ...native.threads import ThreadPool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...codec.arrays import PACKED
 from ...errors import ParameterError
-from ...graph.graph import PACKED
 from ...program import BoundProgram
 from ...system.sizes import parse_bytes
 from .gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED

@@ -23,7 +23,7 @@ from ...pages.source import PageSource
 from ...system import interrupts
 from ...system.watchdog import Heartbeat
 from .device import Device
-from .edges import EdgeArrays, host_arrays, page_bytes, places
+from .edges import EdgeLayout, host_arrays, page_bytes, places
 from .memory import DeviceMemory
 from .residency import Residency
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
@@ -236,7 +236,7 @@ class Streams:
 
     Parameters
     ----------
-    arrays : EdgeArrays
+    arrays : EdgeLayout
         What a page's edges are there.
     spans : list of Span, optional
         Where to tell when each stream computes and each engine copies.
@@ -255,7 +255,7 @@ class Streams:
     """
 
     def __init__(
-        self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory,
+        self, device: Device, residency: Residency, arrays: EdgeLayout, memory: DeviceMemory,
         spans: list[Span] | None = None,
     ) -> None:  # fmt: skip
         self._device, self._arrays = device, arrays
@@ -342,7 +342,7 @@ class Streams:
         stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched
         thread = self.thread
         try:
-            source.expect(waiting.all_coming())
+            source.prefetch(waiting.all_coming())
             with thread.running():
                 while True:
                     interrupts.check()

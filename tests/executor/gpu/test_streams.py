@@ -12,7 +12,7 @@ import pytest
 
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu.device import failing
-from garaph_py.executor.gpu.edges import RawArrays
+from garaph_py.executor.gpu.edges import raw_layout
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import plan
 from garaph_py.executor.gpu.streams import PageQueue, Streams
@@ -99,7 +99,7 @@ def setting(graph_of):
 
     def make(share, fails_at=None, spans=None):
         graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
-        offsets, width = graph.in_edges.offsets, RawArrays(4)
+        offsets, width = graph.in_edges.offsets, raw_layout(4)
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
         device = FakeDevice(fails_at)
