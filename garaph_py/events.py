@@ -27,6 +27,28 @@ class Step:
     unit: str = "bytes"
 
 
+class PageGroup(NamedTuple):
+    """The pages of an iteration that were processed in the same way.
+
+    Attributes
+    ----------
+    mode : str
+        Direction, as in `Iteration`.
+    device : {"cpu", "gpu", "both"}
+        Who processed them; ``"both"`` where it is not known page by page.
+    transfer : {"resident", "copied"} or None
+        How their edges reached a GPU: they stay in its memory, or were copied there; None on the CPU.
+    pages, edges : int
+        How many pages, and edges visited in them.
+    """
+
+    mode: str
+    device: str
+    transfer: str | None
+    pages: int
+    edges: int
+
+
 @dataclass(frozen=True)
 class Iteration:
     """One finished iteration, that is one pass over all pages (Garaph section 2.2).
@@ -59,6 +81,8 @@ class Iteration:
         T_CPU / T_GPU as expected (equation 3), in runs of both: below 1 the CPU works alone.
     from_disk : int
         Bytes read from disks.
+    groups : tuple of PageGroup
+        The pages by direction, processor and transfer.
     """
 
     number: int
@@ -76,6 +100,7 @@ class Iteration:
     why: str = ""
     alpha: float | None = None
     from_disk: int = 0
+    groups: tuple[PageGroup, ...] = ()
 
     @property
     def edges_per_second(self) -> float:

@@ -82,7 +82,7 @@ class Timed:
         program = program or gp.apps.PageRank(dtype=np.float32, stop="never")
         self.device = devices.find()
         self.bound = bind(program, graph)
-        self.kernel = GpuExecutor(self.bound, graph, self.device, settings, lambda state: 0)
+        self.kernel = GpuExecutor(self.bound, graph, self.device, settings)
         self.state = self.kernel.initialize(True)
         self.pages = self.kernel.residency.pages
         self.source = self.kernel.source
@@ -295,7 +295,7 @@ def whole(options: argparse.Namespace) -> None:
         graph = load(name)
         done("read")
         bound = bind(gp.apps.PageRank(dtype=np.float32, stop="never"), graph)
-        kernel = GpuExecutor(bound, graph, found, Settings(), lambda state: 0)
+        kernel = GpuExecutor(bound, graph, found, Settings())
         done("compile, or load what was compiled")
         with kernel:
             state = kernel.initialize(True)

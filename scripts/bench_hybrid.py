@@ -53,9 +53,7 @@ def check(result: gp.Result, first: gp.Result, called: str) -> None:
 
 def quarter(program: VertexProgram, graph: gp.Graph) -> int:
     """Bytes of device memory in which a quarter of the raw edges stays."""
-    with GpuExecutor(
-        bind(program, graph), graph, devices.find(), Settings(gather="segmented"), lambda state: 0
-    ) as kernel:
+    with GpuExecutor(bind(program, graph), graph, devices.find(), Settings(gather="segmented")) as kernel:
         kernel.initialize(True)
         return int(kernel.residency.used - 0.75 * graph.m * kernel.edges.arrays.width)
 

@@ -142,7 +142,7 @@ def main() -> None:
 
 def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memory: str) -> None:
     settings = Settings(parse_bytes(memory, "--gpu-memory"), gather="packed")
-    with GpuExecutor(bind(program, graph), graph, devices.find(), settings, lambda state: 0) as kernel:
+    with GpuExecutor(bind(program, graph), graph, devices.find(), settings) as kernel:
         kernel.initialize(True)
         here = kernel.residency.pages[: kernel.residency.resident]
         stays, used = sum(page.edges for page in here) / graph.m, kernel.residency.used

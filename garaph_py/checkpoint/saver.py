@@ -145,20 +145,20 @@ class Saver:
 
 def arrays_of(state: State) -> dict[str, Array]:
     """What the end of an iteration leaves to the next one. Vertices that wait for their turn count as active."""
-    arrays = {"values": state.values, "active": state.active.bits | state.later.bits}
+    arrays = {"values": state.values, "active": state.frontier.bits | state.pending.bits}
     return arrays if state.total is None else arrays | {"total": state.total}
 
 
 def put(arrays: dict[str, Array], state: State, graph: Graph) -> None:
     """The reverse of `arrays_of`, in place."""
     state.values.view(np.uint8)[:] = arrays["values"].view(np.uint8)
-    state.active.bits[:] = arrays["active"]
+    state.frontier.bits[:] = arrays["active"]
     if graph.n % WORD:
-        state.active.bits[-1] &= (np.uint64(1) << np.uint64(graph.n % WORD)) - np.uint64(1)
-    state.active.mark()
+        state.frontier.bits[-1] &= (np.uint64(1) << np.uint64(graph.n % WORD)) - np.uint64(1)
+    state.frontier.mark()
     if state.total is not None:
         state.total[:] = arrays["total"]
     out = graph.out_edges.offsets
-    members = np.flatnonzero(state.active.mask(graph.n))
+    members = np.flatnonzero(state.frontier.mask(graph.n))
     state.active_count, state.active_edges = len(members), int((out[members + 1] - out[members]).sum())
     state.changeable = state.active_count

@@ -1,194 +1,144 @@
-"""Iterations: observe, decide, process every page, commit; until nothing is active or enough is done."""
+"""Iterations: observe, decide, let the executor do it, learn; until nothing is active or enough is done."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..executor.hybrid import HybridExecutor
-from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
-from ..executor.protocol import Executor, SupportsPriority, sum_partials
+from ..executor.protocol import Decision, Executor, PageDecision, StepResult, SupportsPriority, sum_partials
 from ..executor.state import State
-from ..pages.source import PageSource
 from ..program import BoundProgram
-from ..program.monoids import largest, smallest
+from ..program.monoids import largest
 from ..system.watchdog import Heartbeat
-from .policy import GPU_THRESHOLD, Bucket, Observation, bound_of_notifying, decide, first_step, next_step
+from .buckets import Buckets
+from .observation import Observation
+from .scheduler import Schedule, Scheduler
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How to run: what `garaph_py.run` was asked for.
+@dataclass
+class Loop:
+    """The iterations of one run, whichever executor does them.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    vertices, edges : int
+        Of the graph.
+    schedule : Schedule
+    began : float
+        When the run began, by ``time.perf_counter``.
+    listener : callable
+        Gets the record of each iteration.
+    heartbeat : Heartbeat
+        Says where the loop is.
+    before : int
+        Iterations that another process did ahead of these.
+    after : callable, optional
+        ``after(state, iterations)`` is called at the end of each iteration.
 
     Attributes
     ----------
-    iterations : int or None
-        At most so many.
-    engine, mode : str
-        `mode` None leaves it to the engine.
-    tiles : bool
-        The graph has tiles, and they suit the program.
-    began : float
-        When the run began, by ``time.perf_counter``.
-    k : float
-        Sequential over random read speed of where the edges are.
-    turns : bool
-        Changed vertices may wait for their turn: less work, in more iterations.
+    done : list of Iteration
+        The records of all iterations that were committed.
     """
 
-    iterations: int | None
-    engine: str
-    mode: str | None
-    tiles: bool
+    bound: BoundProgram
+    vertices: int
+    edges: int
+    schedule: Schedule
     began: float
-    k: float = 1.0
-    turns: bool = True
+    listener: events.Listener
+    heartbeat: Heartbeat
+    before: int = 0
+    after: Callable[[State, int], None] | None = None
+    done: list[events.Iteration] = field(default_factory=list)
 
-    def pushes(self, kernel: Executor) -> bool:
-        """Whether `kernel` may push, if the program relaxes."""
-        return self.engine == "auto" and self.mode in (None, PUSH) and PUSH in kernel.modes
+    def run(self, executor: Executor, state: State) -> bool:
+        """Iterate until no vertex is active, the program has converged, or the limit is reached; whether it converged.
 
-
-@dataclass(frozen=True)
-class Outcome:
-    """The state a run ended in, its iterations, and whether it converged."""
-
-    state: State
-    iterations: list[events.Iteration]
-    converged: bool
-
-
-def iterate(
-    kernel: Executor,
-    source: PageSource,
-    bound: BoundProgram,
-    state: State,
-    limits: Limits,
-    vertices: int,
-    edges: int,
-    listener: events.Listener,
-    part: Heartbeat,
-    done: list[events.Iteration] | None = None,
-    before: int = 0,
-    after: Callable[[State, int], None] | None = None,
-) -> Outcome:
-    """Run `bound` from `state` until no vertex is active, the program has converged, or the limit is reached.
-
-    `done` are the iterations before; each that is committed is added. `part` says where the run is. Another process did
-    `before` iterations ahead of those. ``after(state, iterations)`` is called at the end of each.
-    """
-    done = [] if done is None else done
-    both = kernel if isinstance(kernel, HybridExecutor) else None
-    takes_turns = bound.is_relaxation and "priority" in bound.arguments and not state.synchronous and both is None
-    in_turns = takes_turns and limits.turns and limits.pushes(kernel)
-    turns = Buckets(cast(SupportsPriority, kernel), state) if in_turns else None
-    if turns is None and not state.limits.dtype.names:
-        state.limits[:] = largest(state.limits.dtype)  # nobody waits for a turn
-    notifying = GPU_THRESHOLD
-    while state.active_count or (turns is not None and turns.next(edges)):
-        number = before + len(done)
-        if number and state.total is not None and bound.program.converged(readable(state.total), vertices):
-            return Outcome(state, done, True)
-        if limits.iterations is not None and number >= limits.iterations:
-            return Outcome(state, done, False)
-        seen = Observation(
-            vertices,
-            edges,
-            state.active_count,
-            state.active_edges,
-            limits.engine,
-            device=CPU if both is not None else kernel.name,
-            forced_mode=limits.mode,
-            updates_all_vertices=bound.total is not None,
-            is_relaxation=bound.is_relaxation,
-            pushes=PUSH in kernel.modes,
-            tiles=limits.tiles and PULL_TILED in kernel.modes,
-            in_turns=turns is not None,
-            k=limits.k,
-            notifying=notifying,
-            **({} if both is None else both.seen),
-        )
-        record = one_iteration(kernel, source, bound, state, seen, number, limits.began, part)
-        done.append(record)
-        listener(record)
-        if kernel.name == GPU and record.mode == NOTIFY_PULL:
-            pages = record.pages + record.pages_skipped
-            notifying = bound_of_notifying(notifying, record.f, record.pages_skipped, pages, edges)
-        if turns is not None:
-            turns.followed += record.edges
-        if after is not None:
-            after(state, number + 1)
-    return Outcome(state, done, True)
-
-
-def one_iteration(
-    kernel: Executor, source: PageSource, bound: BoundProgram, state: State, seen: Observation, number: int,
-    began: float, part: Heartbeat,
-) -> events.Iteration:  # fmt: skip
-    started, read = time.perf_counter(), source.bytes_read
-    decision = decide(seen)
-    mode = decision.mode
-    part.doing = "iteration", number, mode
-    if isinstance(kernel, HybridExecutor):
-        kernel.device = decision.device
-    visited = kernel.begin(state, mode)
-    results = kernel.process(source.pages, source, state, mode)
-    device = kernel.device if isinstance(kernel, HybridExecutor) else decision.device
-    kernel.commit(state, mode)
-    state.active, state.activated = state.activated, state.active
-    state.active_count = sum(result.active for result in results)
-    state.active_edges = sum(result.active_edges for result in results)
-    state.changeable = sum(result.changeable for result in results)
-    if bound.total is not None and state.total is not None:
-        partials = [result.partials for result in results if result.partials is not None]
-        state.total[:] = sum_partials(partials, partials[0].dtype).astype(bound.total)
-    skipped = sum(result.skipped for result in results)
-    return events.Iteration(
-        number, mode, seen.f, seen.active, visited + sum(result.edges for result in results),
-        len(results) - skipped, skipped, time.perf_counter() - started, device,
-        sum(result.to_device for result in results), sum(result.from_device for result in results),
-        started - began, decision.why, seen.alpha, source.bytes_read - read,
-    )  # fmt: skip
-
-
-class Buckets:
-    """Whose turn it is among the changed vertices that wait: those of the least priorities."""
-
-    def __init__(self, kernel: SupportsPriority, state: State) -> None:
-        self.kernel, self.state = kernel, state
-        kind = state.limits.dtype
-        self.highest = largest(kind)
-        state.limits[:] = smallest(kind)
-        self.step: Any = None
-        self.edges, self.followed = 0, 0
-        self.before: Bucket | None = None
-
-    def next(self, edges: int) -> bool:
-        """Raise the limit until somebody is active or nobody waits; whether any is. The graph has so many `edges`."""
-        state, limits = self.state, self.state.limits
-        if self.step is None:
-            least = self.kernel.advance(state)
-            if least is None:
+        Raises
+        ------
+        DeviceError
+            If a device fails in an iteration that the executor cannot bring to its end: `state` is as it was before.
+        """
+        bound, limit = self.bound, self.schedule.iterations
+        scheduler = Scheduler(self.schedule, self.vertices, self.edges, bound, executor.capabilities)
+        buckets = self._buckets(executor, state)
+        scheduler.in_buckets = buckets is not None
+        while state.active_count or (buckets is not None and buckets.next(self.edges)):
+            number = self.before + len(self.done)
+            if number and state.total is not None and bound.program.converged(readable(state.total), self.vertices):
+                return True
+            if limit is not None and number >= limit:
                 return False
-            self.step = first_step(least)
-        else:
-            turn = Bucket(self.edges, self.followed)
-            self.step, self.before = next_step(self.step, turn, self.before, edges), turn
-            least = limits[1].item()
-        while True:
-            limits[0] = limits[1]
-            limits[1] = min(max(least, limits[1].item()) + self.step, self.highest)
-            least = self.kernel.advance(state)
-            if least is None or state.active_count:
-                break
-        self.edges, self.followed = state.active_edges, 0
-        return state.active_count > 0
+            record = self._iterate(executor, state, scheduler, number)
+            self.done.append(record)
+            self.listener(record)
+            if buckets is not None:
+                buckets.followed += record.edges
+            if self.after is not None:
+                self.after(state, number + 1)
+        return True
+
+    def _buckets(self, executor: Executor, state: State) -> Buckets | None:
+        """The buckets of a run whose changed vertices wait for theirs."""
+        schedule, can = self.schedule, executor.capabilities
+        has_priority = self.bound.is_relaxation and "priority" in self.bound.arguments and can.has_priorities
+        if has_priority and not state.synchronous and schedule.buckets and schedule.pushes(can.modes):
+            return Buckets(cast(SupportsPriority, executor), state)
+        if not state.thresholds.dtype.names:
+            state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
+        return None
+
+    def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> events.Iteration:
+        """One iteration, and its record."""
+        source, started = executor.source, time.perf_counter()
+        read, seen = source.bytes_read, scheduler.observe(state.active_count, state.active_edges)
+        decision = scheduler.decide(seen)
+        self.heartbeat.doing = "iteration", number, decision.mode
+        result = executor.step(state, decision)
+        pages = result.pages
+        state.advance(
+            sum(page.active for page in pages),
+            sum(page.active_edges for page in pages),
+            sum(page.changeable for page in pages),
+        )
+        if self.bound.total is not None and state.total is not None:
+            partials = [page.partials for page in pages if page.partials is not None]
+            state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
+        skipped = sum(page.skipped for page in pages)
+        scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
+        return self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
+
+    def _record(  # wide: what an iteration's record is made of
+        self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
+        from_disk: int,
+    ) -> events.Iteration:  # fmt: skip
+        pages = result.pages
+        return events.Iteration(
+            number, decision.mode, seen.f, seen.active, result.followed + sum(page.edges for page in pages),
+            len(pages) - skipped, skipped, time.perf_counter() - started, result.device,
+            sum(page.to_device for page in pages), sum(page.from_device for page in pages),
+            started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
+        )  # fmt: skip
+
+
+def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup, ...]:
+    """The pages of an iteration by how they were processed."""
+    usual = PageDecision(decision.mode, result.device)
+    groups: dict[PageDecision, list[int]] = {}
+    for page in result.pages:
+        if not page.skipped:
+            group = groups.setdefault(page.how or usual, [0, 0])
+            group[0] += 1
+            group[1] += page.edges
+    return tuple(events.PageGroup(*how, *counts) for how, counts in groups.items())
 
 
 def readable(total: npt.NDArray[np.generic]) -> object:

@@ -1,196 +1,183 @@
-"""The scheduler's decisions, as a pure function of what was observed: no clock, thread or file in here."""
+"""Policies: the rules of an engine. An observation goes in, a decision comes out; no clock, thread or file is used."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, Protocol
 
-from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import BOTH, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.protocol import Decision
+from .observation import Observation
+from .rates import Rates
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
-few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/architecture.md)."""
+few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/gpu.md)."""
 PUSH_THRESHOLD = 1 / 15
-"""``auto`` pushes up to this f, where the program relaxes (Beamer et al., SC 2012, alpha)."""
-
-GPU_THRESHOLD = 1 / 1000
-"""``auto``'s bound on f where the GPU pulls, until it is known better (`bound_of_notifying`): notifying, which spares
-it pages, is the CPU's work, an edge of which takes as long as a hundred of the GPU's and more."""
+"""``auto`` pushes up to this f, where the program is a relaxation (Beamer et al., SC 2012, alpha)."""
 RELAXING_THRESHOLD = 1 / 1000
-"""``auto``'s bound on f where a program relaxes and the processor cannot push: pull from active vertices passes over
-most edges, which notified vertices gather from."""
+"""``auto``'s bound on f where a program is a relaxation and the processor cannot push: pull from active vertices passes
+over most edges, which notified vertices gather from."""
 
 
-@dataclass  # not frozen, which takes three times as long in every iteration; nobody changes one
-class Observation:
-    """What the scheduler knows at the beginning of an iteration.
+class Policy(Protocol):
+    """The rules of an engine.
 
     Attributes
     ----------
-    vertices, edges : int
-        Of the graph.
-    active, active_edges : int
-        Vertices active in the last iteration, and the sum of their out-degrees.
-    engine : {"auto", "garaph"}
-    device : {"cpu", "gpu"}
-        The processor that works alone if both do not.
-    forced_mode : str or None
-        The mode the user asked for.
-    updates_all_vertices : bool
-        Every vertex is to be updated, whoever is active: the program aggregates a total that all may depend on.
-    is_relaxation : bool
-        The program's active vertices may push (`BoundProgram.is_relaxation`).
-    pushes : bool
-        The processor can: not the GPU, nor the CPU where the program reads edge values that out-edges have not.
-    tiles : bool
-        The graph has tiles, and they suit the program.
-    in_turns : bool
-        Changed vertices wait for their turn (`VertexProgram.priority`).
-    k : float
-        Sequential over random read speed of the storage; 1 in memory.
-    ratio : float or None
-        T_pull / T_GPU, the CPU's time to pull over all pages over the GPU's; None where only one of them works.
-    sparse : float
-        What an out-edge of an active vertex costs the CPU alone, over an in-edge that it pulls: 2 in the paper.
-    vertex : float
-        As how many such out-edges an active vertex itself counts: 0 in the paper.
-    start : float
-        What an iteration of the CPU alone costs whoever is active, over that of pulling over all pages.
-    cpu_helps : bool
-        It is worth it that the CPU takes pages where the GPU does.
-    notifying : float
-        ``auto``'s bound on f where the GPU works alone: see `bound_of_notifying`.
+    name : str
+        The engine's name, as users give it.
+    modes : tuple of str
+        Directions that it may be forced to.
+    chooses_asynchrony : bool
+        It runs programs to the end asynchronously where the answer does not depend on it and the user does not say.
+    one_partition_per_thread : bool
+        The CPU cuts a page into one run of edges a thread, and all sources contribute (Garaph section 4.1).
+    opens_buckets : bool
+        It lets changed vertices wait for their bucket, where the program has a priority.
+    gather : str
+        How a GPU sums where the user does not say.
     """
 
-    vertices: int
-    edges: int
-    active: int
-    active_edges: int
-    engine: str
-    device: str = CPU
-    forced_mode: str | None = None
-    updates_all_vertices: bool = False
-    is_relaxation: bool = False
-    pushes: bool = True
-    tiles: bool = False
-    in_turns: bool = False
-    k: float = 1.0
-    ratio: float | None = None
-    sparse: float = 2.0
-    vertex: float = 0.0
-    start: float = 0.0
-    cpu_helps: bool = True
-    notifying: float = GPU_THRESHOLD
+    name: ClassVar[str]
+    modes: ClassVar[tuple[str, ...]]
+    chooses_asynchrony: ClassVar[bool]
+    one_partition_per_thread: ClassVar[bool]
+    opens_buckets: ClassVar[bool]
+    gather: ClassVar[str]
 
-    @cached_property
-    def alpha(self) -> float | None:
-        """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 the CPU is faster alone."""
-        if self.ratio is None:
-            return None
-        if alone(self).mode in (PULL, PULL_TILED):
-            return self.ratio
-        f = self.f + self.vertex * self.active / max(self.edges, 1)
-        return min(self.start + self.sparse * f * self.k, 1.0) * self.ratio
+    def decide(self, seen: Observation) -> Decision:
+        """What to do in the iteration that begins."""
 
-    @cached_property
-    def f(self) -> float:
-        """Estimated share of the vertices to update (Garaph section 4.2)."""
-        return self.active_edges / self.edges if self.edges else float(self.active > 0)
+    def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
+        """How fast a host of so many threads and a device with this `load` are, before anything was measured."""
 
 
-class Decision(NamedTuple):
-    """What to do in one iteration, why, and who does it: ``"cpu"``, ``"gpu"``, or ``"both"`` take pages."""
-
-    mode: str
-    why: str
-    device: str = CPU
+def decide(seen: Observation, policy: Policy) -> Decision:
+    """What `policy` makes of an observation."""
+    return policy.decide(seen)
 
 
-def bound_of_notifying(bound: float, f: float, skipped: int, pages: int, edges: int) -> float:
-    """Up to which f a GPU that works alone leaves out pages in which nobody is notified, after it left out so many.
+@dataclass(frozen=True)
+class _Rules:
+    """What both policies share: the mode that the user asked for, and alpha."""
 
-    How many these are f does not say, for it depends on where the notified vertices are. So it is tried once; if fewer
-    than half of the pages were, then again only where there are no more active edges than pages.
+    def decide(self, seen: Observation) -> Decision:
+        """Both processors work if alpha >= 1 (Garaph section 5.1), and then they pull; else one, as `alone` says.
+
+        Where `alone` says notify-pull, pages may still be divided once it is known who is notified (`Rates.divide`).
+        The GPU works without the CPU where the CPU would not help.
+        """
+        forced = seen.forced_mode
+        solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
+        if seen.ratio is None:
+            return solo
+        alpha = alpha_of(seen, solo.mode, seen.ratio)
+        if alpha >= 1 and seen.forced_mode in (None, PULL):
+            why = f"alpha = {alpha:.3g} >= 1"
+            if seen.cpu_helps:
+                return Decision(PULL, why, BOTH, alpha)
+            return Decision(PULL, f"{why}, the CPU would not help", GPU, alpha)
+        return solo._replace(alpha=alpha)
+
+    def alone(self, seen: Observation) -> Decision:
+        """What one processor should do."""
+        raise NotImplementedError
+
+
+def alpha_of(seen: Observation, mode: str, ratio: float) -> float:
+    """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 a CPU that works alone in `mode` is faster."""
+    if mode in (PULL, PULL_TILED):
+        return ratio
+    f = seen.f + seen.vertex * seen.active / max(seen.edges, 1)
+    return min(seen.start + seen.sparse * f * seen.k, 1.0) * ratio
+
+
+@dataclass(frozen=True)
+class GaraphPolicy(_Rules):
+    """Garaph's rules to the letter (sections 3.2, 4.2 and 5.1)."""
+
+    name: ClassVar[str] = "garaph"
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
+    chooses_asynchrony: ClassVar[bool] = False
+    one_partition_per_thread: ClassVar[bool] = True
+    opens_buckets: ClassVar[bool] = False
+    gather: ClassVar[str] = "replicated"
+
+    def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
+        """Rates by which whoever is free takes the next page, and costs are as the paper has them."""
+        return Rates.expected(threads, *load, reactive=True)
+
+    def alone(self, seen: Observation) -> Decision:
+        """Notify-pull if f <= 1 / (2 k) (section 4.2); the GPU only pulls (section 2.2)."""
+        if seen.updates_all_vertices:
+            return Decision(PULL, "every vertex is to be updated", seen.device)
+        if seen.device == GPU:
+            return Decision(PULL, "the GPU only pulls (section 2.2)", seen.device)
+        return by_threshold(seen, 1 / (2 * seen.k)) or Decision(PULL, above(seen, 1 / (2 * seen.k)), seen.device)
+
+
+@dataclass(frozen=True)
+class AutoPolicy(_Rules):
+    """What was measured to be fastest: the paper's two directions, push, tiles, and pages divided by their cost."""
+
+    name: ClassVar[str] = "auto"
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
+    chooses_asynchrony: ClassVar[bool] = True
+    one_partition_per_thread: ClassVar[bool] = False
+    opens_buckets: ClassVar[bool] = True
+    gather: ClassVar[str] = "auto"
+
+    def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
+        """Rates that follow what the processors were measured to do."""
+        return Rates.expected(threads, *load, reactive=False)
+
+    def alone(self, seen: Observation) -> Decision:
+        """Push along few edges of a relaxation, notify where few vertices are active, else pull: by tiles if it can."""
+        if seen.updates_all_vertices:
+            return dense(seen, "every vertex is to be updated")
+        if seen.is_relaxation and seen.pushes:
+            if seen.in_buckets:
+                return Decision(PUSH, "the vertices of the open bucket push", seen.device)
+            if seen.f <= PUSH_THRESHOLD:
+                return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}", seen.device)
+            return Decision(PULL, above(seen, PUSH_THRESHOLD), seen.device)
+        if seen.device == GPU:
+            bound = seen.notify_bound
+        else:
+            bound = RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
+        return by_threshold(seen, bound / seen.k) or dense(seen, above(seen, bound / seen.k))
+
+
+def by_threshold(seen: Observation, threshold: float) -> Decision | None:
+    """Notify-pull if f does not exceed the threshold."""
+    if seen.f <= threshold:
+        return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}", seen.device)
+    return None
+
+
+def above(seen: Observation, threshold: float) -> str:
+    """The reason of a decision that f exceeds the threshold."""
+    return f"f = {seen.f:.3g} > {threshold:.3g}"
+
+
+def dense(seen: Observation, why: str) -> Decision:
+    """Pull, by tiles where there are some and most edges lead from active vertices."""
+    if seen.tiles and seen.f > 1 / 2:
+        return Decision(PULL_TILED, f"{why}, and there are tiles", seen.device)
+    return Decision(PULL, why, seen.device)
+
+
+def notify_bound_after(bound: float, f: float, skipped: int, pages: int, edges: int) -> float:
+    """The bound on f for notifying on a GPU, after an iteration at `f` that left out `skipped` of so many `pages`.
+
+    f does not predict how many pages can be left out: that depends on where the notified vertices are. So notifying is
+    tried once; if it spared fewer than half of the pages, then it is tried again only where there are no more active
+    edges than pages.
     """
     least = pages / max(edges, 1)
     return bound if 2 * skipped >= pages else least if f > least else 0.0
 
 
-TINY = 1e-30
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """The supersteps between two rises of the limit.
-
-    Attributes
-    ----------
-    edges : int
-        Out-edges of the vertices active at the first.
-    followed : int
-        Edges followed in all of them.
-    """
-
-    edges: int
-    followed: int
-
-
-def first_step(least: float) -> float:
-    """By how much the limit of priorities rises at first: little, for `next_step` doubles it."""
-    return 1 if isinstance(least, int) else max(abs(least), TINY) / 64
-
-
-def next_step(step: float, turn: Bucket, before: Bucket | None, edges: int) -> float:
-    """By how much the limit of priorities rises for the next turn, after it rose by `step` for the last one.
-
-    A turn too small to keep the threads busy costs more than the waiting saves; one too large, or of many supersteps,
-    changes vertices again and again. So delta-stepping's delta follows the graph, and the wave through it.
-    """
-    if turn.followed > 8 * turn.edges or turn.edges * 8 > edges:
-        return max(step // 2, 1) if isinstance(step, int) else step / 2
-    growing = before is not None and turn.edges > 2 * before.edges
-    if turn.edges * 32 < edges and turn.followed <= 3 * turn.edges and not growing:
-        return step * 2
-    return step
-
-
-def decide(seen: Observation) -> Decision:
-    """Who works, and how: both if alpha >= 1 (Garaph section 5.1), and then they pull; else one, as `alone` says.
-
-    Where that is notify-pull, pages may still be divided, once it is known who is notified (`Rates.divide`).
-
-    The GPU works without the CPU where that takes nothing off it.
-    """
-    if seen.alpha is not None and seen.alpha >= 1 and seen.forced_mode in (None, PULL):
-        why = f"alpha = {seen.alpha:.3g} >= 1"
-        return Decision(PULL, why, BOTH) if seen.cpu_helps else Decision(PULL, f"{why}, the CPU would not help", GPU)
-    return alone(seen)
-
-
-def alone(seen: Observation) -> Decision:
-    """Pull or notify-pull: notify-pull if f <= 1 / (2 k) (Garaph section 4.2). ``auto`` knows push and tiles."""
-    if seen.forced_mode is not None:
-        return Decision(seen.forced_mode, "as asked", seen.device)
-    if seen.updates_all_vertices:
-        return dense(seen, "every vertex is to be updated")
-    if seen.is_relaxation and seen.pushes and seen.engine == "auto":
-        if seen.in_turns:
-            return Decision(PUSH, "those whose turn it is push", seen.device)
-        if seen.f <= PUSH_THRESHOLD:
-            return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}", seen.device)
-        return Decision(PULL, f"f = {seen.f:.3g} > {PUSH_THRESHOLD:.3g}", seen.device)
-    if seen.device == GPU and seen.engine == "garaph":
-        return Decision(PULL, "the GPU only pulls (section 2.2)", seen.device)
-    auto = seen.notifying if seen.device == GPU else RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
-    threshold = 1 / (2 * seen.k) if seen.engine == "garaph" else auto / seen.k
-    if seen.f <= threshold:
-        return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}", seen.device)
-    return dense(seen, f"f = {seen.f:.3g} > {threshold:.3g}")
-
-
-def dense(seen: Observation, why: str) -> Decision:
-    """Pull, by tiles where there are some."""
-    if seen.engine == "auto" and seen.tiles and seen.f > 1 / 2:
-        return Decision(PULL_TILED, f"{why}, and there are tiles", seen.device)
-    return Decision(PULL, why, seen.device)
+POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AutoPolicy(), GaraphPolicy())}
+"""Engines by their names."""

@@ -1,398 +1,425 @@
-"""CPU and GPU on one job (Garaph section 5.1): a page goes to whoever is free, values go both ways (section 4.1).
+"""Host and devices on one job (Garaph section 5.1): a page goes to whoever is free, values go both ways (section 4.1).
 
-The GPU takes pages from the front, where those stand that need not be copied; the CPU those from the back, in ever
-smaller parts, so that both end together (`Rates.share`). New values of the GPU's pages reach the host as each page
-ends, those of the CPU's the GPU likewise; both are committed at the iteration's end, where the run is synchronous.
-Where the CPU would not help, the GPU works as it does alone. Where the CPU has notified, the GPU pulls those pages that
-it has done sooner (`Rates.divide`).
+A device takes pages from the front of its queue, where those stand that need not be copied; the host takes those from
+the back, in ever smaller parts, so that both end together (`Sharing.steal`). New values of a device's pages reach the
+host as each page ends, those of the host's pages the devices likewise; all are committed at the iteration's end, where
+the run is synchronous. Where the host would not help, a device works as it does alone. Where the host has notified, the
+devices pull those pages that they have done sooner (`Sharing.divide`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-import threading
+import math
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
-from typing import Any, ClassVar
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from ..dispatch.rates import Rates
 from ..errors import DeviceError
-from ..native.threads import start
+from ..graph import Graph
 from ..pages.layout import Page
+from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
-from ..system import interrupts
+from ..program import BoundProgram
 from ..system.watchdog import Heartbeat
+from .memory import vertex_bytes
 from .modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL
-from .protocol import DeviceExecutor, HostExecutor, PageResult, merged
-from .state import State
-
-Array = npt.NDArray[Any]
+from .protocol import (
+    Array,
+    Capabilities,
+    Decision,
+    DeviceExecutor,
+    HostExecutor,
+    OpenPlan,
+    PageResult,
+    StepResult,
+    merged,
+)
+from .shared import Member, SharedPages, copy_landed, missing
+from .state import HOST, State
 
 log = logging.getLogger("garaph_py")
 
-PROMPTNESS = 0.1
-"""Seconds between looks for an interrupt, while the CPU waits for the GPU."""
+
+@dataclass
+class Assigned:
+    """The pages of an iteration that the host has for itself, and those that are offered to each device."""
+
+    host: list[Page]
+    devices: list[tuple[Member, list[Page]]]
 
 
 class HybridExecutor:
-    """The `Executor` of both processors.
+    """A host and its devices as one `Executor`.
 
     Parameters
     ----------
-    cpu : Companion
-    gpu : Accelerator
-    open_source : callable
-        Gives the `PageSource` that the CPU reads, once the GPU is ready.
-    threads : int
-        Of the CPU.
-    reactive : bool
-        Whoever is free takes the next page, as the paper has it, worth it or not.
+    bound : BoundProgram
+    graph : Graph
+    host : HostExecutor
+    devices : list of DeviceExecutor
+        Each has the values of all vertices, and its part of the pages.
 
     Attributes
     ----------
     device : {"cpu", "gpu", "both"}
         Who works in the iteration that is under way.
     note : str or None
-        Why the GPU no longer does.
-    rates : Rates
-        After `initialize`.
-    part : Part
+        Why a device no longer works.
+    heartbeat : Heartbeat
         What the calling thread is doing.
     """
 
-    rates: Rates
-    _cpu_source: PageSource
-
     name: ClassVar[str] = "hybrid"
+    _host_source: PageSource
 
-    def __init__(
-        self,
-        cpu: HostExecutor,
-        gpu: DeviceExecutor,
-        open_source: Callable[[], PageSource],
-        threads: int,
-        reactive: bool,
-    ) -> None:
-        self._cpu, self._gpu, self._open_source = cpu, gpu, open_source
-        self._threads, self._reactive = threads, reactive
+    def __init__(self, bound: BoundProgram, graph: Graph, host: HostExecutor, devices: list[DeviceExecutor]) -> None:
+        self._bound, self._graph, self._host = bound, graph, host
+        self._members = [Member(device, f"gpu {k}") for k, device in enumerate(devices)]
         self.device = CPU
         self.note: str | None = None
-        self._stale = False  # the device has not got the values of the last iteration
-        self._apart = False  # the two arrays of values are not equal, though the CPU counts on it
-        self._unmarked = False  # blocks of the active set say more than the bits do
-        self._lost = False
-        self.part = Heartbeat("CPU and GPU")
-        self._landing: Array | None = None  # where an asynchronous run's values come from the device, if not in place
+        self.heartbeat = Heartbeat("CPU and GPU")
+        self._host_helps = True
+        self._buffers_differ = False  # the host's two arrays of values are not equal, though it counts on that
+        self._landing: Array | None = None  # where an asynchronous run's values come from a device, if not in place
 
     @property
-    def modes(self) -> tuple[str, ...]:
-        return self._cpu.modes
+    def capabilities(self) -> Capabilities:
+        can = self._host.capabilities
+        loads = tuple(member.executor.load_of for member in self._members)
+        return Capabilities(CPU, can.modes, threads=can.threads, loads=loads)
 
     @property
-    def seen(self) -> dict[str, Any]:
-        """What `decide.Observation` says of both; that the CPU is alone, once the GPU is lost."""
-        return {"ratio": None if self._lost else self.rates.ratio, **self.rates.seen}
+    def source(self) -> PageSource:
+        """The pages of the first device."""
+        return self._members[0].executor.source
 
-    def initialize(self, synchronous: bool) -> State:
-        state = self._gpu.initialize(synchronous)
-        self._cpu_source = self._open_source()
-        state.active.mark()
-        self.rates = Rates.expected(self._threads, *self._gpu.load, self._reactive)
-        if not synchronous:
-            self._landing, state.pending = None if self._cpu.is_relaxation else state.pending, state.values
-        self._equal(state)
+    @property
+    def _working(self) -> list[Member]:
+        """The devices that have not failed."""
+        return [member for member in self._members if not member.is_lost]
+
+    def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
+        vertices = vertex_bytes(self._bound, self._graph, plan.synchronous, gpu=True)
+        sources.divide(vertices, 1 + len(self._members), apart=True, pushes=plan.pushes)
+        self._host.assist(sources)
+        first, *_ = [member.executor.initialize(plan.synchronous, sources) for member in self._members]
+        reference = list(self.source.pages)
+        for member in self._members:
+            member.has_reference_layout = list(member.executor.source.pages) == reference
+        self._host_source = sources.clone_for_thread(self.source)
+        return self.start(first, state)
+
+    def start(self, first: State, left: State | None = None) -> State:
+        """Go on from a device's `first` state, or from one that another executor has `left`."""
+        state = first if left is None else left
+        state.frontier.tighten()
+        if not state.synchronous:
+            self._landing = None if self._host.is_relaxation else first.next_values
+            state.next_values = state.values
+        if left is None:
+            state.holders.wrote(HOST, *(member.name for member in self._members))
+            self._make_buffers_equal(state)
+        else:
+            self.load(state)
         return state
 
-    def adopt(self, state: State) -> None:
-        self._stale = True
-        self._equal(state)
+    def load(self, state: State) -> None:
+        state.holders.wrote(HOST)
+        self._make_buffers_equal(state)
 
-    def _equal(self, state: State) -> None:
-        """Give both arrays the same values, where the CPU counts on that."""
-        if state.synchronous and self._cpu.is_relaxation:
-            state.pending[:] = state.values
+    def _make_buffers_equal(self, state: State) -> None:
+        """Give both arrays the same values, where the host counts on that."""
+        if state.synchronous and self._host.is_relaxation:
+            state.next_values[:] = state.values
+
+    def step(self, state: State, decision: Decision) -> StepResult:
+        """One iteration; a device that fails in it leaves its pages to the host."""
+        self.device, self._host_helps = decision.device, decision.device != GPU
+        for member, sharing in zip(self._working, decision.sharing, strict=True):
+            member.sharing = sharing
+        if self.device == GPU and len(self._working) > 1:
+            self.device = BOTH  # of which the host takes no page
+        followed = self.begin(state, decision.mode)
+        pages = self._process(state, decision)
+        self.commit(state, decision.mode)
+        device = GPU if self.device == BOTH and not self._host_helps else self.device
+        return StepResult(pages, followed, device, tuple(member.rates for member in self._working))
 
     def begin(self, state: State, mode: str) -> int:
-        if self.device == CPU and self._unmarked:
-            state.active.mark()
-            self._unmarked = False
-        if self.device != GPU and self._apart:  # as long as the GPU works alone nobody reads the second array
-            self._cpu.sync_buffers(state)
-            self._apart = False
+        """Get everybody ready who works in this iteration; out-edges followed to notify."""
         if self.device == CPU:
-            return self._cpu.begin(state, mode)
-        self._send_values(state)
-        self._cpu.forget()
-        followed = self._cpu.begin(state, mode) if self.device == BOTH else 0
-        try:
-            self._gpu.ready(state)
-        except DeviceError as error:
-            if self.device == GPU:
-                raise
-            self._stay_with_cpu(error, state)
+            state.frontier.tighten()
+        if self.device != GPU and self._buffers_differ:  # while a device works alone nobody reads the second array
+            self._host.sync_buffers(state)
+            self._buffers_differ = False
+        if self.device == CPU:
+            return self._host.begin(state, mode)
+        for member in self._working:
+            send_values(member, state)
+        self._host.invalidate_cache()
+        followed = self._host.begin(state, mode) if self.device == BOTH else 0
+        for member in self._working:
+            try:
+                member.executor.ready(state)
+            except DeviceError as error:
+                if self.device == GPU:
+                    raise
+                self._lose(member, error)
+        if not self._working:
+            self._leave_to_host(state)
         return followed
 
-    def _send_values(self, state: State) -> None:
-        """The values of iterations that the CPU did alone, to the GPU."""
-        self._gpu.refresh(state, self._stale)
-        self._stale = False
-
-    def _stay_with_cpu(self, error: DeviceError, state: State) -> None:
-        """The CPU has begun: it goes on with this very iteration, without the GPU."""
-        self._lose(error)
-        state.activated.mark()
+    def _leave_to_host(self, state: State) -> None:
+        """All devices have failed, and the host has begun: it goes on with this very iteration."""
+        state.next_frontier.mark()
         self.device = CPU
 
-    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        every = list(pages)
+    def _process(self, state: State, decision: Decision) -> list[PageResult]:
+        mode = decision.mode
         if self.device == GPU:
-            return self._process_on_gpu(every, source, state, mode)
-        theirs = every
-        if self.device == CPU and mode == NOTIFY_PULL:
-            theirs = self._divide(every, state)
+            return self._process_on_device(self._working[0], state, mode)
         if self.device == CPU:
-            return self._process_on_cpu(state, mode)
-        return self._process_on_both(every, theirs, source, state, mode)
+            assigned = self._divide(state) if mode == NOTIFY_PULL else Assigned([], [])
+        else:
+            assigned = self._assign(decision)
+        if self.device == CPU:
+            return self._process_on_host(state, mode)
+        return self._process_on_all(assigned, state, mode)
 
-    def _process_on_cpu(self, state: State, mode: str) -> list[PageResult]:
-        """An iteration of the CPU's."""
+    def _process_on_host(self, state: State, mode: str) -> list[PageResult]:
+        """An iteration of the host alone."""
         started = time.perf_counter()
-        done = self._cpu.process(self._cpu_source.pages, self._cpu_source, state, mode)
+        done = self._host.process(self._host_source.pages, self._host_source, state, mode)
         seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
-        self.rates = self.rates.without_gpu(mode, state.active_count, state.active_edges, edges, seconds)
+        for member in self._working:
+            member.sharing = member.rates.without_gpu(mode, state.active_count, state.active_edges, edges, seconds)
         return done
 
-    def _process_on_gpu(self, pages: list[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        """An iteration of the GPU's, with no more ado than without a CPU: it may take a tenth of a millisecond."""
-        done = dict[Page, PageResult]()
-        into = state if self._landing is None else replace(state, pending=self._landing)
+    def _process_on_device(self, member: Member, state: State, mode: str) -> list[PageResult]:
+        """An iteration of one device, with no more ado than without a host: it may take a tenth of a millisecond."""
+        done, device = dict[Page, PageResult](), member.executor
+        pages = list(device.source.pages)
+        into = state if self._landing is None else replace(state, next_values=self._landing)
         started = time.perf_counter()
         try:
-            self._gpu.work(self._gpu.offer(pages, state, mode, shared=False), source, into, done.__setitem__)
+            device.work(device.offer(pages, state, mode, shared=False), device.source, into, done.__setitem__)
         except DeviceError as error:
-            self._lose(error)
+            self._lose(member, error)
+            self._begin_again(done, state)
             return self._redo(pages, done, state, mode)
         seconds = time.perf_counter() - started
         if self._landing is not None:
             state.values, self._landing = self._landing, state.values
-            state.pending = state.values
-        self._pulled(done.values(), seconds, state)
+            state.next_values = state.values
+        measure(member, done.values(), seconds, state)
         return list(done.values())
 
-    def _process_on_both(
-        self, pages: list[Page], theirs: list[Page], source: PageSource, state: State, mode: str
-    ) -> list[PageResult]:
-        """An iteration of which the pages `theirs` are the GPU's, though the CPU may take some in pull."""
-        gpu, given = _Shared(self._gpu, source, theirs, state, self._landing, self.part), set(theirs)
-        try:
-            own = self._take(gpu, [page for page in pages if page not in given], state, mode)
-            gpu.wait()
-        finally:
-            gpu.end()
-        if mode == NOTIFY_PULL:  # the GPU's pages are new as a whole
-            for page in gpu.results:
-                state.notified.put(page.first_vertex, page.last_vertex)
-        if gpu.error is not None:
-            self._lose(gpu.error)
-            return self._redo(theirs, gpu.results | own, state, mode)
-        self._pulled(gpu.results.values(), gpu.seconds if mode == PULL else None, state)
-        return [*gpu.results.values(), *own.values()]
+    def _process_on_all(self, assigned: Assigned, state: State, mode: str) -> list[PageResult]:
+        """An iteration in which devices have pages assigned, of which the host may take some."""
+        shared: list[SharedPages] = []
+        with contextlib.ExitStack() as stack:
+            for member, pages in assigned.devices:
+                shared.append(SharedPages(member, pages, state, self._landing, self.heartbeat))
+                stack.callback(shared[-1].end)
+            done = self._take(shared, assigned.host, state, mode)
+            for part in shared:
+                part.wait()
+        for part in shared:
+            done |= part.results
+            if mode == NOTIFY_PULL:  # the devices' pages are new as a whole
+                for page in part.results:
+                    state.notified.put(page.first_vertex, page.last_vertex)
+        if mode == PULL and len(shared) > 1:
+            exchange(shared)
+        for part in shared:
+            if part.error is not None:
+                self._lose(part.member, part.error)
+            else:
+                measure(part.member, part.results.values(), part.seconds if mode == PULL else None, state)
+        if len(shared) > 1 or shared[0].error is not None:
+            return self._redo(self.source.pages, done, state, mode)
+        return list(done.values())
 
-    def _pulled(self, results: Collection[PageResult], seconds: float | None, state: State) -> None:
-        """The GPU has pulled over pages; `seconds` that says how fast it is: a few pages do not."""
-        state.activated.blocks[:] = 1
-        self._unmarked = True
-        if seconds is not None:
-            edges = sum(result.edges for result in results)
-            copied = sum(result.edges for result in results if result.to_device)
-            self.rates = self.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied)
+    def _assign(self, decision: Decision) -> Assigned:
+        """The pages of each device: as the decision says page by page, else by the devices' speed."""
+        working, named = self._working, decision.pages or {}
+        if len(working) == 1 and not named:
+            return Assigned([], [(working[0], list(working[0].executor.source.pages))])
+        assigned, first = Assigned([], []), 0
+        for member, end in zip(working, edge_bounds(working, self._graph.m), strict=True):
+            pages = []
+            for page in member.executor.source.pages:
+                how = named.get(page.number) if member.has_reference_layout else None
+                if how is None:
+                    takes = page.first_vertex >= first and page.first_edge < end
+                else:
+                    takes = how.processor in (member.name, GPU)
+                if takes:
+                    pages.append(page)
+            first = max([first, *(page.last_vertex for page in pages)])
+            assigned.devices.append((member, pages))
+        given = {page for _, pages in assigned.devices for page in pages}
+        if named:
+            assigned.host.extend(page for page in self.source.pages if page not in given)
+        return assigned
 
-    def _divide(self, pages: list[Page], state: State) -> list[Page]:
-        """The pages for the GPU, which is made ready, in an iteration for which the CPU has notified; often none."""
-        if self._lost or not self.rates.worth_dividing(state.active_edges):
-            return []
-        notified = self._cpu.notified_edges(pages, state)
-        if notified is None:
-            return []
-        theirs = self.rates.divide(pages, notified, self._gpu.has, self._stale * state.values.nbytes)
-        if theirs:
+    def _divide(self, state: State) -> Assigned:
+        """The pages of each device in an iteration for which the host has notified; often none."""
+        assigned = Assigned(list(self.source.pages), [])
+        for member in self._working:
+            if not member.has_reference_layout or not member.rates.worth_dividing(state.active_edges):
+                continue
+            notified = self._host.notified_edges(assigned.host, state)
+            if notified is None:
+                break
+            value_bytes = (not state.holders.has(member.name)) * state.values.nbytes
+            pages = member.rates.divide(assigned.host, notified, member.executor.has, value_bytes)
+            if pages and self._begin_on(member, state):
+                given = set(pages)
+                assigned.host = [page for page in assigned.host if page not in given]
+                assigned.devices.append((member, pages))
+        if assigned.devices:
             self.device = BOTH
-            try:
-                self._send_values(state)
-                self._gpu.ready(state)
-            except DeviceError as error:
-                self._stay_with_cpu(error, state)
-        return theirs
+        return assigned
 
-    def _take(self, shared: _Shared, own: list[Page], state: State, mode: str) -> dict[Page, PageResult]:
-        """Process the CPU's `own` pages, then those of the GPU, or the ends of them, while some are worth it; what each
-        did.
-        """
+    def _begin_on(self, member: Member, state: State) -> bool:
+        """Let a device join in an iteration that the host has begun; whether it can."""
+        try:
+            send_values(member, state)
+            member.executor.ready(state)
+        except DeviceError as error:
+            self._lose(member, error)
+            self._leave_to_host(state)
+        return not member.is_lost
+
+    def _take(self, shared: list[SharedPages], own: list[Page], state: State, mode: str) -> dict[Page, PageResult]:
+        """Process the host's `own` pages, then those of the devices, or the ends of them, while some are worth it."""
         results: dict[Page, PageResult] = {}
         if own:
-            started, parts = time.perf_counter(), [part for page in own for part in self._cpu_source.parts(page)]
-            results |= zip(parts, self._cpu.process(parts, self._cpu_source, state, mode), strict=True)
-            edges = sum(result.edges for result in results.values())
-            self.rates = self.rates.gathered(edges, time.perf_counter() - started)
-        while (page := shared.steal(self.rates)) is not None:
+            started, parts = time.perf_counter(), [part for page in own for part in self._host_source.parts(page)]
+            results |= zip(parts, self._host.process(parts, self._host_source, state, mode), strict=True)
+            edges, seconds = sum(result.edges for result in results.values()), time.perf_counter() - started
+            for member in self._working:
+                rates = member.rates
+                member.sharing = rates.measured(edges, seconds) if mode == PULL else rates.gathered(edges, seconds)
+            if mode == PULL and not state.synchronous:
+                send_all(shared, results)
+        while self._host_helps and (page := next(filter(None, (part.steal() for part in shared)), None)) is not None:
             started = time.perf_counter()
             results[page] = self._alone(page, state, mode)
             if mode == PULL:
-                self.rates = self.rates.measured(cpu_edges=page.edges, cpu_seconds=time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                for member in self._working:
+                    member.sharing = member.rates.measured(cpu_edges=page.edges, cpu_seconds=seconds)
                 if not state.synchronous:
-                    shared.send([page])
+                    send_all(shared, [page])
         if mode == PULL and state.synchronous:  # nobody reads them before
-            shared.send(results)
+            send_all(shared, results)
         return results
 
     def _alone(self, page: Page, state: State, mode: str) -> PageResult:
-        """What the CPU does with a page, or a part of one."""
-        return merged(self._cpu.process(self._cpu_source.parts(page), self._cpu_source, state, mode))
+        """Process a page, or a part of one, on the host."""
+        return merged(self._host.process(self._host_source.parts(page), self._host_source, state, mode))
 
-    def _lose(self, error: DeviceError) -> None:
-        """Go on without the GPU."""
-        self._lost, self.note = True, f"the GPU failed, the CPU goes on alone: {error}"
+    def _lose(self, member: Member, error: DeviceError) -> None:
+        """Go on without a device."""
+        member.is_lost = True
+        rest = "the other GPUs go on" if self._working else "the CPU goes on alone"
+        self.note = f"the GPU failed, {rest}: {error}"
         log.warning("%s", self.note)
 
-    def _redo(self, pages: list[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:
-        """Process on the CPU what of the GPU's `pages` neither it nor the GPU has `done` to the end; what all did."""
-        if self.device == GPU:
-            bits = {page: state.activated.bits[page.words].copy() for page in done}
-            self._cpu.begin(state, PULL)
-            for page, words in bits.items():
-                state.activated.bits[page.words] = words
-                land(page, state, self._landing)
-        for rest in missing(pages, sorted(done, key=lambda part: part.first_vertex)):
+    def _begin_again(self, done: dict[Page, PageResult], state: State) -> None:
+        """Let the host join in an iteration of which a device alone has `done` some pages."""
+        bits = {page: state.next_frontier.bits[page.words].copy() for page in done}
+        self._host.begin(state, PULL)
+        for page, words in bits.items():
+            state.next_frontier.bits[page.words] = words
+            copy_landed(page, state, self._landing)
+
+    def _redo(self, pages: Iterable[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:
+        """Process on the host what of the `pages` nobody has `done` to the end; what all did."""
+        for rest in list(missing(pages, sorted(done, key=lambda part: part.first_vertex))):
             if state.synchronous:
                 run = slice(rest.first_vertex, rest.last_vertex)
-                state.pending[run] = state.values[run]
-            state.activated.bits[rest.words] = 0
+                state.next_values[run] = state.values[run]
+            state.next_frontier.bits[rest.words] = 0
             done[rest] = self._alone(rest, state, mode)
             if not state.synchronous and self._landing is None:  # some of its values may have come, nobody knows which
-                done[rest] = self._cpu.activate_page(rest, done[rest], state)
-        state.activated.mark()
+                done[rest] = self._host.activate_page(rest, done[rest], state)
+            for member in self._working if mode == PULL else ():
+                try:
+                    member.executor.receive([rest], state)
+                except DeviceError as error:
+                    self._lose(member, error)
+        state.next_frontier.mark()
         return list(done.values())
 
     def commit(self, state: State, mode: str) -> None:
-        if self.device != CPU and mode == PULL and self._settled(state):
+        """Make the new values the current ones, on the host and on the devices that have them."""
+        if self.device != CPU and mode == PULL and self._swap_devices(state):
             if state.synchronous:
-                state.values, state.pending = state.pending, state.values
-                self._apart = self._cpu.is_relaxation
+                state.swap_values()
+                self._buffers_differ = self._host.is_relaxation
+            state.holders.wrote(HOST, *(member.name for member in self._working))
         else:
-            self._stale, self._apart = True, False
-            self._cpu.commit(state, mode)
+            self._buffers_differ = False
+            state.holders.wrote(HOST)
+            self._host.commit(state, mode)
 
-    def _settled(self, state: State) -> bool:
-        """Whether new values are the current ones on the device: not if it is lost."""
-        if not self._lost:
+    def _swap_devices(self, state: State) -> bool:
+        """Make the new values the current ones on the devices; whether any device still works."""
+        for member in self._working:
             try:
-                self._gpu.settle(state)
+                member.executor.swap(state)
             except DeviceError as error:
-                self._lose(error)
-                state.activated.mark()
-        return not self._lost
+                self._lose(member, error)
+                state.next_frontier.mark()
+        return bool(self._working)
 
     def report(self, state: State) -> Array:
-        return self._cpu.report(state)
+        return self._host.report(state)
+
+    def close(self) -> None:
+        for member in self._members:
+            member.executor.close()
+        self._host.close()
 
 
-class _Shared:
-    """The pages of an iteration that the GPU is offered; a thread of its own works on them till `end`.
-
-    Parameters
-    ----------
-    landing : ndarray, shape (n,), or None
-        Where an asynchronous run's values come to from the device, if half a copy must not be seen.
-    """
-
-    def __init__(
-        self,
-        gpu: DeviceExecutor,
-        source: PageSource,
-        pages: list[Page],
-        state: State,
-        landing: Array | None,
-        part: Heartbeat,
-    ) -> None:
-        self.results: dict[Page, PageResult] = {}
-        self.error: DeviceError | None = None
-        self.seconds = 0.0
-        self._failure: BaseException | None = None
-        self._gpu, self._source, self._state, self._part = gpu, source, state, part
-        self._landing = landing
-        self._waiting = gpu.offer(pages, state, PULL, shared=True)
-        self._thread: threading.Thread | None = None
-        part.doing = ("sharing pages with the GPU",)
-        try:
-            self._thread = start("garaph-gpu", self._work)
-        except DeviceError as error:
-            self.error = error
-
-    def _work(self) -> None:
-        started = time.perf_counter()
-        into = self._state if self._landing is None else replace(self._state, pending=self._landing)
-        try:
-            self._gpu.work(self._waiting, self._source, into, self._tell)
-        except DeviceError as error:
-            self.error = error
-        except BaseException as error:
-            self._failure = error
-        self.seconds = time.perf_counter() - started
-
-    def _tell(self, page: Page, result: PageResult) -> None:
-        land(page, self._state, self._landing)
-        self.results[page] = result
-
-    def steal(self, rates: Rates) -> Page | None:
-        """The next page for the CPU, or part of one, while the GPU works."""
-        if self._thread is None or not self._thread.is_alive():
-            return None
-        return rates.steal(self._waiting)
-
-    def send(self, pages: Iterable[Page]) -> None:
-        """The CPU's values of pages, to the GPU."""
-        if self.error is None:
-            try:
-                self._gpu.receive(pages, self._state)
-            except DeviceError as error:
-                self.error = error
-
-    def wait(self) -> None:
-        """Wait until the GPU has processed all pages, or an interrupt comes."""
-        self._part.doing = ("waiting for the GPU's thread",)
-        while self._thread is not None and self._thread.is_alive():
-            self._thread.join(PROMPTNESS)
-            interrupts.check()
-
-    def end(self) -> None:
-        """Wait for the pages that the GPU has, if it has any still; what waits is left."""
-        self._waiting.clear()
-        if self._thread is not None:
-            self._thread.join()
-        self._part.doing = ("idle",)
-        if self._failure is not None:
-            raise self._failure
+def send_values(member: Member, state: State) -> None:
+    """Copy the frontier to a device, and the values where others have newer ones."""
+    member.executor.refresh(state, not state.holders.has(member.name))
+    state.holders.copied(member.name)
 
 
-def land(page: Page, state: State, landing: Array | None) -> None:
-    """Make visible what has come of a page to `landing`, if it was not at once."""
-    if landing is not None:
-        run = slice(page.first_vertex, page.last_vertex)
-        state.values[run].view(np.uint8)[:] = landing[run].view(np.uint8)
+def send_all(shared: list[SharedPages], pages: Iterable[Page]) -> None:
+    """Send the values of the host's pages to all devices."""
+    for part in shared:
+        part.send(pages)
 
 
-def missing(pages: Iterable[Page], done: list[Page]) -> Iterator[Page]:
-    """What of the `pages` is not `done`, which are pages, parts and whole runs of them, in their order."""
-    for page in pages:
-        rest = page
-        for part in done:
-            if part.last_vertex > rest.first_vertex and part.first_vertex < page.last_vertex:
-                if part.first_vertex > rest.first_vertex:
-                    yield replace(rest, last_vertex=part.first_vertex, last_edge=part.first_edge)
-                rest = replace(rest, first_vertex=part.last_vertex, first_edge=part.last_edge)
-        if rest.first_vertex < page.last_vertex:
-            yield rest
+def exchange(shared: list[SharedPages]) -> None:
+    """Send the values of each device's pages to the others."""
+    for part in shared:
+        for other in shared:
+            if other is not part:
+                other.send(part.results)
+
+
+def measure(member: Member, results: Collection[PageResult], seconds: float | None, state: State) -> None:
+    """Learn from the pages that a device has pulled; `seconds` is None where they say nothing about its speed."""
+    state.next_frontier.loosen()
+    if seconds is not None:
+        edges = sum(result.edges for result in results)
+        copied = sum(result.edges for result in results if result.to_device)
+        member.sharing = member.rates.measured(gpu_edges=edges, gpu_seconds=seconds, copied_edges=copied)
+
+
+def edge_bounds(members: list[Member], edges: int) -> list[float]:
+    """For each device the edge at which its part of all `edges` ends; parts are as large as devices are fast."""
+    speeds = np.cumsum([member.rates.gpu for member in members])
+    return [*(edges * speeds[:-1] / speeds[-1]), math.inf]

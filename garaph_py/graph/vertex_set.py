@@ -24,10 +24,13 @@ class VertexSet:
         Bit ``v % 64`` of word ``v // 64`` says whether v is in the set.
     blocks : ndarray of uint8, shape (ceil(n / 4096),)
         Zero where none of the block's 4096 vertices is in the set.
+    is_summary_loose : bool
+        `blocks` may also be set for blocks without vertices.
     """
 
     bits: Array
     blocks: Array
+    is_summary_loose: bool = False
 
     @classmethod
     def empty(cls, n: int) -> VertexSet:
@@ -42,6 +45,7 @@ class VertexSet:
             for block in np.flatnonzero(self.blocks):
                 self.bits[block * words : (block + 1) * words] = 0
         self.blocks[:] = 0
+        self.is_summary_loose = False
 
     @property
     def is_wide(self) -> bool:
@@ -49,10 +53,21 @@ class VertexSet:
         return bool(np.count_nonzero(self.blocks) * 4 > len(self.blocks))
 
     def mark(self) -> None:
-        """Make the blocks say what the bits do, after these were written without them."""
+        """Compute `blocks` from `bits`, after somebody wrote the bits alone."""
         if len(self.bits):
             starts = np.arange(0, len(self.bits), BLOCK // WORD)
             self.blocks[:] = np.logical_or.reduceat(self.bits != 0, starts)
+        self.is_summary_loose = False
+
+    def loosen(self) -> None:
+        """Set all of `blocks`: correct whatever the bits are, and cheaper than `mark` until somebody walks the set."""
+        self.blocks[:] = 1
+        self.is_summary_loose = True
+
+    def tighten(self) -> None:
+        """Compute `blocks` from `bits` if `loosen` has set more of them than need be."""
+        if self.is_summary_loose:
+            self.mark()
 
     def fill(self, n: int) -> None:
         """Put all `n` vertices in."""

@@ -88,6 +88,11 @@ class BoundProgram:
         return self.program.sum.idempotent and single and not own and not self.reads_dst
 
     @property
+    def updates_all_vertices(self) -> bool:
+        """Whether every vertex is updated in every iteration: all of them may depend on the total."""
+        return self.total is not None
+
+    @property
     def reads_dst(self) -> bool:
         """Whether `gather` asks for the value of the edge's destination."""
         return "dst" in self.arguments["gather"]

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from .. import events
 from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
 from ..codec.codecs import ENCODINGS
-from ..dispatch.loop import Limits, iterate
+from ..dispatch.loop import Loop
+from ..dispatch.policy import POLICIES
+from ..dispatch.scheduler import Schedule
 from ..errors import DeviceError, GraphError, ParameterError, ProgramError
 from ..executor.cpu import CpuExecutor
 from ..executor.gpu.device import find as find_device
@@ -24,7 +26,7 @@ from ..executor.gpu.executor import GpuExecutor
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.settings import STREAMS, Settings, checked
 from ..executor.hybrid import HybridExecutor
-from ..executor.memory import check_tiles, tile_bytes, vertex_bytes
+from ..executor.memory import check_tiles
 from ..executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Executor
 from ..executor.state import State
@@ -34,16 +36,14 @@ from ..native.threads import LONG_SPINS, SPINS, ThreadPool, available_cores, che
 from ..output.record import Record
 from ..output.result import Result, Stats
 from ..pages.layout import check_page_edges
-from ..pages.passes import few_edges, pass_bytes
+from ..pages.passes import pass_bytes
 from ..pages.provider import SourceFactory
-from ..pages.source import PageSource
 from ..program import BoundProgram, VertexId, VertexProgram, bind
 from ..system import interrupts
 from ..system.watchdog import Heartbeat, Watchdog
 
 log = logging.getLogger("garaph_py")
 
-ENGINES = ("auto", "garaph")
 MODES = ("auto", PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_ONLY = (PUSH, PULL_TILED)
 """Modes that are not the paper's, and that the CPU alone has."""
@@ -55,6 +55,7 @@ GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 SPARED = 2
 """Cores that a hybrid run leaves to the thread that serves the GPU and to the driver's, if there are more than twice as
 many."""
+ENGINES = tuple(POLICIES)
 WORTH_A_GPU = 12_500_000
 """Edges for each thread of the CPU from which on the GPU's start, about half a second, is worth it: ten iterations at
 a quarter of a billion edges a second and thread."""
@@ -181,8 +182,8 @@ def run(
     if iterations is not None and (isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 0):
         raise ParameterError(f"iterations={iterations!r}: give a whole number, 0 or more")
     for name, given, choices in (
-        ("engine", engine, ENGINES), ("mode", mode, MODES), ("device", device, DEVICES), ("gather", gather, GATHERS),
-        ("encoding", encoding, (AS_IT_IS, *ENCODINGS)),
+        ("engine", engine, tuple(POLICIES)), ("mode", mode, MODES), ("device", device, DEVICES),
+        ("gather", gather, GATHERS), ("encoding", encoding, (AS_IT_IS, *ENCODINGS)),
     ):  # fmt: skip
         if given not in choices:
             raise ParameterError(f"{name}={given!r}: choose from {', '.join(choices)}")
@@ -198,8 +199,9 @@ def run(
     stored = graph.encoding if encoding == AS_IT_IS else encoding
     settings = checked(bound, stored, engine, gpu_memory, streams, gather, replication, page_edges, deterministic)
     settings = replace(settings, iterations=iterations, threads=threads)
-    if engine == "garaph" and mode in CPU_ONLY:
-        raise ParameterError(f"mode={mode!r} is not the paper's; leave engine='garaph' out, or choose another mode")
+    policy = POLICIES[engine]
+    if mode != "auto" and mode not in policy.modes:
+        raise ParameterError(f"mode={mode!r} is not the paper's; leave engine={engine!r} out, or choose another mode")
     if mode == PUSH and not bound.is_relaxation:
         raise ParameterError(
             f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
@@ -217,7 +219,7 @@ def run(
     if device in ("gpu", HYBRID) and mode in CPU_ONLY:
         raise ParameterError(f"mode={mode!r} runs on the CPU, for the GPU only pulls; leave device={device!r} out")
     if sync is None:
-        free = engine == "auto" and iterations is None and bound.is_order_independent and not deterministic
+        free = policy.chooses_asynchrony and iterations is None and bound.is_order_independent and not deterministic
         sync = mode == PULL_TILED or not free
     if mode == PULL_TILED and not (sync and bound.tiles):
         raise ParameterError(
@@ -250,17 +252,19 @@ def run(
                 pool.trace()
             tiles = sync and bound.tiles and suits_tiles(graph, bound.reads_edge_values, pool.size)
             turns = not graph.on_disk or mode == PUSH  # each iteration reads what it needs anew
-            limits = Limits(iterations, engine, None if mode == "auto" else mode, tiles, record.began, graph.k, turns)
+            schedule = Schedule(policy, iterations, None if mode == "auto" else mode, tiles, graph.k, turns)
             with SourceFactory(graph, bound.reads_edge_values, record.spans) as sources:
-                cpu = CpuExecutor(bound, graph, pool, on_event, engine == "garaph")
+                cpu = CpuExecutor(bound, graph, pool, on_event, policy.one_partition_per_thread)
                 if verify:
                     sources.require(pass_bytes(graph))
-                run = Run(bound, graph, cpu, sources, limits, on_event, watchdog, record.spans, saver)
-                if not (on_gpu and run.on_gpu(settings, sync, required=needed, together=together)):
-                    run.on_cpu(sync, page_edges)
+                plan = Plan(sync, page_edges, bound.is_relaxation and schedule.pushes(cpu.modes), mode == PULL_TILED)
+                run = Run(bound, graph, cpu, sources, schedule, plan, on_event, watchdog, record, saver)
+                if not (on_gpu and run.on_gpu(settings, required=needed, together=together)):
+                    run.on_cpu()
             stats = Stats(
-                run.done, run.converged, run.seconds, pool.size, run.device, run.note, graph.encoding, run.before
-            )
+                run.loop.done, run.converged, run.seconds, pool.size, run.device, run.note, graph.encoding,
+                run.loop.before,
+            )  # fmt: skip
         unreached = bound.identity() if bound.is_relaxation and "result" not in bound.arguments else None
         result = Result(run.values, graph.ids, stats, bound.name, vertex_results(program), unreached)
         facts = {"engine": engine, "mode": mode, "device": device, "synchronous": sync, "gpu_memory": settings.memory}
@@ -281,40 +285,48 @@ def has_gpu() -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What an executor is opened with (`executor.protocol.OpenPlan`)."""
+
+    synchronous: bool
+    page_edges: int | None
+    pushes: bool
+    is_tiled: bool
+
+
 class Run:
-    """One run, on one processor or, after a failure of the GPU, on one after the other.
+    """One run, on one executor or, after a failure of the GPU, on one after the other.
 
     Attributes
     ----------
-    done : list of Iteration
+    loop : Loop
+        The iterations that are done, and how many another run did, by the checkpoint that this one goes on from.
     values : ndarray
         The reported values, when it has ended.
     device : str
         ``"cpu"``, or the GPU's name.
     note : str or None
         Why the GPU was not used, not to the end, or with less than was asked for.
-    before : int
-        Iterations that another run did, by the checkpoint that this one goes on from.
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, cpu: CpuExecutor, sources: SourceFactory, limits: Limits,
-        on_event: events.Listener, watchdog: Watchdog, spans: list[events.Span] | None = None,
-        saver: Saver | None = None,
+        self, bound: BoundProgram, graph: Graph, cpu: CpuExecutor, sources: SourceFactory, schedule: Schedule,
+        plan: Plan, on_event: events.Listener, watchdog: Watchdog, record: Record, saver: Saver | None = None,
     ) -> None:  # fmt: skip
-        self._bound, self._graph, self._cpu, self._limits, self._on_event = bound, graph, cpu, limits, on_event
-        self._sources, self._spans, self._saver, self.before = sources, spans, saver, 0
-        self._pushes = bound.is_relaxation and limits.pushes(cpu)
-        self._part, self._watchdog = Heartbeat("dispatcher", ("starting",)), watchdog
+        self._bound, self._graph, self._cpu, self._plan, self._on_event = bound, graph, cpu, plan, on_event
+        self._sources, self._spans, self._saver = sources, record.spans, saver
+        self._heartbeat, self._watchdog = Heartbeat("dispatcher", ("starting",)), watchdog
+        after = None if saver is None else saver.after
+        self.loop = Loop(bound, graph.n, graph.m, schedule, record.began, on_event, self._heartbeat, after=after)
         self._watch()
-        self.done: list[events.Iteration] = []
         self.converged, self.seconds, self.device = False, 0.0, "cpu"
         self.note: str | None = None
         self.values: Any = None
         self._left: State | None = None  # by a GPU that failed
         self._ended = False  # no more iterations are wanted
 
-    def on_gpu(self, settings: Settings, synchronous: bool, required: bool, together: bool) -> bool:
+    def on_gpu(self, settings: Settings, required: bool, together: bool) -> bool:
         """Run on the GPU, or `together` with the CPU; whether it came to the end there.
 
         Raises
@@ -325,95 +337,64 @@ class Run:
         with contextlib.ExitStack() as stack:
             try:
                 found = find_device()
-                self._sources.divide(
-                    vertex_bytes(self._bound, self._graph, synchronous, gpu=True),
-                    1 + together,
-                    apart=True,
-                    pushes=together and self._pushes,
-                )
-                self._cpu.out_source = self._sources.out(None)
-                self._cpu.start()
-                kernel = stack.enter_context(
-                    GpuExecutor(
-                        self._bound, self._graph, found, settings, self._cpu.notify, self._on_event, self._sources
-                    )
-                )
-                kernel.spans = self._spans
-                worker = self._together(kernel) if together else kernel
-                state = self._begin(worker, synchronous)
+                gpu = GpuExecutor(self._bound, self._graph, found, settings, self._cpu, self._on_event)
+                stack.callback(gpu.close)
+                gpu.spans = self._spans
+                hybrid = HybridExecutor(self._bound, self._graph, self._cpu, [gpu]) if together else None
+                executor = gpu if hybrid is None else hybrid
+                state = self._begin(executor)
             except (DeviceError, ProgramError, GraphError) as error:  # the last: edges on disk want more memory for two
                 if required:
                     raise
                 self._tell(f"no GPU used: {error}")
                 return False
-            self._watch(kernel.streams.thread, *([worker.part] if isinstance(worker, HybridExecutor) else []))
+            self._watch(gpu.streams.thread, *([] if hybrid is None else [hybrid.heartbeat]))
             self.device, self._left = found.name, state
-            if kernel.residency.is_short:
-                largest = max(page.edges for page in kernel.residency.pages)
+            if gpu.residency.is_short:
+                largest = max(page.edges for page in gpu.residency.pages)
                 self._tell(
-                    f"GPU memory is short: pages of {largest:,} edges at most, on {kernel.residency.streams} streams; "
+                    f"GPU memory is short: pages of {largest:,} edges at most, on {gpu.residency.streams} streams; "
                     "allow more with gpu_memory, or use fewer streams"
                 )
             try:
-                self._iterate(worker, kernel.source, state)
-                self.values = worker.report(state)
-                if isinstance(worker, HybridExecutor) and worker.note is not None:
-                    self.note, self.device = worker.note, "cpu"
+                self._iterate(executor, state)
+                self.values = executor.report(state)
+                if hybrid is not None and hybrid.note is not None:
+                    self.note, self.device = hybrid.note, "cpu"
             except DeviceError as error:
-                self._tell(f"{found.name} failed after {len(self.done)} iterations, the CPU goes on: {error}")
+                self._tell(f"{found.name} failed after {len(self.loop.done)} iterations, the CPU goes on: {error}")
                 return False
         return True
 
-    def _together(self, gpu: GpuExecutor) -> HybridExecutor:
-        """Both processors as one kernel."""
-        threads, reactive = self._cpu.pool.size, self._limits.engine == "garaph"
-        return HybridExecutor(self._cpu, gpu, lambda: self._sources.clone_for_thread(gpu.source), threads, reactive)
-
-    def on_cpu(self, synchronous: bool, page_edges: int | None) -> None:
+    def on_cpu(self) -> None:
         """Run on the CPU, from where the GPU left off if it did, with all of the memory that there is for edges."""
         self._watch()
         self.device = "cpu"
-        sources, beside = self._sources, vertex_bytes(self._bound, self._graph, synchronous)
-        if self._graph.on_disk and self._limits.mode == PULL_TILED:
-            sources.divide(beside, pushes=True, tiles=tile_bytes(self._bound, self._graph))
-            most = few_edges(sources.room)
-            source = self._cpu.out_source = sources.out(None, min(page_edges or most, most))
-        else:
-            sources.divide(beside, pushes=self._pushes)
-            source = sources.into(page_edges)
-            self._cpu.out_source = sources.out(source)
-        state = self._left
-        if state is None:
-            state = self._begin(self._cpu, synchronous)
-        else:
-            self._cpu.adopt(state)
+        state = self._begin(self._cpu, self._left)
         if not self._ended:
-            self._iterate(self._cpu, source, state)
+            self._iterate(self._cpu, state)
         self.values = self._cpu.report(state)
 
-    def _begin(self, kernel: Executor, synchronous: bool) -> State:
-        """The initial state, or that of the checkpoint to resume."""
-        state = kernel.initialize(synchronous)
-        if self._saver is not None and (before := self._saver.restore(state, self._graph)):
-            kernel.adopt(state)
-            self.before = before
+    def _begin(self, executor: Executor, left: State | None = None) -> State:
+        """The initial state, that which another executor has `left`, or that of the checkpoint to resume."""
+        state = executor.open(self._plan, self._sources, left)
+        if left is None and self._saver is not None and (before := self._saver.restore(state, self._graph)):
+            executor.load(state)
+            self.loop.before = before
         return state
 
-    def _iterate(self, kernel: Executor, source: PageSource, state: State) -> None:
-        started, saver = time.perf_counter(), self._saver
+    def _iterate(self, executor: Executor, state: State) -> None:
+        started = time.perf_counter()
         try:
-            with contextlib.nullcontext() if saver is None else interrupts.patient():
-                outcome = iterate(
-                    kernel, source, self._bound, state, self._limits, self._graph.n, self._graph.m, self._on_event,
-                    self._part, self.done, self.before, None if saver is None else saver.after,
-                )  # fmt: skip
-            self.converged, self._ended = outcome.converged, True
+            with contextlib.nullcontext() if self._saver is None else interrupts.patient():
+                self.converged = self.loop.run(executor, state)
+            self._ended = True
         finally:
             self.seconds += time.perf_counter() - started
 
     def _watch(self, *more: Heartbeat) -> None:
         """Let the watchdog report on the dispatcher, the CPU, disks and these."""
-        self._watchdog.parts = [self._part, self._cpu.pool, *self._sources.disks, *more]
+        self._watchdog.parts = [self._heartbeat, self._cpu.pool, *self._sources.disks, *more]
 
     def _tell(self, note: str) -> None:
         self.note = note

@@ -6,11 +6,15 @@ It asks in the order in which `dispatch/loop.py` and `dispatch/together.py` do, 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from ..dispatch.policy import GPU_THRESHOLD, Observation, bound_of_notifying, decide
-from ..dispatch.rates import Rates
+from ..dispatch.observation import Observation
+from ..dispatch.policy import POLICIES, notify_bound_after
+from ..dispatch.scheduler import Schedule
+from ..dispatch.scheduler import Scheduler as RealScheduler
 from ..executor.gpu.streams import PageQueue
-from ..executor.modes import CPU, GPU, PUSH
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.protocol import Capabilities, Decision
 from ..pages.layout import Page
 from .workload import Activity, Workload
 
@@ -59,36 +63,34 @@ class Scheduler:
     """
 
     def __init__(self, policy: Policy, workload: Workload, threads: int, k: float, streamed: int) -> None:
-        self._policy, self._workload, self._k = policy, workload, k
-        self._notifying = GPU_THRESHOLD
-        self.rates = Rates.expected(threads, workload.edges, streamed, workload.edge_bytes, policy.engine == GARAPH)
+        traits, both = workload.traits, policy.device == HYBRID
+        pushes = policy.device != GPU and policy.pushes
+        modes = (PULL, NOTIFY_PULL, PUSH) if pushes else (PULL, NOTIFY_PULL)
+        loads = ((workload.edges, streamed, workload.edge_bytes),) if both else ()
+        can = Capabilities(GPU if policy.device == GPU else CPU, modes, threads=threads, loads=loads)
+        schedule = Schedule(POLICIES[policy.engine], mode=policy.mode, k=k)
+        self._real = RealScheduler(schedule, workload.vertices, workload.edges, traits, can)
+        in_buckets = traits.in_turns and policy.device == CPU and pushes and policy.mode in (None, PUSH)
+        self._real.in_buckets = in_buckets
+
+    @property
+    def rates(self) -> Any:
+        return self._real.rates[0]
+
+    @rates.setter
+    def rates(self, rates: Any) -> None:
+        self._real.rates = (rates,)
 
     def observe(self, activity: Activity) -> Observation:
         """What the scheduler knows at the beginning of an iteration."""
-        policy, traits, both = self._policy, self._workload.traits, self._policy.device == HYBRID
-        pushes = policy.device != GPU and policy.pushes
-        return Observation(
-            self._workload.vertices,
-            self._workload.edges,
-            activity.active,
-            activity.active_edges,
-            policy.engine,
-            device=GPU if policy.device == GPU else CPU,
-            forced_mode=policy.mode,
-            updates_all_vertices=traits.updates_all_vertices,
-            is_relaxation=traits.is_relaxation,
-            pushes=pushes,
-            in_turns=traits.in_turns and policy.device == CPU and pushes and policy.mode in (None, PUSH),
-            k=self._k,
-            notifying=self._notifying,
-            **({"ratio": self.rates.ratio, **self.rates.seen} if both else {}),
-        )
+        return self._real.observe(activity.active, activity.active_edges)
 
-    decide = staticmethod(decide)
+    def decide(self, seen: Observation) -> Decision:
+        return self._real.decide(seen)
 
     def steal(self, waiting: PageQueue) -> Page | None:
         """The next pages for the CPU, or part of one, if there is any and it is worth it."""
-        return self.rates.steal(waiting)
+        return self.rates.steal(waiting)  # type: ignore[no-any-return]
 
     def took(self, edges: int, seconds: float) -> None:
         """After pages, or parts of one, that the CPU has stolen."""
@@ -100,8 +102,9 @@ class Scheduler:
 
     def notified(self, f: float, skipped: int, pages: int) -> None:
         """After an iteration of a run on the GPU in notify-pull."""
-        self._notifying = bound_of_notifying(self._notifying, f, skipped, pages, self._workload.edges)
+        self._real.notify_bound = notify_bound_after(self._real.notify_bound, f, skipped, pages, self._real.edges)
 
     def alone(self, mode: str, activity: Activity, edges: int, seconds: float) -> None:
         """After an iteration of a hybrid run that the CPU did alone."""
-        self.rates = self.rates.without_gpu(mode, activity.active, activity.active_edges, edges, seconds)
+        if self._real.rates:
+            self.rates = self.rates.without_gpu(mode, activity.active, activity.active_edges, edges, seconds)

@@ -132,7 +132,7 @@ class Run:
             done.iterations.append(
                 Iteration(
                     number, mode, seen.f, activity.active, row.edges, len(row.owners), row.skipped, row.seconds, device,
-                    round(row.to_device), round(row.from_device), started, decision.why, seen.alpha,
+                    round(row.to_device), round(row.from_device), started, decision.why, decision.alpha,
                 )
             )  # fmt: skip
             done.owners.append(row.owners)

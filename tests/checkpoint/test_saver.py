@@ -407,11 +407,11 @@ def stored(tmp_path, graph):
 def interrupted(stored, directory, number):
     """`garaph run` in a process of its own, that gets the signal `number` in its fourth iteration."""
     text = (
-        "import signal, sys; from garaph_py import cli, report; show = report.Progress.__call__\n"
+        "import signal, sys; from garaph_py import cli, output; show = output.Progress.__call__\n"
         "def see(self, event):\n"
         "    show(self, event)\n"
         f"    if getattr(event, 'number', 0) == 3: signal.raise_signal({int(number)})\n"
-        f"report.Progress.__call__ = see; sys.argv = ['garaph', 'run', 'PageRank', {stored.name!r}, '--device', 'cpu',"
+        f"output.Progress.__call__ = see; sys.argv = ['garaph', 'run', 'PageRank', {stored.name!r}, '--device', 'cpu',"
         f" '--checkpoint', {directory.name!r}]; cli.main()"
     )
     command = [sys.executable, "-c", text]

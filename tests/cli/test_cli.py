@@ -223,7 +223,7 @@ def test_why_no_gpu_was_used_is_said_once(edges: Path) -> None:
     script = """
 import sys
 sys.modules["pycuda.driver"] = None
-from garaph_py import runtime
+from garaph_py.runtime import run as runtime
 from garaph_py.cli import main
 runtime.WORTH_A_GPU = 1
 main()

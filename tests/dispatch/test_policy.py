@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import pytest
 
+from garaph_py.dispatch import policy as policies
+from garaph_py.dispatch.buckets import Bucket, first_step, next_step
+from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
-    GPU_THRESHOLD,
+    POLICIES,
     PUSH_THRESHOLD,
     RELAXING_THRESHOLD,
-    Bucket,
-    Observation,
-    bound_of_notifying,
-    decide,
-    first_step,
-    next_step,
+    notify_bound_after,
 )
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PUSH
+from garaph_py.executor.protocol import Decision
 
 
-def seen(active_edges: int, engine: str = "garaph", **more: object) -> Observation:
-    return Observation(vertices=100, edges=1000, active=10, active_edges=active_edges, engine=engine, **more)  # type: ignore[arg-type]
+def seen(active_edges: int, engine: str = "garaph", **more: object) -> tuple[Observation, str]:
+    return Observation(vertices=100, edges=1000, active=10, active_edges=active_edges, **more), engine  # type: ignore[arg-type]
+
+
+def decide(seen: tuple[Observation, str]) -> Decision:
+    observation, engine = seen
+    return policies.decide(observation, POLICIES[engine])
 
 
 @pytest.mark.parametrize(
@@ -47,7 +51,7 @@ def test_auto_pushes_few_edges_of_programs_that_relax() -> None:
     few, many = int(1000 * PUSH_THRESHOLD), int(1000 * PUSH_THRESHOLD) + 1
     assert decide(seen(few, "auto", is_relaxation=True)).mode == PUSH
     assert decide(seen(many, "auto", is_relaxation=True)).mode == PULL
-    assert decide(seen(many, "auto", is_relaxation=True, in_turns=True)).mode == PUSH
+    assert decide(seen(many, "auto", is_relaxation=True, in_buckets=True)).mode == PUSH
     assert decide(seen(few, "garaph", is_relaxation=True)).mode == NOTIFY_PULL
 
 
@@ -59,20 +63,20 @@ def test_auto_pulls_where_it_cannot_push() -> None:
 
 def test_the_gpu_pulls() -> None:
     assert decide(seen(0, device="gpu")).mode == PULL
-    assert decide(seen(int(1000 * GPU_THRESHOLD), "auto", device="gpu")).mode == NOTIFY_PULL
-    assert decide(seen(int(1000 * GPU_THRESHOLD) + 1, "auto", device="gpu")).mode == PULL
+    assert decide(seen(int(1000 * NOTIFY_BOUND), "auto", device="gpu")).mode == NOTIFY_PULL
+    assert decide(seen(int(1000 * NOTIFY_BOUND) + 1, "auto", device="gpu")).mode == PULL
     assert decide(seen(1000, "auto", device="gpu", updates_all_vertices=True)).mode == PULL
 
 
 def test_the_gpu_notifies_where_that_spares_pages() -> None:
-    assert bound_of_notifying(GPU_THRESHOLD, 1e-4, 5, 10, 10**7) == GPU_THRESHOLD
-    tried = bound_of_notifying(GPU_THRESHOLD, 1e-4, 4, 10, 10**7)
+    assert notify_bound_after(NOTIFY_BOUND, 1e-4, 5, 10, 10**7) == NOTIFY_BOUND
+    tried = notify_bound_after(NOTIFY_BOUND, 1e-4, 4, 10, 10**7)
     assert tried == 1e-6
-    assert bound_of_notifying(tried, 1e-6, 0, 10, 10**7) == 0.0
-    assert bound_of_notifying(GPU_THRESHOLD, 0.0, 0, 0, 0) == GPU_THRESHOLD
+    assert notify_bound_after(tried, 1e-6, 0, 10, 10**7) == 0.0
+    assert notify_bound_after(NOTIFY_BOUND, 0.0, 0, 0, 0) == NOTIFY_BOUND
     for active_edges, mode in ((10, NOTIFY_PULL), (11, PULL)):
-        where = Observation(10, 10**7, 1, active_edges, "auto", device="gpu", notifying=tried)
-        assert decide(where).mode == mode
+        where = Observation(10, 10**7, 1, active_edges, device="gpu", notify_bound=tried)
+        assert decide((where, "auto")).mode == mode
 
 
 def test_turns_follow_the_wave() -> None:
@@ -98,5 +102,5 @@ def test_a_forced_mode_is_obeyed_and_said(mode: str, active_edges: int) -> None:
 
 
 def test_f_of_a_graph_without_edges() -> None:
-    assert Observation(3, 0, 3, 0, "auto").f == 1
-    assert Observation(3, 0, 0, 0, "auto").f == 0
+    assert Observation(3, 0, 3, 0).f == 1
+    assert Observation(3, 0, 0, 0).f == 0

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.dispatch import policy as decisions
-from garaph_py.dispatch.policy import Observation, decide
+from garaph_py.dispatch.observation import Observation
+from garaph_py.dispatch.policy import POLICIES, decide
 from garaph_py.dispatch.rates import LEAST_SECONDS, Rates
 from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
 from garaph_py.pages.layout import Page
 from garaph_py.runtime import run as runtime
@@ -145,7 +147,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
     def receive(self, pages, state):
         self.streams.forth.synchronize = arrive
         for page in pages:
-            new = state.pending[page.first_vertex : page.last_vertex]
+            new = state.next_values[page.first_vertex : page.last_vertex]
             late.append((self.address("pending") + page.first_vertex * new.itemsize, new.view(np.uint8)))
 
     def launch(self, *arguments, **options):
@@ -271,9 +273,7 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
 
 
 def observation(**what):
-    return Observation(
-        **({"vertices": 100, "edges": 1000, "active": 10, "active_edges": 100, "engine": "garaph"} | what)
-    )
+    return Observation(**({"vertices": 100, "edges": 1000, "active": 10, "active_edges": 100} | what))
 
 
 @pytest.mark.parametrize(("what", "alpha"), [
@@ -285,17 +285,20 @@ def observation(**what):
     ({"ratio": 4.0, "engine": "auto", "active_edges": 60, "is_relaxation": True}, 0.48),
 ])  # fmt: skip
 def test_alpha_is_equation_3(what, alpha):
+    policy = POLICIES[what.pop("engine", "garaph")]
     seen = observation(**what)
-    assert seen.alpha == pytest.approx(alpha)
-    assert decide(seen).device == ("both" if alpha >= 1 else "cpu")
-    alone = decide(replace(seen, cpu_helps=False))
-    assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decide(seen).mode))
+    decision = decide(seen, policy)
+    assert decision.alpha == pytest.approx(alpha)
+    assert decision.device == ("both" if alpha >= 1 else "cpu")
+    alone = decide(replace(seen, cpu_helps=False), policy)
+    assert (alone.device, alone.mode) == (("gpu", "pull") if alpha >= 1 else ("cpu", decision.mode))
 
 
 def test_one_processor_has_no_alpha():
-    assert observation().alpha is None
-    assert decide(observation()).device == "cpu"
-    assert decide(observation(device="gpu")).device == "gpu"
+    policy = POLICIES["garaph"]
+    assert decide(observation(), policy).alpha is None
+    assert decide(observation(), policy).device == "cpu"
+    assert decide(observation(device="gpu"), policy).device == "gpu"
 
 
 def test_rates_follow_what_was_measured():
@@ -396,10 +399,7 @@ def test_who_takes_which_page_is_not_deterministic(graph_of):
 
 def test_values_of_several_fields_have_no_turns():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
-    given = SimpleNamespace(
-        active=VertexSet.empty(9), values=np.zeros(9, kind), pending=None, limits=np.zeros(2, kind), synchronous=False
-    )
-    gpu = SimpleNamespace(initialize=lambda synchronous: given, load=(10, 0, 4.0))
+    given = State.empty(np.zeros(9, kind), np.zeros(9, kind), False, VertexSet.empty(9))
     cpu = SimpleNamespace(is_relaxation=False)
-    state = together.HybridExecutor(cpu, gpu, lambda: None, 2, reactive=False).initialize(False)
-    assert state.pending is state.values
+    state = together.HybridExecutor(None, None, cpu, [SimpleNamespace()]).start(given)
+    assert state.next_values is state.values

@@ -63,26 +63,26 @@ class HalfDone:
     half to the host, and fails.
 
     The last value is torn, but where values come in place: there each is one word of a program that relaxes, and comes
-    whole (`Companion.is_relaxation`). Elsewhere they come to a second array, where nobody may look at half a copy.
+    whole (`HostExecutor.is_relaxation`). Elsewhere they come to a second array, where nobody may look at half a copy.
     """
 
     name, modes = "gpu", (PULL,)
     at = 0
 
-    def __init__(self, bound, graph, found, settings, notify, listener, sources):
+    def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._processed = ThreadPool(1), 0
         self._cpu = CpuExecutor(bound, graph, self._pool, listener)
         pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)
-        self.residency, self.load = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
+        self.residency, self.load_of = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
         self.source, self.streams = (
             MemoryPageSource(graph.in_edges, pages=pages),
             SimpleNamespace(thread=Heartbeat("GPU's thread")),
         )
         self._offsets = graph.in_edges.offsets
 
-    def initialize(self, synchronous):
+    def initialize(self, synchronous, sources):
         state = self._cpu.initialize(synchronous)
-        state.pending = np.empty_like(state.values)
+        state.next_values = np.empty_like(state.values)
         self._values = state.values.copy()
         return state
 
@@ -101,33 +101,32 @@ class HalfDone:
             run = slice(page.first_vertex, page.last_vertex)
             self._values[run] = state.values[run]
 
-    def settle(self, state):
+    def swap(self, state):
         pass
 
-    def work(self, waiting, source, state, tell):
+    def work(self, waiting, source, state, on_complete):
         while (page := waiting.next_coming()) is not None:
-            activated = type(state.activated)(state.activated.bits.copy(), state.activated.blocks.copy())
-            active = type(state.active)(state.active.bits.copy(), state.active.blocks.copy())
-            own = replace(state, values=self._values, pending=self._values, activated=activated, active=active)
+            activated = type(state.next_frontier)(state.next_frontier.bits.copy(), state.next_frontier.blocks.copy())
+            active = type(state.frontier)(state.frontier.bits.copy(), state.frontier.blocks.copy())
+            own = replace(
+                state, values=self._values, next_values=self._values, next_frontier=activated, frontier=active
+            )
             result = self._cpu.process([page], source, own, PULL)[0]
             run = slice(page.first_vertex, page.last_vertex)
-            new, into = self._values[run].view(np.uint8), state.pending[run].view(np.uint8)
+            new, into = self._values[run].view(np.uint8), state.next_values[run].view(np.uint8)
             self._processed += 1
-            state.activated.bits[page.words] = activated.bits[page.words]
+            state.next_frontier.bits[page.words] = activated.bits[page.words]
             if self._processed > self.at:
                 part = len(new) // 2 // self._values.itemsize * self._values.itemsize
-                if state.pending is not state.values:
+                if state.next_values is not state.values:
                     part += 3
                     into[part : part + 3] = 0xA5
                 into[:part] = new[:part]
                 raise DeviceError("the fake GPU is gone; look for it")
             into[:] = new
-            tell(page, result)
+            on_complete(page, result)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def close(self):
         self._pool.close()
 
 

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import garaph_py as gp
-from garaph_py.dispatch.policy import Observation, decide
+from garaph_py.dispatch.observation import Observation
+from garaph_py.dispatch.policy import POLICIES as RULES
+from garaph_py.dispatch.policy import decide
 from garaph_py.errors import DeviceMemoryError, FormatError, ParameterError
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from garaph_py.simulation import Activity, Machine, Policy, Workload, read_machine, simulate, write_machine
@@ -202,7 +204,7 @@ def test_decisions_are_those_of_the_scheduler(work, policy, share):
     done, _ = played(work, SMALL, policy, share)
     for row, one in zip(done.iterations if done else [], work.activities, strict=False):
         seen = Observation(
-            work.vertices, work.edges, one.active, one.active_edges, policy.engine,
+            work.vertices, work.edges, one.active, one.active_edges,
             device=GPU if policy.device == GPU else CPU, updates_all_vertices=work.traits.updates_all_vertices,
             is_relaxation=work.traits.is_relaxation, pushes=policy.device != GPU,
         )  # fmt: skip
@@ -212,7 +214,7 @@ def test_decisions_are_those_of_the_scheduler(work, policy, share):
                 seen = replace(seen, ratio=row.alpha / asked)
             assert (row.device != CPU) == (row.alpha >= 1)
         if row.alpha is None or row.alpha < 1:
-            assert row.mode == decide(replace(seen, ratio=None)).mode
+            assert row.mode == decide(replace(seen, ratio=None), RULES[policy.engine]).mode
         assert row.mode in (PULL, PUSH, NOTIFY_PULL)
 
 

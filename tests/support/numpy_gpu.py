@@ -208,11 +208,11 @@ def pending_is_poisoned(monkeypatch):
     begin = together.HybridExecutor.begin
 
     def poison(self, state, mode):
-        alone = self.device == "gpu" or not self._cpu.is_relaxation
+        alone = self.device == "gpu" or not self._host.is_relaxation
         if state.synchronous and alone:
-            state.pending.view(np.uint8)[:] = 0xA5
+            state.next_values.view(np.uint8)[:] = 0xA5
         followed = begin(self, state, mode)
-        assert not state.synchronous or alone or state.pending.tobytes() == state.values.tobytes()
+        assert not state.synchronous or alone or state.next_values.tobytes() == state.values.tobytes()
         return followed
 
     monkeypatch.setattr(together.HybridExecutor, "begin", poison)

@@ -1,4 +1,4 @@
-"""The CPU's `Executor`: a page's edges go to a team of threads in equal runs (Garaph section 4.1)."""
+"""The executor on the CPU: threads take a page's edges in equal runs (Garaph section 4.1)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ from ...native.job import PUBLISH, WORK
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
 from ...pages.memory_source import MemoryPageSource
+from ...pages.passes import few_edges
+from ...pages.provider import SourceFactory
 from ...pages.source import PageEdges, PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
-from ..protocol import PageResult, sum_partials
+from ..memory import tile_bytes, vertex_bytes
+from ..modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import State
+from ..step import StepByParts
 from .edges import Arguments, Reader, reader_of
 from .notify import SELECT, make_notify
 from .partitions import Partitions
@@ -49,7 +53,7 @@ RUNS, RUN = 64, 1 << 18
 """So many runs, or more for runs of so many edges, where whoever is free takes the next."""
 
 
-class CpuExecutor:
+class CpuExecutor(StepByParts):
     """One bound program on the CPU.
 
     Parameters
@@ -58,23 +62,22 @@ class CpuExecutor:
     graph : Graph
     pool : ThreadPool
     listener : callable
-        Hears of compilation.
-    to_the_letter : bool
-        One partition a thread and page, and every vertex gathers from every in-neighbour, as the paper has it.
-        Otherwise a page is cut into the same runs whatever the number of threads, who take them as they are free; and
-        where the program relaxes, only active vertices contribute.
+        Is told when functions are compiled.
+    one_partition_per_thread : bool
+        A page is cut into one run of edges a thread, and every vertex gathers from every in-neighbour, as the paper has
+        it. Otherwise a page is cut into the same runs whatever the number of threads, which take them as they are free;
+        and where the program is a relaxation, only active vertices contribute.
 
     Attributes
     ----------
     is_relaxation : bool
         Only active vertices contribute: the values of the others stand in both arrays of a synchronous run.
     out_source : PageSource
-        The out-edges. Where they stay on disk, whoever divides the memory says by which.
+        The out-edges. Where they stay on disk, `open` or `assist` asks for them.
     """
 
     out_source: PageSource
-
-    name: ClassVar[str] = "cpu"
+    name: ClassVar[str] = CPU
     modes: tuple[str, ...] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 
     def __init__(
@@ -83,11 +86,11 @@ class CpuExecutor:
         graph: Graph,
         pool: ThreadPool,
         listener: events.Listener,
-        to_the_letter: bool = False,
+        one_partition_per_thread: bool = False,
     ) -> None:
         self.bound, self.graph, self.pool, self._listener = bound, graph, pool, listener
-        self._to_the_letter = to_the_letter
-        self.is_relaxation = bound.is_relaxation and not to_the_letter
+        self._one_partition_per_thread = one_partition_per_thread
+        self.is_relaxation = bound.is_relaxation and not one_partition_per_thread
         if not graph.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
         self._edge = bound.edge if bound.reads_edge_values else None
@@ -121,7 +124,36 @@ class CpuExecutor:
             self.out_source if self.graph.on_disk else MemoryPageSource(self._push_edges, pages=self.out_source.pages)
         )
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size)
+
+    def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
+        graph, vertices = self.graph, vertex_bytes(self.bound, self.graph, plan.synchronous)
+        if graph.on_disk and plan.is_tiled:
+            sources.divide(vertices, pushes=True, tiles=tile_bytes(self.bound, graph))
+            most = few_edges(sources.room)
+            self.source = self.out_source = sources.out(None, min(plan.page_edges or most, most))
+        else:
+            sources.divide(vertices, pushes=plan.pushes)
+            self.source = sources.into(plan.page_edges)
+            self.out_source = sources.out(self.source)
+        if state is None:
+            return self.initialize(plan.synchronous)
+        self.load(state)
+        return state
+
+    def assist(self, sources: SourceFactory) -> None:
+        """Get ready to notify for a device, and to take pages beside it: out-edges, and threads that are awake."""
+        self.out_source = sources.out(None)
+        self._prepare(PUBLISH, WORK)
+        self.pool.start()
+
+    def close(self) -> None:
+        """Nothing to give back: threads, graph and pages belong to the caller."""
+
     def initialize(self, synchronous: bool) -> State:
+        """Initial values, first frontier, first total."""
         init = self._kernels.init
         self._prepare(init, PUBLISH, WORK)
         n = self.graph.n
@@ -137,35 +169,28 @@ class CpuExecutor:
         total = None
         if self.bound.total is not None:
             total = sum_partials([partials], partials.dtype).astype(self.bound.total)
-        return State(
-            values,
-            np.empty_like(values) if synchronous and not self.is_relaxation else values,
-            synchronous, active, VertexSet.empty(n), VertexSet.empty(n), VertexSet.empty(n), active_count,
-            active_edges, changeable, total, np.zeros(2, values.dtype),
-        )  # fmt: skip
+        own_array = synchronous and not self.is_relaxation
+        state = State.empty(values, np.empty_like(values) if own_array else values, synchronous, active)
+        state.active_count, state.active_edges, state.changeable = active_count, active_edges, changeable
+        state.total = total
+        return state
 
     def _keep_apart(self, state: State, apart: bool) -> None:
         """If need be, two arrays, equal when a superstep of a relaxing program begins.
 
         It takes but one where only active vertices are read and none of them can change.
         """
-        if self.is_relaxation and state.synchronous and apart and state.pending is state.values:
-            state.pending = state.values.copy()
+        if self.is_relaxation and state.synchronous and apart and state.next_values is state.values:
+            state.next_values = state.values.copy()
 
-    def adopt(self, state: State) -> None:
-        self.forget()
+    def load(self, state: State) -> None:
+        self.invalidate_cache()
         own_array = state.synchronous and not self.is_relaxation
-        state.pending = np.empty_like(state.values) if own_array else state.values
-        state.active.blocks[:] = 1
-        state.activated = VertexSet.empty(self.graph.n)
+        state.next_values = np.empty_like(state.values) if own_array else state.values
+        state.frontier.loosen()
+        state.next_frontier = VertexSet.empty(self.graph.n)
 
-    def start(self) -> None:
-        """Have threads ready: another processor begins, and this one may have to notify, or join in."""
-        self._prepare(PUBLISH, WORK)
-        self.pool.start()
-
-    def forget(self) -> None:
-        """Another processor has done a superstep: what is known of the active vertices no longer holds."""
+    def invalidate_cache(self) -> None:
         self._found = None
 
     def begin(self, state: State, mode: str) -> int:
@@ -173,18 +198,18 @@ class CpuExecutor:
             return 0
         self._found = None
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
-        state.activated.clear()
+        state.next_frontier.clear()
         if "prepare" in self.bound.arguments:
             kernel = self._kernels.prepare
             self._prepare(kernel)
             arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data)
             first, last = self._vertex_runs()
-            self._launch(kernel, len(first), *arrays, state.active.bits, first, last)
+            self._launch(kernel, len(first), *arrays, state.frontier.bits, first, last)
         if mode == PULL:
             from_active = self._pulls_from_active(state)
             self._prepare(self._kernels.pull_active if from_active else self._kernels.pull, self._kernels.settle)
             if from_active and not state.synchronous:
-                state.active.blocks[:] = 1  # vertices that change are added to it as the superstep goes on
+                state.frontier.loosen()  # vertices that change are added to it as the superstep goes on
             return 0
         known = self._kernels
         self._prepare(known.pull_notified, known.settle)
@@ -198,7 +223,7 @@ class CpuExecutor:
             return 0
         state.notified.clear()
         if self.bound.reads_dst:
-            state.notified.add(state.active)  # such a vertex is in effect its own in-neighbour
+            state.notified.add(state.frontier)  # such a vertex is in effect its own in-neighbour
         return self._notify(state)
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
@@ -215,7 +240,7 @@ class CpuExecutor:
         return self.is_relaxation and ("done" in self.bound.arguments or state.active_edges * FEW < self.graph.m)
 
     def _notify(self, state: State) -> int:
-        out, active, notified, source = self.graph.out_edges, state.active, state.notified, self.out_source
+        out, active, notified, source = self.graph.out_edges, state.frontier, state.notified, self.out_source
         found = self._speakers(active, source)
         source.prefetch(found, partial(ranges_of, active, out.offsets), values=False)
         for page, starts in found.items():
@@ -238,7 +263,7 @@ class CpuExecutor:
         return found
 
     def _push(self, state: State) -> PageResult:
-        out, active, activated, source = self.graph.out_edges, state.active, state.activated, self._push_source
+        out, active, activated, source = self.graph.out_edges, state.frontier, state.next_frontier, self._push_source
         reader = self._push_reader
         push = kernels(self.bound, reader).push
         self._prepare(push, SELECT)
@@ -260,8 +285,8 @@ class CpuExecutor:
             edges, counts = self._edges(reader, source.edges(page), parts), self._parts(parts).counts
             self._launch(
                 push, parts, *edges, page.first_vertex, page.last_vertex, out.offsets, state.values,
-                state.pending, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
-                state.later.bits, state.later.blocks, state.limits, int(not state.synchronous), int(not large),
+                state.next_values, self.bound.parameters, active.bits, active.blocks, activated.bits, activated.blocks,
+                state.pending.bits, state.pending.blocks, state.thresholds, int(not state.synchronous), int(not large),
                 PerCall(counts), page.first_vertex // BLOCK + block, position, start, stop,
             )  # fmt: skip
             source.release(page)
@@ -272,16 +297,16 @@ class CpuExecutor:
             active_edges = sum(int(starts[-1]) for starts in self._found.values())
         return PageResult(followed, active_count, active_edges, changeable, None)
 
-    def advance(self, state: State) -> Any:
+    def open_bucket(self, state: State) -> Any:
         self._found = None
         out, n = self.graph.out_edges, self.graph.n
         self._prepare(self._kernels.advance)
-        first, last = self._vertex_runs(whole=not state.later.is_wide)
+        first, last = self._vertex_runs(whole=not state.pending.is_wide)
         counts, least = self._parts(len(first)).counts, np.empty(len(first), state.values.dtype)
         waits = self._launch(
-            self._kernels.advance, len(first), n, out.offsets, state.values, self.bound.parameters, state.later.bits,
-            state.later.blocks, state.active.bits, state.active.blocks, state.limits, PerCall(counts), PerCall(least),
-            first, last,
+            self._kernels.advance, len(first), n, out.offsets, state.values, self.bound.parameters, state.pending.bits,
+            state.pending.blocks, state.frontier.bits, state.frontier.blocks, state.thresholds, PerCall(counts),
+            PerCall(least), first, last,
         )  # fmt: skip
         count, edges = map(int, counts[: len(first), :2].sum(axis=0))
         state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges
@@ -292,8 +317,8 @@ class CpuExecutor:
         self._prepare(self._kernels.pull_tiled)
         self._keep_apart(state, True)
         self._found = None
-        state.activated.clear()
-        bound, activated = self.bound, state.activated
+        state.next_frontier.clear()
+        bound, activated = self.bound, state.next_frontier
         if self._tiles is None:
             self._tiles = tiles_of(self.graph, bound.reads_edge_values, self.out_source, self.pool)
         tiles = self._tiles
@@ -302,7 +327,7 @@ class CpuExecutor:
             self._sums = np.empty(self.graph.n, bound.accumulator)
         self._launch(
             self._kernels.pull_tiled, tiles.blocks, tiles.edges, tiles.values, self.graph.n, *self._offsets,
-            state.values, state.pending, bound.parameters, bound.vertex_data, state.total, activated.bits,
+            state.values, state.next_values, bound.parameters, bound.vertex_data, state.total, activated.bits,
             activated.blocks, self._sums, tiles.starts, tiles.blocks, PerCall(own.counts), PerCall(own.partials),
             np.arange(tiles.blocks),
         )  # fmt: skip
@@ -333,7 +358,7 @@ class CpuExecutor:
         if mode == PULL:
             runs = self._page_runs(page)
             if self._pulls_from_active(state):
-                return self._kernels.pull_active, len(runs[0]), (state.active.bits, *runs)
+                return self._kernels.pull_active, len(runs[0]), (state.frontier.bits, *runs)
             return self._kernels.pull, len(runs[0]), (PerCall(self._parts(len(runs[0])).sums), *runs)
         notified, span = state.notified, (page.first_vertex, page.last_vertex)
         count, starts = self._selected(notified, self.graph.in_edges, *span)
@@ -347,9 +372,9 @@ class CpuExecutor:
 
     def _run(self, edges: PageEdges, state: State, kernel: Kernel, parts: int, task: tuple[Any, ...]) -> PageResult:
         """Gather and apply in parallel, then settle the vertices that the partitions' bounds cut."""
-        own, bound, activated = self._parts(parts), self.bound, state.activated
+        own, bound, activated = self._parts(parts), self.bound, state.next_frontier
         context = (
-            self.graph.n, *self._offsets, state.values, state.pending, bound.parameters, bound.vertex_data,
+            self.graph.n, *self._offsets, state.values, state.next_values, bound.parameters, bound.vertex_data,
             state.total, activated.bits, activated.blocks,
         )  # fmt: skip
         early = int(state.synchronous)
@@ -374,15 +399,15 @@ class CpuExecutor:
         return own.result(bound)
 
     def commit(self, state: State, mode: str) -> None:
-        if state.pending is state.values:
+        if state.next_values is state.values:
             return
         if mode in (PULL, PULL_TILED) and not self.is_relaxation:
-            state.values, state.pending = state.pending, state.values
+            state.values, state.next_values = state.next_values, state.values
             return
-        self._copy(state.activated if self.is_relaxation else state.notified, state.pending, state.values)
+        self._copy(state.next_frontier if self.is_relaxation else state.notified, state.next_values, state.values)
 
     def sync_buffers(self, state: State) -> None:
-        self._copy(state.active, state.values, state.pending)
+        self._copy(state.frontier, state.values, state.next_values)
 
     def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
         """The values of those that changed, from one array to the other."""
@@ -393,7 +418,7 @@ class CpuExecutor:
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
         first, last, offsets = page.first_vertex, page.last_vertex, self.graph.out_edges.offsets
-        state.activated.put(first, last)
+        state.next_frontier.put(first, last)
         return replace(
             done, active=page.vertices, active_edges=int(offsets[last] - offsets[first]), changeable=page.vertices
         )
@@ -404,7 +429,7 @@ class CpuExecutor:
             return state.values
         kernel = self._kernels.result
         self._prepare(kernel)
-        spare = state.pending  # the values themselves where there is but one array
+        spare = state.next_values  # the values themselves where there is but one array
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
         arrays = (self.graph.n, *self._offsets, state.values, self.bound.parameters, self.bound.vertex_data, reported)
@@ -487,7 +512,7 @@ class CpuExecutor:
     def _count_of(self, edges: int) -> int:
         """Runs that so many edges or vertices are worth."""
         many = 1 << (edges // RUN).bit_length() >> 1  # a power of two: what is kept is kept for each number of runs
-        most = self.pool.size if self._to_the_letter else max(RUNS, many)
+        most = self.pool.size if self._one_partition_per_thread else max(RUNS, many)
         return max(1, min(most, edges // WORTH_A_THREAD))
 
 

@@ -100,7 +100,7 @@ def text(name: str) -> str:
 @remember
 def environment() -> str:
     """Everything outside a program that its cubin depends on: kernels, what generates code, versions of compilers."""
-    here, folder = Path(__file__), Path(__file__).parents[1]
+    here, folder = Path(__file__), Path(__file__).parents[2]
     generators = [here, *(here.with_name(name) for name in ("interface.py", "task.py", "ufuncs.py"))]
     generators += [folder / "native" / "references.py", *sorted((folder / "program").glob("*.py"))]
     kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]

@@ -1,4 +1,4 @@
-"""The GPU's `Executor`: GlobalVertices in device memory, pages resident or streamed (Garaph sections 3.1 and 5.2)."""
+"""The executor on a GPU: GlobalVertices in device memory, pages resident or streamed (Garaph sections 3.1 and 5.2)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,11 @@ from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..modes import NOTIFY_PULL, PULL
-from ..protocol import PageResult, sum_partials
-from ..state import State
+from ..memory import vertex_bytes
+from ..modes import GPU, NOTIFY_PULL, PULL
+from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
+from ..state import HOST, State
+from ..step import StepByParts
 from .arrays import REPORT_VERTICES, array_sizes, reserve
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
@@ -50,7 +52,17 @@ way."""
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 
 
-class GpuExecutor:
+class Notifier(Protocol):
+    """The CPU as a GPU needs it, which only pulls (Garaph section 2.2)."""
+
+    def assist(self, sources: SourceFactory) -> None:
+        """Get ready."""
+
+    def notify(self, state: State) -> int:
+        """Find the vertices that active ones notify; out-edges followed."""
+
+
+class GpuExecutor(StepByParts):
     """One bound program on a GPU; `close` it, or use it in ``with``.
 
     Parameters
@@ -59,12 +71,10 @@ class GpuExecutor:
     graph : Graph
     device : Device
     settings : Settings
-    notify : callable
-        ``notify(state)`` finds the vertices that active ones notify, on the CPU: the GPU only pulls (section 2.2).
+    host : Notifier, optional
+        Whoever notifies; without one, iterations only pull.
     listener : callable
-        Hears of compilation.
-    sources : Sources, optional
-        Where edges are; by default in the graph's memory.
+        Is told when functions are compiled.
 
     Attributes
     ----------
@@ -76,30 +86,26 @@ class GpuExecutor:
         After `initialize`: the pages' edges, as they are copied.
     streams : Streams
     spans : list of Span or None
-        Where to tell when the GPU copies and computes, if it is set before `initialize`.
+        Gets when the GPU copies and computes, if it is set before `initialize`.
+    memory_name : str
+        Its memory's name in `State.holders`.
     """
 
-    name: ClassVar[str] = "gpu"
+    name: ClassVar[str] = GPU
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
     residency: Residency
     edges: Choice
-    source: PageSource
     streams: Streams
     spans: list[events.Span] | None = None
+    memory_name: str = "gpu 0"
 
     def __init__(
-        self,
-        bound: BoundProgram,
-        graph: Graph,
-        device: Device,
-        settings: Settings,
-        notify: Callable[[State], int],
+        self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
         listener: events.Listener = events.ignore,
-        sources: SourceFactory | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
-        self._sources = sources or SourceFactory(graph, bound.reads_edge_values)
-        self._notify = notify
+        self._sources = SourceFactory(graph, bound.reads_edge_values)
+        self._host = host
         self._ranks = Ranks.of(graph.in_edges.offsets)
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
@@ -111,7 +117,27 @@ class GpuExecutor:
         self._task = np.zeros(1, layouts.task)
         self._context = self._task["context"]
 
-    def initialize(self, synchronous: bool) -> State:
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(GPU, self.modes, skips_pages=True)
+
+    def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
+        sources.divide(vertex_bytes(self.bound, self.graph, plan.synchronous, gpu=True), apart=True)
+        if self._host is not None:
+            self._host.assist(sources)
+        first = self.initialize(plan.synchronous, sources)
+        if state is None:
+            return first
+        self.load(state)
+        return state
+
+    def initialize(self, synchronous: bool, sources: SourceFactory | None = None) -> State:
+        """Lay out pages, allocate and fill memory, compile; initial values, first frontier, first total.
+
+        Without `sources` the edges are read from the graph's memory.
+        """
+        if sources is not None:
+            self._sources = sources
         budget = self.budget()
         self._lay_out(synchronous, budget)
         try:
@@ -124,7 +150,7 @@ class GpuExecutor:
             return self._start(synchronous, less)
 
     @property
-    def load(self) -> tuple[int, int, float]:
+    def load_of(self) -> tuple[int, int, float]:
         """Edges of the graph, those that every iteration copies, and bytes an edge."""
         coming = sum(page.edges for page in self.residency.pages[self.residency.resident :])
         return self.graph.m, coming, self.edges.arrays.width
@@ -216,10 +242,8 @@ class GpuExecutor:
             values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
             if not synchronous:
                 self._context["pending"] = self._context["values"]
-            state = State(
-                values, pending, synchronous, self._vertex_set(), self._vertex_set(), VertexSet.empty(n),
-                VertexSet.empty(n), 0, 0, 0, None, np.zeros(2, bound.value),
-            )  # fmt: skip
+            state = State.empty(values, pending, synchronous, self._vertex_set())
+            state.next_frontier = self._vertex_set()
             results = self._initial_values(state)
         state.active_count = sum(result.active for result in results)
         state.active_edges = sum(result.active_edges for result in results)
@@ -234,7 +258,7 @@ class GpuExecutor:
         with contextlib.suppress(DeviceError), self.device:
             self._pinned.pin(array)
 
-    def adopt(self, state: State) -> None:
+    def load(self, state: State) -> None:
         self.refresh(state, True)
 
     def pack(self) -> None:
@@ -283,13 +307,13 @@ class GpuExecutor:
         stream.synchronize()
         places = (
             (state.values, self.address("values")),
-            (state.active.bits, self.address("active")),
+            (state.frontier.bits, self.address("active")),
             (self._tallies, self._tally_address),
         )
         for array, place in places:
             if array.nbytes:
                 driver.memcpy_dtoh(array.view(np.uint8), place)
-        state.active.blocks[:] = 1
+        state.frontier.loosen()
         return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
 
     def has(self, page: Page) -> bool:
@@ -299,8 +323,10 @@ class GpuExecutor:
         self.ready(state)
         if mode == PULL:
             return 0
-        state.active.mark()
-        return self._notify(state)
+        if self._host is None:
+            raise ValueError("notify-pull on a GPU without a host that notifies")
+        state.frontier.tighten()
+        return self._host.notify(state)
 
     def ready(self, state: State) -> None:
         """Before an iteration, on the device: the total, empty counts, `prepare`.
@@ -311,7 +337,7 @@ class GpuExecutor:
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
-            driver.memset_d8(self.address("activated"), 0, max(len(state.active.bits) * 8, 1))
+            driver.memset_d8(self.address("activated"), 0, max(len(state.frontier.bits) * 8, 1))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._task.copy()
@@ -329,22 +355,18 @@ class GpuExecutor:
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
-            state.activated.bits[page.words] = 0
+            state.next_frontier.bits[page.words] = 0
         split = partial(cut, self.graph.in_edges.offsets, multiple=VERTICES) if self.gather.takes_parts else None
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(
-        self, waiting: PageQueue, source: PageSource, state: State, tell: Callable[[Page, PageResult], None]
+        self, waiting: PageQueue, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
     ) -> None:
-        """Process the pages that wait until none is left; `tell` what each did, or what was left of it.
-
-        It is told when the page's new values are in ``state.pending``.
-        """
         self._processed = []
 
         def landed(page: Page, result: PageResult) -> None:
             self._processed.append(page)
-            tell(page, result)
+            on_complete(page, result)
 
         work = PageWork(
             self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
@@ -355,16 +377,16 @@ class GpuExecutor:
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy the values that another processor gave pages to the device (section 4.1)."""
-        size, place = state.pending.itemsize, self.address("pending")
+        size, place = state.next_values.itemsize, self.address("pending")
         with self.device, failing(self.device.driver):
             for page in pages:
-                new = state.pending[page.first_vertex : page.last_vertex].view(np.uint8)
+                new = state.next_values[page.first_vertex : page.last_vertex].view(np.uint8)
                 self.device.driver.memcpy_htod_async(place + page.first_vertex * size, new, self.streams.forth)
 
     def refresh(self, state: State, values: bool) -> None:
         """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
         changed = [(state.values, "values")] * values
-        changed += [(state.active.bits, "active")] * ("prepare" in self.bound.arguments)
+        changed += [(state.frontier.bits, "active")] * ("prepare" in self.bound.arguments)
         if not changed:
             return
         with self.device, failing(self.device.driver):
@@ -402,22 +424,24 @@ class GpuExecutor:
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
         copied, swaps = commit_plan(self._processed, skipped)
-        self._renew(state, copied, swaps)
-        to, source = (state.pending, state.values) if swaps else (state.values, state.pending)
+        self._commit(state, copied, swaps)
+        to, source = (state.next_values, state.values) if swaps else (state.values, state.next_values)
         for page in copied:
             to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
         if swaps:
-            state.values, state.pending = state.pending, state.values
+            state.swap_values()
+        state.next_frontier.loosen()  # only the bits come from the device
+        state.holders.wrote(HOST, self.memory_name)
 
     def _skipped(self) -> list[Page]:
         """The pages that the last `work` has not processed."""
         processed = {page.number for page in self._processed}
         return [page for page in self.residency.pages if page.number not in processed]
 
-    def settle(self, state: State) -> None:
-        self._renew(state, (), True)
+    def swap(self, state: State) -> None:
+        self._commit(state, (), True)
 
-    def _renew(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
+    def _commit(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
         """Make the new values the current ones on the device, as `commit_plan` has it.
 
         The device comes first: if it fails, nothing is committed.
@@ -442,7 +466,7 @@ class GpuExecutor:
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
             return state.values
-        n, spare, reports = self.graph.n, state.pending, self.bound.reports
+        n, spare, reports = self.graph.n, state.next_values, self.bound.reports
         out = spare.view(reports) if spare.dtype.itemsize == reports.itemsize else np.empty(n, reports)
         with self.device, failing(self.device.driver):
             place = self._memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)

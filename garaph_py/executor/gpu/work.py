@@ -61,15 +61,15 @@ class PageWork:
         state, number = self.state, page.number
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)
-            self._bring(state.pending, self._pending, vertices, stream)
-            self._bring(state.activated.bits, self._activated, page.words, stream)
+            self._bring(state.next_values, self._pending, vertices, stream)
+            self._bring(state.next_frontier.bits, self._activated, page.words, stream)
         self._bring(self.tallies, self.tally_address, slice(number, number + 1), stream)
 
     def _bring(self, array: Array, address: int, run: slice, stream: Any) -> None:
         self.copy(array[run].view(np.uint8), address + run.start * array.itemsize, stream)
 
     def landed(self, page: Page, copied: int) -> None:
-        back = page.vertices * (self.state.pending.itemsize * 8 + 1) // 8
+        back = page.vertices * (self.state.next_values.itemsize * 8 + 1) // 8
         result = result_of(page, self.tallies, self.has_total)
         result.to_device, result.from_device = copied, back + self.tallies.itemsize
         self.tell(page, result)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.policy import Observation, decide
+from garaph_py.dispatch.observation import Observation
+from garaph_py.dispatch.policy import POLICIES, decide
 from garaph_py.errors import ParameterError
 from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
@@ -118,14 +119,14 @@ def test_who_cannot_use_tiles_is_told(graph_of, program, options):
 
 
 def seen(engine="auto", active_edges=900, tiles=True):
-    return Observation(100, 1000, 50, active_edges, engine, tiles=tiles)
+    return Observation(100, 1000, 50, active_edges, tiles=tiles), POLICIES[engine]
 
 
 def test_dense_iterations_use_tiles_where_there_are_some():
-    assert decide(seen()).mode == PULL_TILED
-    assert decide(seen(tiles=False)).mode == PULL
-    assert decide(seen(engine="garaph")).mode == PULL
-    assert decide(seen(active_edges=400)).mode == PULL
+    assert decide(*seen()).mode == PULL_TILED
+    assert decide(*seen(tiles=False)).mode == PULL
+    assert decide(*seen(engine="garaph")).mode == PULL
+    assert decide(*seen(active_edges=400)).mode == PULL
 
 
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):

@@ -24,7 +24,7 @@ HUB = int(GRAPH.out_degrees.argmax())
 
 def memory_for(program, graph, share):
     settings = Settings(gather="segmented")
-    with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
+    with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings) as made:
         made.initialize(True)
         return int(made.residency.used - (1 - share) * 4 * graph.m)
 
@@ -61,7 +61,7 @@ def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of,
     tracemalloc.start()
     try:
         settings = Settings(gather="segmented")
-        with kernel.GpuExecutor(bound, graph, runtime.find_device(), settings, lambda state: 0) as made:
+        with kernel.GpuExecutor(bound, graph, runtime.find_device(), settings) as made:
             state = made.initialize(sync)
             taken = tracemalloc.get_traced_memory()[0]
             assert 0.98 * counted <= taken <= counted + n
@@ -136,7 +136,7 @@ def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for
     device_for(program, graph)
     for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):
         settings = Settings(gather=gather)
-        with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings, lambda state: 0) as made:
+        with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings) as made:
             state = made.initialize(True)
             assert made.gather.takes_parts == takes_parts
             assert (made.offer(made.residency.pages, state, "pull", True).split is not None) == takes_parts

@@ -12,6 +12,8 @@ from garaph_py.errors import DeviceError, DeviceMemoryError, ParameterError, Pro
 from garaph_py.events import Span
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
+from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.step import StepByParts
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory_source import MemoryPageSource
@@ -24,7 +26,7 @@ def edges():
     return twins.skewed(7, 3000, 40000, "float64")
 
 
-class FailingGpu:
+class FailingGpu(StepByParts):
     """A GPU in the CPU's clothes, which fails in `process` of iteration `at`, or when it is asked for "values".
 
     As on a GPU, the host's values are then those of the last iteration that was committed; what is pending or activated
@@ -35,19 +37,21 @@ class FailingGpu:
     at: object = 0
     is_short = False
 
-    def __init__(self, bound, graph, found, settings, notify, listener, sources):
+    def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges
-        self._cpu = CpuExecutor(bound, graph, self._pool, listener, to_the_letter=bound.is_relaxation)
+        self._cpu = CpuExecutor(bound, graph, self._pool, listener, one_partition_per_thread=bound.is_relaxation)
         pages = layout(graph.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
         self.source = MemoryPageSource(graph.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
+        self.capabilities = Capabilities("gpu", self.modes, skips_pages=True)
         self.spans, self.streams = None, SimpleNamespace(thread=None)
 
-    def initialize(self, synchronous):
+    def open(self, plan, sources, state=None):
+        sources.divide(0)
         if self.at == "start":
             raise DeviceMemoryError("the fake GPU is full; use another")
-        return self._cpu.initialize(synchronous)
+        return self._cpu.initialize(plan.synchronous)
 
     def process(self, pages, source, state, mode):
         self._count += 1
@@ -65,10 +69,7 @@ class FailingGpu:
             raise DeviceError("the fake GPU is gone; look for it")
         return self._cpu.report(state)
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
+    def close(self):
         self._pool.close()
 
 

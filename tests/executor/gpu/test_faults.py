@@ -13,10 +13,10 @@ pytestmark = pytest.mark.gpu
 
 FAILING = """
 import numpy as np, garaph_py as gp
-from garaph_py.executor.gpu.executor import GpuKernel
+from garaph_py.executor.gpu.executor import GpuExecutor
 graph = gp.rmat(14, seed=1)
 calls = []
-original = GpuKernel.task_of
+original = GpuExecutor.task_of
 
 def broken(self, page, buffer=None):
     task = original(self, page, buffer)
@@ -25,7 +25,7 @@ def broken(self, page, buffer=None):
         task["context"]["sums"] = 64  # no memory there
     return task
 
-GpuKernel.task_of = broken
+GpuExecutor.task_of = broken
 program = gp.apps.PageRank(stop="never")
 expected = gp.run(program, graph, iterations=9, device="cpu").values
 result = gp.run(program, graph, iterations=9, device="gpu", sync=SYNC, gather="segmented")

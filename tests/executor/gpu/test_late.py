@@ -96,8 +96,8 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     expected = gp.run(program, graph, device="cpu", sync=True)
     initialize = GpuExecutor.initialize
 
-    def armed(self, synchronous):
-        state = initialize(self, synchronous)
+    def armed(self, synchronous, sources):
+        state = initialize(self, synchronous, sources)
         self.device.driver.armed = True
         return state
 

@@ -92,7 +92,7 @@ def memory_for(program, graph, share, gather="auto", replication="custom"):
     """Bytes in which a share of the edges can stay."""
     settings = Settings(gather=gather, replication=replication)
     graph = graph.packed() if gather == "packed" else graph  # values too, as those that are streamed
-    with GpuExecutor(bind(program, graph), graph, device.find(), settings, lambda state: 0) as kernel:
+    with GpuExecutor(bind(program, graph), graph, device.find(), settings) as kernel:
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
         return int(kernel.residency.used - (1 - share) * edges)

@@ -66,7 +66,7 @@ def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
     graph.derived.release()
     found = device.find()
     settings = Settings(gather="packed", page_edges=30_000)
-    with GpuExecutor(bind(gp.apps.BFS(0), graph), graph, found, settings, lambda state: 0) as kernel:
+    with GpuExecutor(bind(gp.apps.BFS(0), graph), graph, found, settings) as kernel:
         kernel.initialize(True)
         assert kernel.edges.packs
         records = kernel.edges.arrays.sources.records
@@ -85,7 +85,7 @@ def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
 
 def used(program, graph, **how):
     """Bytes of everything but edges, and of these."""
-    with GpuExecutor(bind(program, graph), graph, device.find(), Settings(**how), lambda state: 0) as kernel:
+    with GpuExecutor(bind(program, graph), graph, device.find(), Settings(**how)) as kernel:
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
         return kernel.residency.used - edges - packing.STAGING_BYTES * kernel.edges.packs, edges

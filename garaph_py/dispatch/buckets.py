@@ -1,0 +1,86 @@
+"""Buckets of changed vertices by priority, opened one after the other (delta-stepping; Julienne's buckets)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..executor.protocol import SupportsPriority
+from ..executor.state import State
+from ..program.monoids import largest, smallest
+
+TINY = 1e-30
+"""Least first step of a threshold of floats, where the least priority is 0."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """What the supersteps of one bucket did.
+
+    Attributes
+    ----------
+    edges : int
+        Out-edges of the vertices active at the first.
+    followed : int
+        Edges followed in all of them.
+    """
+
+    edges: int
+    followed: int
+
+
+def first_step(least: float) -> float:
+    """The first rise of the threshold: small, since `next_step` doubles it."""
+    return 1 if isinstance(least, int) else max(abs(least), TINY) / 64
+
+
+def next_step(step: float, bucket: Bucket, before: Bucket | None, edges: int) -> float:
+    """The rise of the threshold for the next bucket, after it rose by `step` for the last one.
+
+    A bucket that is too small to keep the threads busy costs more than the waiting saves; one that is too large, or
+    that takes many supersteps, changes vertices again and again. So delta-stepping's delta follows the graph, and the
+    wave through it.
+    """
+    if bucket.followed > 8 * bucket.edges or bucket.edges * 8 > edges:
+        return max(step // 2, 1) if isinstance(step, int) else step / 2
+    growing = before is not None and bucket.edges > 2 * before.edges
+    if bucket.edges * 32 < edges and bucket.followed <= 3 * bucket.edges and not growing:
+        return step * 2
+    return step
+
+
+class Buckets:
+    """Delta-stepping buckets: which changed vertices enter the next frontier."""
+
+    def __init__(self, executor: SupportsPriority, state: State) -> None:
+        self.executor, self.state = executor, state
+        kind = state.thresholds.dtype
+        self.highest = largest(kind)
+        state.thresholds[:] = smallest(kind)
+        self.step: Any = None
+        self.edges, self.followed = 0, 0
+        self.before: Bucket | None = None
+
+    def next(self, edges: int) -> bool:
+        """Advance the threshold until the frontier is not empty or no vertex is pending; whether it is not empty.
+
+        The graph has so many `edges`.
+        """
+        state, thresholds = self.state, self.state.thresholds
+        if self.step is None:
+            least = self.executor.open_bucket(state)
+            if least is None:
+                return False
+            self.step = first_step(least)
+        else:
+            bucket = Bucket(self.edges, self.followed)
+            self.step, self.before = next_step(self.step, bucket, self.before, edges), bucket
+            least = thresholds[1].item()
+        while True:
+            thresholds[0] = thresholds[1]
+            thresholds[1] = min(max(least, thresholds[1].item()) + self.step, self.highest)
+            least = self.executor.open_bucket(state)
+            if least is None or state.active_count:
+                break
+        self.edges, self.followed = state.active_edges, 0
+        return state.active_count > 0

@@ -1,0 +1,122 @@
+"""The scheduler of one run: a policy, what it observes, and what it has learned so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..executor.modes import GPU, NOTIFY_PULL, PULL_TILED, PUSH
+from ..executor.protocol import Capabilities, Decision, Sharing
+from .observation import NOTIFY_BOUND, Observation
+from .policy import Policy, notify_bound_after
+
+
+class Traits(Protocol):
+    """What the scheduler asks of a program: of a `BoundProgram`, or of one that a trace has recorded."""
+
+    @property
+    def is_relaxation(self) -> bool:
+        """Its active vertices may push."""
+
+    @property
+    def updates_all_vertices(self) -> bool:
+        """It updates every vertex in every iteration."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a run is to be scheduled.
+
+    Attributes
+    ----------
+    policy : Policy
+    iterations : int or None
+        Stop after so many.
+    mode : str or None
+        The direction of every iteration; None leaves it to the policy.
+    tiles : bool
+        The graph has tiles, and they suit the program.
+    k : float
+        Sequential over random read speed of where the edges are.
+    buckets : bool
+        Changed vertices may wait for their bucket: less work, in more iterations.
+    """
+
+    policy: Policy
+    iterations: int | None = None
+    mode: str | None = None
+    tiles: bool = False
+    k: float = 1.0
+    buckets: bool = True
+
+    def pushes(self, modes: tuple[str, ...]) -> bool:
+        """Whether an executor that knows these modes may push, if the program is a relaxation."""
+        return PUSH in self.policy.modes and self.mode in (None, PUSH) and PUSH in modes
+
+
+@dataclass
+class Scheduler:
+    """Observes, decides, learns.
+
+    Parameters
+    ----------
+    schedule : Schedule
+    vertices, edges : int
+        Of the graph.
+    program : Traits
+    can : Capabilities
+        Of the executor, once it is open.
+
+    Attributes
+    ----------
+    rates : tuple of Sharing
+        How fast the host and each device are, while both work.
+    notify_bound : float
+        Bound on f for notifying on a GPU that works alone.
+    in_buckets : bool
+        Changed vertices wait for their bucket.
+    """
+
+    schedule: Schedule
+    vertices: int
+    edges: int
+    program: Traits
+    can: Capabilities
+    rates: tuple[Sharing, ...] = ()
+    notify_bound: float = NOTIFY_BOUND
+    in_buckets: bool = False
+    _facts: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        schedule, can = self.schedule, self.can
+        self.rates = tuple(schedule.policy.first_rates(can.threads, load) for load in can.loads)
+        self._facts = {
+            "device": can.name,
+            "forced_mode": schedule.mode,
+            "updates_all_vertices": self.program.updates_all_vertices,
+            "is_relaxation": self.program.is_relaxation,
+            "pushes": PUSH in can.modes,
+            "tiles": schedule.tiles and PULL_TILED in can.modes,
+            "k": schedule.k,
+        }
+
+    def observe(self, active: int, active_edges: int) -> Observation:
+        """What is known at the beginning of an iteration with so many active vertices and out-edges of these."""
+        shared = {}
+        if self.rates:
+            shared = {"ratio": sum(rates.ratio for rates in self.rates), **self.rates[0].seen}
+        return Observation(
+            self.vertices, self.edges, active, active_edges, in_buckets=self.in_buckets,
+            notify_bound=self.notify_bound, **self._facts, **shared,
+        )  # fmt: skip
+
+    def decide(self, seen: Observation) -> Decision:
+        """What the policy makes of it, with the rates by which host and devices share pages."""
+        decision = self.schedule.policy.decide(seen)
+        return decision._replace(sharing=self.rates) if self.rates else decision
+
+    def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
+        """After an iteration at `f`, which has left out `skipped` of so many `pages` and measured `sharing`."""
+        self.rates = sharing
+        if self.can.name == GPU and decision.mode == NOTIFY_PULL:
+            self.notify_bound = notify_bound_after(self.notify_bound, f, skipped, pages, self.edges)

@@ -1,0 +1,53 @@
+"""An iteration in three parts: begin, process every page, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from ..pages.layout import Page
+from ..pages.source import PageSource
+from .modes import NOTIFY_PULL, PULL
+from .protocol import Decision, PageResult, StepResult
+from .state import State
+
+
+class StepByParts:
+    """An `Executor` whose `step` is made of `begin`, `process` and `commit`, as those of `HostExecutor` are."""
+
+    name: ClassVar[str]
+    source: PageSource
+
+    def begin(self, state: State, mode: str) -> int:
+        raise NotImplementedError
+
+    def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        raise NotImplementedError
+
+    def commit(self, state: State, mode: str) -> None:
+        raise NotImplementedError
+
+    def step(self, state: State, decision: Decision) -> StepResult:
+        """One iteration over all pages of `source`."""
+        source, mode = self.source, direction_of(decision)
+        followed = self.begin(state, mode)
+        notify_whole_pages(decision, source.pages, state, mode)
+        pages = self.process(source.pages, source, state, mode)
+        self.commit(state, mode)
+        return StepResult(pages, followed, self.name, decision.sharing)
+
+
+def direction_of(decision: Decision) -> str:
+    """The direction in which an iteration begins: notify-pull where any page of a pull is to be."""
+    pages = decision.pages.values() if decision.pages and decision.mode == PULL else ()
+    return NOTIFY_PULL if any(page.direction == NOTIFY_PULL for page in pages) else decision.mode
+
+
+def notify_whole_pages(decision: Decision, pages: Sequence[Page], state: State, mode: str) -> None:
+    """In a notify-pull iteration, notify all vertices of the pages that are to be pulled whole."""
+    if not decision.pages or mode != NOTIFY_PULL:
+        return
+    for page in pages:
+        how = decision.pages.get(page.number)
+        if (decision.mode if how is None else how.direction) == PULL:
+            state.notified.put(page.first_vertex, page.last_vertex)
