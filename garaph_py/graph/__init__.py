@@ -24,5 +24,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from . import deprecated
 
-    deprecated.warn(f"garaph_py.graph.{name}", "Adjacency, and its encoding and on_disk")
+    deprecated.warn(f"garaph_py.graph.{name}", "Adjacency, with its encoding and on_disk", stacklevel=3)
     return getattr(deprecated, name)

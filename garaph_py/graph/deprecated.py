@@ -48,9 +48,9 @@ def old_arguments(
     )
 
 
-def warn(old: str, new: str) -> None:
-    """Warn whoever used `old`, three calls further up."""
-    warnings.warn(f"{old} goes with the next version; use {new}", DeprecationWarning, stacklevel=4)
+def warn(old: str, new: str, stacklevel: int = 4) -> None:
+    """Warn the caller that used `old`: by default three calls further up."""
+    warnings.warn(f"{old} goes with the next version; use {new}", DeprecationWarning, stacklevel=stacklevel)
 
 
 class OldKind(type):
