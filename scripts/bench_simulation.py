@@ -32,7 +32,7 @@ from garaph_py.executor.gpu import device as devices
 from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
 from garaph_py.simulation.calibrate import calibrate, whole_room
-from garaph_py.simulation.recorded import Recorded, fastest, read_results
+from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
 from garaph_py.simulation.workload import bound_alone, device_bytes, scaled
 
 PROGRAMS = {
@@ -89,7 +89,7 @@ def spec_text(
     return text
 
 
-def measured(folder: Path, *wanted: Any) -> list[Recorded]:
+def measured(folder: Path, *wanted: Any) -> list[RecordedRun]:
     """The runs in `folder`, which is made by the experiment that is `wanted`, as `spec_text` has it, if need be."""
     if not folder.exists():
         with tempfile.TemporaryDirectory() as place, Progress(False) as progress:
@@ -99,12 +99,12 @@ def measured(folder: Path, *wanted: Any) -> list[Recorded]:
     return fastest(read_results(folder))
 
 
-def like(run: Recorded, others: list[Recorded]) -> Recorded:
+def like(run: RecordedRun, others: list[RecordedRun]) -> RecordedRun:
     """Of `others` the run of the same program in the same way on the largest graph."""
     same = [
         other
         for other in others
-        if (other.workload.traits.name, other.policy) == (run.workload.traits.name, run.policy)
+        if (other.workload.traits.name, other.options) == (run.workload.traits.name, run.options)
     ]
     return max(same, key=lambda other: other.workload.edges)
 
@@ -142,18 +142,18 @@ def main() -> None:
     print("| graph | program | device | edges with room | measured, s | predicted, s | error | active known |")
     print("|" + "---|" * 8)
     errors = []
-    for run in sorted(of[1], key=lambda run: (run.workload.traits.name, run.policy.device, run.graph)):
+    for run in sorted(of[1], key=lambda run: (run.workload.traits.name, run.options.device, run.graph)):
         work, profile = run.workload, like(run, of[0]).workload
         expected = scaled(profile.activities, work.vertices / profile.vertices, work.edges / profile.edges)
         room = whole_room(run)
         predicted, informed = (
-            simulate(replace(work, activities=tuple(activities)), machine, run.policy, room).seconds
+            simulate(replace(work, activities=tuple(activities)), machine, run.options, room).seconds
             for activities in (expected, work.activities)
         )
         share = "-" if run.room is None else f"{run.room / (work.edges * work.edge_bytes):.3f}"
         errors.append(predicted / run.seconds - 1)
         print(
-            f"| {run.graph} | {work.traits.name} | {run.policy.device} | {share} | {run.seconds:.4f} | "
+            f"| {run.graph} | {work.traits.name} | {run.options.device} | {share} | {run.seconds:.4f} | "
             f"{predicted:.4f} | {errors[-1]:+.1%} | {informed / run.seconds - 1:+.1%} |"
         )
     good = sum(abs(error) <= WITHIN for error in errors)

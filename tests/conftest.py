@@ -11,6 +11,7 @@ from garaph_py.executor.cpu import executor as kernel
 from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
 from tests.support.numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
+from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
 
 settings.register_profile("garaph", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("garaph")

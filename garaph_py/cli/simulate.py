@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from .graphs import Quiet
+from .options import Quiet
 
 if TYPE_CHECKING:
     from ..simulation import Machine
@@ -44,7 +44,7 @@ def simulate(
 
       garaph simulate --trace trace.json --engine garaph
     """
-    from ..runtime.run import ENGINES
+    from ..runtime.options import ENGINES
     from ..simulation import read_machine
     from ..simulation.spec import DEVICES, read_spec
     from ..system.sizes import parse_bytes
@@ -71,7 +71,8 @@ def simulate(
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
     """Every run on every device; of one alone also its iterations."""
-    from ..simulation import Policy, simulate
+    from ..simulation import simulate
+    from ..simulation.options import RunOptions
 
     alone = len(spec.runs) * len(devices) == 1
     if not alone:
@@ -79,7 +80,7 @@ def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, me
     for run in spec.runs:
         for device in devices:
             room = None if memory is None else memory - run.workload.fixed
-            done = simulate(run.workload, machine, Policy(device, engine), room)
+            done = simulate(run.workload, machine, RunOptions(device=device, engine=engine), room)
             name, known = run.workload.traits.name, run.published.get(device)
             ratio = "-" if known is None else f"{done.seconds / known:.2f}"
             if alone:

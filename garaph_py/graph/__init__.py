@@ -1,4 +1,4 @@
-"""Graphs: in memory (CSC and CSR), from files and libraries, and generated."""
+"""Graphs: their structure (CSC and CSR), and how they are built from edges, from other libraries, or at random."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Graphs from columns of edges, and from the objects of other libraries."""
+"""Builds graphs from lists of edges, and from SciPy's and NetworkX's graphs."""
 
 from __future__ import annotations
 
@@ -33,30 +33,31 @@ def from_edges(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """A graph from two columns of vertex ids.
+    """Build a graph from two columns of vertex ids.
 
     Parameters
     ----------
     sources, targets : array-like, shape (m,)
-        The endpoints: any 64-bit integers, or strings.
+        The endpoints of the edges: any 64-bit integers, or strings.
     weights : array-like, shape (m,), optional
-        Edge values: integers or floats; narrow integers are widened to int32.
+        Edge values: integers or floats. Narrow integers are widened to int32.
     vertices : array-like, optional
-        Further ids, for vertices that have no edge.
+        Further ids, for vertices without edges.
     directed : bool
-        If False, every edge counts in both directions; give each once.
+        If False, every given edge stands for both directions.
     drop_self_loops, drop_parallel : bool
-        By default both kinds are kept. Of parallel edges the first stays.
+        Whether to drop self-loops, and all but the first of parallel edges. By default both are kept.
     order : {"none", "degree", "hub"}
-        How to number the vertices inside, see `order.vertex_order`; results stay in the user's ids.
+        The internal order of the vertices, see `order.vertex_order`. Results use the user's ids in any case.
     threads : int, optional
+        Number of CPU threads; by default all cores.
     on_event : callable, optional
         Receives `events.Step` records.
 
     Raises
     ------
     GraphError
-        If the columns differ in length, or are not integers or strings.
+        If the columns differ in length, or do not hold integers or strings.
     """
     if len(sources) != len(targets):
         raise GraphError(f"{len(sources)} sources but {len(targets)} targets; every edge has one of each")
@@ -74,7 +75,7 @@ def from_edges(
 
 
 def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None, **options: Any) -> Graph:
-    """Like `from_edges` for ids that are already 0..n-1: every one of the `n` vertices exists."""
+    """Like `from_edges`, for ids that are numbers below `n`. The graph has `n` vertices, with or without edges."""
     columns = [numbered(sources, n), numbered(targets, n)]
     if len(columns[0]) != len(columns[1]):
         raise GraphError(f"{len(columns[0])} sources but {len(columns[1])} targets; every edge has one of each")
@@ -82,7 +83,7 @@ def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None,
 
 
 def numbered(column: Any, n: int) -> Array:
-    """`column` as internal ids, each checked to be below `n`."""
+    """Check that all ids in `column` are below `n`; return them as internal ids."""
     if not 0 <= n <= 2**32:
         raise GraphError(f"{n} vertices; 0 to {2**32} are possible: internal ids are 32 bits wide")
     array = np.asarray(column)
@@ -94,7 +95,7 @@ def numbered(column: Any, n: int) -> Array:
 
 
 def edge_values(weights: Any, m: int) -> Array | None:
-    """`weights` as one of `EDGE_DTYPES`."""
+    """`weights` as an array of one of `EDGE_DTYPES`."""
     if weights is None:
         return None
     array = np.ascontiguousarray(weights)
@@ -121,27 +122,28 @@ def build(columns: list[Any], ids: VertexIds, *, directed: bool = True, **option
 
 
 def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Graph:
-    """`graph` with other `options` of `build`: without some edges, or in another order."""
+    """Build `graph` again with other `options` of `build`: without some edges, or in another order."""
     with ThreadPool(threads) as pool:
         targets = group.expand(graph.in_edges.offsets, pool)
     columns: list[Any] = [graph.in_edges.neighbours, targets, graph.in_edges.values]
-    if not graph.directed:  # each edge once
+    if not graph.directed:  # `build` takes each undirected edge once
         once = columns[0] <= targets
         columns = [None if column is None else column[once] for column in columns]
     return build(columns, graph.ids, directed=graph.directed, threads=threads, **options)
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
-    """A graph from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v with that value.
+    """Build a graph from a square SciPy sparse matrix or array. Entry (u, v) is the value of the edge u -> v.
 
-    With ``directed=False`` the matrix must be symmetric, and each pair of entries is one edge.
+    With ``directed=False`` the matrix must be symmetric, and entries (u, v) and (v, u) are one edge. Other `options`
+    are those of `from_edges`.
     """
     rows, columns, values = matrix_entries(matrix, directed)
     return from_numbered_edges(rows, columns, matrix.shape[0], values, directed=directed, **options)
 
 
 def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
-    """Row, column and value of the entries of a square sparse matrix; of a symmetric one's upper half if undirected."""
+    """The rows, columns and values of a sparse matrix's entries; if undirected, only those on or above the diagonal."""
     from scipy import sparse
 
     if not sparse.issparse(matrix):
@@ -160,14 +162,17 @@ def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
 
 
 def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Graph:
-    """A graph from a NetworkX one, directedness and parallel edges kept.
+    """Build a graph from a NetworkX graph. Directions and parallel edges are kept.
+
+    If all nodes are integers, they are the vertex ids; otherwise the ids are the nodes as strings.
 
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
     weight : str
-        Edge attribute to take as value; used when every edge has it. Nodes that are all integers keep their type,
-        others become strings.
+        The edge attribute that holds the edge values. If an edge lacks it, the graph has no edge values.
+    **options
+        As for `from_edges`.
     """
     nodes = list(graph.nodes)
     integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)

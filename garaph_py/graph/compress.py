@@ -1,4 +1,4 @@
-"""From columns of edges between internal ids to CSC and CSR."""
+"""Compresses columns of edges between internal ids to CSC and CSR."""
 
 from __future__ import annotations
 
@@ -30,21 +30,24 @@ def compress(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> tuple[Adjacency, Adjacency, VertexIds]:
-    """The in-edges and the out-edges of a graph, sources ascending within a destination; and its ids in the new order.
+    """Build the CSC and CSR arrays of edges between internal ids. The in-edges of a vertex are sorted by source.
 
     Parameters
     ----------
     columns : list
-        Sources and targets (uint32) and values (or None). The list is emptied: where the caller keeps no other
-        reference, the columns are freed as soon as they are sorted, which bounds memory to about twice the result.
+        Sources and targets (uint32), and values or None. The list is emptied. If the caller keeps no other reference to
+        the columns, they are freed as soon as they are sorted, and building needs about twice the graph's memory.
     ids : VertexIds
-    directed : bool
-        If False, each edge is given once, counts in both directions, and in-edges and out-edges are the same object.
-    drop_self_loops, drop_parallel : bool
-    order : {"none", "degree", "hub"}
-    threads : int, optional
-    on_event : callable, optional
-        Receives `events.Step` records.
+        The user's ids.
+    directed, drop_self_loops, drop_parallel, order, threads, on_event
+        As for `build.from_edges`.
+
+    Returns
+    -------
+    in_edges, out_edges : Adjacency
+        The same object if the graph is undirected.
+    ids : VertexIds
+        The user's ids in the new order.
     """
     n = ids.n
     sources, targets, values = columns
@@ -75,11 +78,11 @@ def compress(
 
 
 def both_directions(sources: Array, targets: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
-    """Every edge followed by its reverse, so that parallel edges stand in the same order in both directions."""
+    """The edges, each followed by its reverse. So parallel edges have the same order in both directions."""
     forth, back = np.stack([sources, targets], axis=1).ravel(), np.stack([targets, sources], axis=1).ravel()
     values = None if values is None else np.repeat(values, 2)
     loops = sources == targets
-    if loops.any():  # a self-loop is one edge, not two
+    if loops.any():  # a self-loop is its own reverse, and counts once
         keep = np.ones(len(forth), np.bool_)
         keep[1::2] = ~loops
         forth, back = forth[keep], back[keep]
@@ -88,7 +91,7 @@ def both_directions(sources: Array, targets: Array, values: Array | None) -> tup
 
 
 def simplified(adjacency: Adjacency, pool: ThreadPool, self_loops: bool, parallel: bool) -> Adjacency:
-    """Without self-loops and without all but the first of parallel edges, as asked."""
+    """The edges without self-loops, if `self_loops`, and without all but the first of parallel edges, if `parallel`."""
     owners = group.expand(adjacency.offsets, pool)
     keep = np.ones(len(owners), np.bool_)
     if self_loops:

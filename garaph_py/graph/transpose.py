@@ -21,18 +21,18 @@ from .adjacency import Adjacency
 Array = npt.NDArray[Any]
 
 CHUNK = 1 << 20
-"""Edges whose values `reversed_values` carries over at a time, so that their columns stay in the caches; a multiple of
-`RUN`."""
+"""How many edges `reversed_values` handles at a time: few enough for their columns to stay in the caches. It is a
+multiple of `codec.format.RUN`."""
 
 
 def reversed_edges(adjacency: Adjacency, n: int, pool: ThreadPool) -> Adjacency:
-    """The same edges grouped by their other endpoint, without values: CSR from CSC."""
+    """The same edges grouped by their other endpoint, without values: makes CSR from CSC."""
     offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, pool), None], n, pool)
     return Adjacency(offsets, neighbours)
 
 
 def transposed(adjacency: Adjacency, pool: ThreadPool, listener: events.Listener) -> Adjacency:
-    """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
+    """The same edges, with their values, grouped by their other endpoint and sorted within each group."""
     width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
     prepare(group.kernels(width), listener)
     columns = [adjacency.neighbours, group.expand(adjacency.offsets, pool), adjacency.values]
@@ -40,10 +40,22 @@ def transposed(adjacency: Adjacency, pool: ThreadPool, listener: events.Listener
 
 
 def reversed_values(edges: Adjacency, offsets: Array, pool: ThreadPool) -> Array:
-    """The values of `edges`, which have some, in the order of the same edges grouped by their other endpoint.
+    """The values of `edges` in the order of the same edges grouped by their other endpoint.
 
-    `offsets` are those of the latter. Threads own vertices and pass over all edges, a chunk at a time, so that nothing
-    is as large as these but the answer.
+    `offsets` are the offsets of those groups. Each thread owns a range of the groups and passes over all edges, in
+    chunks of `CHUNK` edges. So no other array is as large as the result.
+
+    Parameters
+    ----------
+    edges : Adjacency
+        Edges with values.
+    offsets : ndarray of int64, shape (n + 1,)
+    pool : ThreadPool
+
+    Raises
+    ------
+    GraphError
+        If the groups do not have as many edges as `offsets` says, or there is too little memory.
     """
     others, values = edges.neighbour_array, edges.value_array
     assert values is not None

@@ -1,8 +1,7 @@
 """Runs that nobody has to wait for: the scheduler's own code over a model of the machine and the sizes of pages."""
 
 from .machine import Machine, read_machine, write_machine
-from .scheduler import Policy
 from .simulate import Simulation, simulate
 from .workload import Activity, Workload
 
-__all__ = ["Activity", "Machine", "Policy", "Simulation", "Workload", "read_machine", "simulate", "write_machine"]
+__all__ = ["Activity", "Machine", "Simulation", "Workload", "read_machine", "simulate", "write_machine"]

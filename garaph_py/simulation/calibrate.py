@@ -22,9 +22,9 @@ from scipy.optimize import nnls
 from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
-from .machine import ANY, Line, Link, Machine, Work, doublings
-from .recorded import Recorded, Row
-from .scheduler import HYBRID
+from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
+from .options import HYBRID
+from .recorded import Record, RecordedRun
 from .simulate import simulate
 
 Array = npt.NDArray[Any]
@@ -34,7 +34,7 @@ COPIED = 0.05
 ROUNDS, LEAST_SECONDS = 20, 1e-9
 
 
-def calibrate(runs: Sequence[Recorded], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
+def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
     """The machine on which `runs` were measured.
 
     Parameters
@@ -61,17 +61,17 @@ def calibrate(runs: Sequence[Recorded], cores: int | None = None, gpu_memory: in
     memory = max(run.workload.fixed + whole_room(run) for run in on_gpu)
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
     machine = replace(machine, work=machine.work + tuple(gpu_work(on_gpu)))
-    alone, together = ([run for run in on_gpu if run.policy.device == device] for device in (GPU, HYBRID))
+    alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
     machine = with_copies(with_rests(machine, alone), alone)
     return beside(machine, together) if together else machine
 
 
-def whole_room(run: Recorded) -> int:
+def whole_room(run: RecordedRun) -> int:
     """Bytes that were left for edges; what all take, where nothing bounded them."""
     return int(run.workload.edges * run.workload.edge_bytes * 1.01) + (1 << 20) if run.room is None else run.room
 
 
-def iterations(runs: Iterable[Recorded], device: str) -> Iterator[tuple[Recorded, Row]]:
+def iterations(runs: Iterable[RecordedRun], device: str) -> Iterator[tuple[RecordedRun, Record]]:
     return ((run, row) for run in runs for row in run.rows if row["device"] == device)
 
 
@@ -97,13 +97,13 @@ def sloped(counts: Array, steps: Array) -> list[Array]:
     return [counts, counts * steps] if len(set(steps)) > 1 else [counts]
 
 
-def line(values: list[float], slope: bool) -> Line:
+def line(values: list[float], slope: bool) -> UnitCost:
     """The next coefficients, as `sloped` made their columns."""
-    return Line(values.pop(0), values.pop(0) if slope else 0.0)
+    return UnitCost(values.pop(0), values.pop(0) if slope else 0.0)
 
 
-def cpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
-    groups: dict[tuple[str, str], list[tuple[Recorded, Row]]] = defaultdict(list)
+def cpu_work(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
+    groups: dict[tuple[str, str], list[tuple[RecordedRun, Record]]] = defaultdict(list)
     for run, row in iterations(runs, CPU):
         groups[run.workload.traits.name, row["mode"]].append((run, row))
     for (program, mode), found in groups.items():
@@ -118,11 +118,11 @@ def cpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
             columns.append(np.ones(len(found)))
         values = fit(columns, [row["seconds"] for _, row in found])
         edge = line(values, slope)
-        vertex = line(values, slope) if sparse else Line()
-        yield Work(CPU, program, mode, edge, vertex, iteration=values.pop() if constant else 0.0)
+        vertex = line(values, slope) if sparse else UnitCost()
+        yield WorkCost(CPU, program, mode, edge, vertex, iteration=values.pop() if constant else 0.0)
 
 
-def link_of(runs: Sequence[Recorded]) -> Link:
+def link_of(runs: Sequence[RecordedRun]) -> Link:
     """The link's pace: that of single copies, where it is told, else of iterations that copy."""
     told = [run.copying for run in runs if run.copying is not None]
     if told:
@@ -141,41 +141,41 @@ def link_of(runs: Sequence[Recorded]) -> Link:
     return Link(1 / values[0], 1 / values[0])
 
 
-def copies(run: Recorded, row: Row) -> bool:
+def copies(run: RecordedRun, row: Record) -> bool:
     return bool(row["to_device"] > COPIED * run.workload.edges * run.workload.edge_bytes)
 
 
-def gpu_work(runs: Sequence[Recorded]) -> Iterator[Work]:
+def gpu_work(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
         told = [run.gathering for run in own if run.gathering is not None]
         stays = [(run, row) for run, row in iterations(own, GPU) if not copies(run, row) and row["mode"] == PULL]
         if told:
-            edge = Line(float(np.median(told)))
+            edge = UnitCost(float(np.median(told)))
         elif stays:
             steps = np.array([doublings(run.workload.vertex_data) for run, _ in stays])
             columns = sloped(np.array([row["edges"] for _, row in stays], float), steps)
             values = fit([*columns, np.ones(len(stays))], [row["seconds"] for _, row in stays])
             edge = line(values, len(set(steps)) > 1)
         else:
-            edge = Line(1 / GPU_RATE)
-        yield Work(GPU, program, PULL, edge)
+            edge = UnitCost(1 / GPU_RATE)
+        yield WorkCost(GPU, program, PULL, edge)
 
 
 def rests(
-    machine: Machine, runs: Iterable[Recorded], device: str, mode: str = PULL
-) -> Iterator[tuple[Recorded, Row, float]]:
+    machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
+) -> Iterator[tuple[RecordedRun, Record, float]]:
     """What iterations on `device` took beyond what they are simulated to take, if as many edges are copied."""
     assert machine.link is not None
     for run in runs:
-        simulated = simulate(run.workload, machine, run.policy, whole_room(run)).iterations
+        simulated = simulate(run.workload, machine, run.options, whole_room(run)).iterations
         for row, played in zip(run.rows, simulated, strict=True):
             if row["device"] == device == played.device and row["mode"] == played.mode == mode:
                 more = (row["to_device"] - played.to_device) / machine.link.to_device
                 yield run, row, max(row["seconds"] - played.seconds - more, 0.0)
 
 
-def with_rests(machine: Machine, runs: Sequence[Recorded]) -> Machine:
+def with_rests(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with what iterations of the GPU alone take beside all else: of each size the median."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for run, _, rest in rests(machine, runs, GPU):
@@ -185,12 +185,12 @@ def with_rests(machine: Machine, runs: Sequence[Recorded]) -> Machine:
         others = tuple(one for one in machine.work if one is not work)
         medians = [float(np.median(each)) for each in sizes.values()]
         values = fit([[float(size) for size in sizes], np.ones(len(sizes))], medians)
-        own = replace(work, program=program, vertex=Line(values[0]), iteration=values[1])
+        own = replace(work, program=program, vertex=UnitCost(values[0]), iteration=values[1])
         machine = replace(machine, work=(*others, own))
     return machine
 
 
-def with_copies(machine: Machine, runs: Sequence[Recorded]) -> Machine:
+def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with the pace at which a thread copies values, as it does where pages are skipped (`commit_plan`)."""
     copied = list[tuple[float, float]]()
     for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL):
@@ -206,7 +206,7 @@ def with_copies(machine: Machine, runs: Sequence[Recorded]) -> Machine:
     return replace(machine, host_copy=1 / pace) if pace else machine
 
 
-def handed(machine: Machine, run: Recorded, row: Row) -> tuple[float, float]:
+def handed(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, float]:
     """How many pieces the CPU was handed in an iteration of both, and what is left of its seconds beside their edges:
     both end together.
     """
@@ -219,14 +219,14 @@ def handed(machine: Machine, run: Recorded, row: Row) -> tuple[float, float]:
     return max(pieces, 0.0), max(left, 0.0)
 
 
-def beside(machine: Machine, runs: Sequence[Recorded]) -> Machine:
+def beside(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     """`machine` with what it costs that both work: of each piece, of the beginning and the end, and of the link."""
     assert machine.link is not None
     shared = [handed(machine, run, row) for run, row in iterations(runs, BOTH) if row["mode"] == PULL]
     if not shared:
         return machine
     pieces, left = zip(*shared, strict=True)
-    both = Work(BOTH, ANY, PULL, page=fit([pieces, np.ones(len(pieces))], left)[0])
+    both = WorkCost(BOTH, ANY, PULL, page=fit([pieces, np.ones(len(pieces))], left)[0])
     found = list(rests(replace(machine, work=(*machine.work, both)), runs, BOTH))
     if found:
         copying = [row["to_device"] / machine.link.to_device for _, row, _ in found]

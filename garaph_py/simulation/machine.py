@@ -27,7 +27,7 @@ WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteratio
 
 
 @dataclass(frozen=True)
-class Line:
+class UnitCost:
     """Seconds for an edge or a vertex, by the size of the vertex data: what caches do not hold takes longer.
 
     Attributes
@@ -52,7 +52,7 @@ def doublings(vertex_data: float) -> float:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkCost:
     """What an iteration costs on one processor.
 
     Attributes
@@ -73,8 +73,8 @@ class Work:
     processor: str
     program: str
     mode: str
-    edge: Line = Line()
-    vertex: Line = Line()
+    edge: UnitCost = UnitCost()
+    vertex: UnitCost = UnitCost()
     page: float = 0.0
     iteration: float = 0.0
 
@@ -143,7 +143,7 @@ class Machine:
     """
 
     cores: int
-    work: tuple[Work, ...]
+    work: tuple[WorkCost, ...]
     host_memory: int | None = None
     gpu_memory: int | None = None
     link: Link | None = None
@@ -154,7 +154,7 @@ class Machine:
         """Seconds in which one thread of the host copies so many bytes of values."""
         return nbytes / self.host_copy if self.host_copy else 0.0
 
-    def work_of(self, processor: str, program: str, *modes: str) -> Work:
+    def work_of(self, processor: str, program: str, *modes: str) -> WorkCost:
         """The entry for this work: of the program or of any, in the first of these modes that is known, else in pull,
         else in what is known of the program.
 
@@ -173,10 +173,10 @@ class Machine:
             f"machine with runs of {program}"
         )
 
-    def overhead(self, program: str) -> Work:
+    def overhead(self, program: str) -> WorkCost:
         """What an iteration of both processors costs beside what each does; nothing, where the machine has no entry."""
         known = {work.program: work for work in self.work if work.processor == BOTH}
-        return known.get(program) or known.get(ANY) or Work(BOTH, ANY, PULL)
+        return known.get(program) or known.get(ANY) or WorkCost(BOTH, ANY, PULL)
 
 
 def read_machine(path: str | os.PathLike[str]) -> Machine:
@@ -223,15 +223,15 @@ def machine_of(document: dict[str, Any]) -> Machine:
     )  # fmt: skip
 
 
-def work_of(entry: dict[str, Any], where: str) -> Work:
+def work_of(entry: dict[str, Any], where: str) -> WorkCost:
     toml.known(entry, WORK_KEYS, where)
     processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
-    work = Work(
+    work = WorkCost(
         processor,
         toml.string(entry, "program", where, ANY),
         toml.one_of(entry, "mode", (PULL, NOTIFY_PULL, PUSH, PULL_TILED), where, PULL),
-        Line(*toml.pair(entry, "edge", where)),
-        Line(*toml.pair(entry, "vertex", where)),
+        UnitCost(*toml.pair(entry, "edge", where)),
+        UnitCost(*toml.pair(entry, "vertex", where)),
         toml.amount(entry, "page", where),
         toml.amount(entry, "iteration", where),
     )
@@ -262,7 +262,7 @@ def machine_text(machine: Machine, comment: str = "") -> str:
     for work in machine.work:
         lines += ["", "[[work]]"]
         for key, value in vars(work).items():
-            if isinstance(value, Line):
+            if isinstance(value, UnitCost):
                 lines.append(f"{key} = [{value.base!r}, {value.doubling!r}]")
             else:
                 lines.append(f"{key} = {json.dumps(value)}")

@@ -19,18 +19,18 @@ from ..executor.modes import BOTH, CPU
 from ..program import VertexId
 from ..program.bind import hints
 from ..system.sizes import parse_bytes
-from .scheduler import HYBRID, Policy
+from .options import HYBRID, RunOptions
 from .workload import Traits, Workload, activities_of, bound_alone, device_bytes, even_offsets
 
 Array = npt.NDArray[Any]
-Row = Mapping[str, Any]
+Record = Mapping[str, Any]
 
 COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", "engine", "vertices", "graph_edges")
 SYMMETRIC, RAW_GATHERS = "symmetric", ("segmented", "replicated")
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedRun:
     """A run that was measured.
 
     Attributes
@@ -38,7 +38,7 @@ class Recorded:
     graph : str
     workload : Workload
         Its sizes, and who was active in its iterations.
-    policy : Policy
+    options : RunOptions
     threads : int
     room : int or None
         Bytes of the GPU's memory that were left for edges; None where it was not bounded.
@@ -52,10 +52,10 @@ class Recorded:
 
     graph: str
     workload: Workload
-    policy: Policy
+    options: RunOptions
     threads: int
     room: int | None
-    rows: tuple[Row, ...]
+    rows: tuple[Record, ...]
     copying: float | None = None
     gathering: float | None = None
 
@@ -65,7 +65,7 @@ class Recorded:
         return float(sum(row["seconds"] for row in self.rows))
 
 
-def read_results(folder: str | os.PathLike[str]) -> list[Recorded]:
+def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
     """The runs in `folder`, as ``garaph experiment`` writes them: results.parquet and iterations.parquet; and, if it is
     there, machine.json.
 
@@ -83,7 +83,7 @@ def read_results(folder: str | os.PathLike[str]) -> list[Recorded]:
     missing = [name for name in COLUMNS if results and name not in results[0]]
     if missing:
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
-    of: dict[tuple[int, int], list[Row]] = {}
+    of: dict[tuple[int, int], list[Record]] = {}
     for row in iterations:
         own = row | {"device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
         of.setdefault((row["combination"], row["repeat"]), []).append(own)
@@ -97,11 +97,11 @@ def read_results(folder: str | os.PathLike[str]) -> list[Recorded]:
     return found
 
 
-def fastest(runs: Iterable[Recorded]) -> list[Recorded]:
+def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
     """Of runs of the same the fastest: what disturbs a run only slows it."""
-    best: dict[Any, Recorded] = {}
+    best: dict[Any, RecordedRun] = {}
     for run in runs:
-        key = run.graph, run.workload.traits, run.policy, run.threads, run.room
+        key = run.graph, run.workload.traits, run.options, run.threads, run.room
         if key not in best or run.seconds < best[key].seconds:
             best[key] = run
     return list(best.values())
@@ -127,12 +127,12 @@ def copying_of(path: Path) -> float | None:
         return None  # it has no GPU, or nobody knows
 
 
-def is_raw(result: Row) -> bool:
+def is_raw(result: Record) -> bool:
     """Whether edges were raw everywhere: for the link they are packed where that pays, unless a raw gather was set."""
     return result["encoding_used"] != PACKED and (result["device_used"] == CPU or result["gather"] in RAW_GATHERS)
 
 
-def recorded_of(result: Row, rows: list[Row], copying: float | None) -> Recorded:
+def recorded_of(result: Record, rows: list[Record], copying: float | None) -> RecordedRun:
     kind = programs.find(result["program"])
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
@@ -146,13 +146,13 @@ def recorded_of(result: Row, rows: list[Row], copying: float | None) -> Recorded
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), 4.0 + traits.edge_value_bytes, width
     )
-    mode = None if result["mode"] == "auto" else result["mode"]
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
-    policy = Policy(device_of(result["device"], rows), result["engine"], mode)
-    return Recorded(result["graph"], workload, policy, result["threads_used"], room, tuple(rows), copying)
+    device = device_of(result["device"], rows)
+    options = RunOptions(device=device, engine=result["engine"], mode=result["mode"])
+    return RecordedRun(result["graph"], workload, options, result["threads_used"], room, tuple(rows), copying)
 
 
-def read_trace(path: str | os.PathLike[str]) -> Recorded:
+def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
     """The run in a trace, as ``garaph run --trace`` writes it.
 
     Raises
@@ -170,7 +170,7 @@ def read_trace(path: str | os.PathLike[str]) -> Recorded:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); write one by `garaph run --trace`") from None
 
 
-def traced(facts: Row, events: list[Row]) -> Recorded:
+def traced(facts: Record, events: list[Record]) -> RecordedRun:
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     spans = [event for event in events if event["ph"] == "X"]
     rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
@@ -188,22 +188,21 @@ def traced(facts: Row, events: list[Row]) -> Recorded:
     vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
-        kernels=costs_of(kernels, m),
+        pushes=facts["pushes"], kernels=costs_of(kernels, m),
     )  # fmt: skip
     device = device_of(facts["device"], rows)
-    mode = None if facts["mode"] == "auto" else facts["mode"]
     memory = facts["gpu_memory"]
-    return Recorded(
-        facts["program"], workload, Policy(device, facts["engine"], mode, facts["pushes"]),
+    return RecordedRun(
+        facts["program"], workload, RunOptions(device=device, engine=facts["engine"], mode=facts["mode"]),
         facts["threads"], None if memory is None else memory - workload.fixed, tuple(rows),
         copied * width / seconds_of(copies) if copied else None,
         seconds_of(kernels) / sum(span["args"]["edges"] for span in kernels) if kernels else None,
     )  # fmt: skip
 
 
-def costs_of(kernels: list[Row], edges: int) -> tuple[Array, Array] | None:
+def costs_of(kernels: list[Record], edges: int) -> tuple[Array, Array] | None:
     """`Workload.kernels` of the pages that `kernels` gathered; None where not all pages were among them."""
-    pages: dict[int, list[Row]] = {}
+    pages: dict[int, list[Record]] = {}
     for span in sorted(kernels, key=lambda span: -span["args"]["edges"]):
         own = pages.setdefault(span["args"]["page"], [span])
         if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # not a part of the page
@@ -217,7 +216,7 @@ def costs_of(kernels: list[Row], edges: int) -> tuple[Array, Array] | None:
     return next(before), next(before)
 
 
-def device_of(asked: str, rows: list[Row]) -> str:
+def device_of(asked: str, rows: list[Record]) -> str:
     """Who was to work: as asked, or if that was left to the runtime, by who did in each iteration."""
     devices = {row["device"] for row in rows}
     if asked != "auto" or not devices:
@@ -225,7 +224,7 @@ def device_of(asked: str, rows: list[Row]) -> str:
     return HYBRID if len(devices) > 1 or BOTH in devices else devices.pop()
 
 
-def seconds_of(spans: list[Row]) -> float:
+def seconds_of(spans: list[Record]) -> float:
     """Seconds in which at least one of `spans` was under way."""
     total, end = 0.0, float("-inf")
     for begin, stop in sorted((span["ts"], span["ts"] + span["dur"]) for span in spans):
@@ -234,7 +233,7 @@ def seconds_of(spans: list[Row]) -> float:
     return total * 1e-6
 
 
-def row_of(span: Row) -> Row:
+def row_of(span: Record) -> Record:
     number, mode = span["name"].split(": ")
     details = span["args"]
     return {

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from .calibrate import calibrate, whole_room
 from .machine import Machine
-from .recorded import Recorded
+from .options import RunOptions
+from .recorded import RecordedRun
 from .simulate import Simulation, simulate
 
 
@@ -20,12 +21,12 @@ class Replay:
     simulated : Simulation
     """
 
-    recorded: Recorded
+    recorded: RecordedRun
     simulated: Simulation
 
 
 def replay(
-    recorded: Recorded, machine: Machine | None = None, *, device: str | None = None, engine: str | None = None,
+    recorded: RecordedRun, machine: Machine | None = None, *, device: str | None = None, engine: str | None = None,
     room: int | None = None, iterations: int | None = None,
 ) -> Replay:  # fmt: skip
     """Play the iterations of `recorded` again: the same vertices are active in each.
@@ -48,9 +49,9 @@ def replay(
         If the machine lacks what such a run needs.
     """
     machine = calibrate([recorded]) if machine is None else machine
-    policy = recorded.policy
-    if device is not None or engine is not None:  # a mode that was forced belongs to the policy that was recorded
-        policy = replace(policy, device=device or policy.device, engine=engine or policy.engine, mode=None)
+    options = recorded.options
+    if device is not None or engine is not None:  # a forced mode may not be one of the other device or engine
+        options = RunOptions(device=device or options.device, engine=engine or options.engine)
     workload = replace(recorded.workload, activities=recorded.workload.activities[:iterations])
     left = whole_room(recorded) if room is None else room
-    return Replay(recorded, simulate(workload, machine, policy, left))
+    return Replay(recorded, simulate(workload, machine, options, left))

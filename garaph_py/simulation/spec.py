@@ -16,9 +16,9 @@ from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, listed, program_of
 from ..graph import Graph
-from ..runtime.run import ENGINES
+from ..runtime.options import ENGINES
 from .machine import WANTED, Machine, read_machine
-from .scheduler import HYBRID
+from .options import HYBRID
 from .workload import Activity, Workload, bound_alone, workload_of
 
 KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")
@@ -29,7 +29,7 @@ DEVICES = (CPU, GPU, HYBRID)
 
 
 @dataclass(frozen=True)
-class Planned:
+class SpecRun:
     """A run of a spec.
 
     Attributes
@@ -60,7 +60,7 @@ class Spec:
     machine: Machine
     engine: str
     devices: tuple[str, ...]
-    runs: tuple[Planned, ...]
+    runs: tuple[SpecRun, ...]
 
 
 def read_spec(
@@ -112,7 +112,7 @@ def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> 
 def run_of(
     given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
     folder: Path, iterations: int | None,
-) -> Planned:  # fmt: skip
+) -> SpecRun:  # fmt: skip
     toml.known(given, RUN_KEYS, where)
     name = toml.one_of(given, "graph", tuple(graphs), where)
     if "program" not in given:
@@ -135,7 +135,7 @@ def run_of(
         on_disks=toml.flag(layout, "on_disks", False), keep=toml.flag(layout, "keep", True),
         page_edges=max(edges // pages, 1) if pages else None,
     )  # fmt: skip
-    return Planned(name, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published})
+    return SpecRun(name, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published})
 
 
 def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import RAW
-from ..executor.gpu.arrays import array_sizes
+from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, plan
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
@@ -45,8 +45,8 @@ class Traits:
         It may push.
     synchronous : bool
         New values count in the next iteration.
-    in_turns : bool
-        Changed vertices wait for their turn, where the CPU works alone.
+    has_buckets : bool
+        Changed vertices wait for their bucket, where the CPU works alone.
     """
 
     name: str
@@ -55,14 +55,14 @@ class Traits:
     updates_all_vertices: bool = False
     is_relaxation: bool = False
     synchronous: bool = True
-    in_turns: bool = False
+    has_buckets: bool = False
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
         edge = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
-        takes_turns = bound.is_relaxation and "priority" in bound.arguments and not synchronous
+        has_buckets = bound.is_relaxation and "priority" in bound.arguments and not synchronous
         total = bound.total is not None
-        return cls(bound.name, bound.value.itemsize, edge, total, bound.is_relaxation, synchronous, takes_turns)
+        return cls(bound.name, bound.value.itemsize, edge, total, bound.is_relaxation, synchronous, has_buckets)
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,8 @@ class Workload:
         The GPU's bytes a vertex for everything but edges.
     on_disks : bool
         Edges are read from there.
+    pushes : bool
+        The CPU may push: out-edges have the values that the program reads (`Graph.has_valued_out_edges`).
     keep : bool
         What fits stays on the GPU, and in the host's memory; otherwise every page comes anew in every iteration.
     page_edges : int or None
@@ -119,6 +121,7 @@ class Workload:
     on_disks: bool = False
     keep: bool = True
     page_edges: int | None = None
+    pushes: bool = True
     kernels: tuple[Array, Array] | None = None
 
     @property
@@ -238,7 +241,7 @@ def bound_alone(program: VertexProgram, weighted: bool) -> BoundProgram:
 
 
 def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool, synchronous: bool) -> float:
-    """The GPU's bytes a vertex for what is not edges, as `gpu.arrays` counts them: every vertex has in-edges."""
+    """The GPU's bytes a vertex for what is not edges, as `gpu.memory_plan` counts them: every vertex has in-edges."""
     graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
     ranks = cast(Any, SimpleNamespace(before=[vertices]))
     return sum(array_sizes(bound, graph, ranks, synchronous).values()) / max(vertices, 1)

@@ -26,9 +26,18 @@ from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from . import manifest as manifests
-from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, PACKED_1, BlockReader, identity
+from .blocks import (
+    BLOCK_BYTES,
+    MAX_BLOCK_BYTES,
+    MIN_BLOCK_BYTES,
+    PACKED_1,
+    ArrayLayout,
+    BlockReader,
+    identity,
+)
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
 from .encode import arrays_of, blocks_of, raw_bytes, ready
+from .files import GraphDirectory
 from .fit import (
     AUTO,
     ON_DISK,
@@ -39,15 +48,14 @@ from .fit import (
     check_fits,
     encoding_to_open,
     encoding_to_save,
+    log_fallback,
     memory_limit,
-    tell,
 )  # fmt: skip
 from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
-from .lock import Folder
 from .manifest import Manifest
 from .progress import Progress
 from .reader import array_reader
-from .write import HERE, Place, creating, write_blocks, write_manifest
+from .write import HERE, Destination, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
 
@@ -114,7 +122,7 @@ def save(
 
 
 def write_arrays(
-    place: Place,
+    place: Destination,
     manifest: Manifest,
     arrays: dict[str, EdgeArray],
     encoding: str,
@@ -127,7 +135,8 @@ def write_arrays(
         offsets = None if starts is None else decoded(starts, ASCENDING)
         what = ready(name, array, encoding, offsets, pool)
         stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, pool)
-        write_blocks(place, manifest, name, array.dtype, len(array), stored_as, block_bytes, blocks, progress)
+        layout = ArrayLayout(name, array.dtype, len(array), stored_as, block_bytes)
+        write_blocks(place, manifest, layout, blocks, progress)
 
 
 def open(
@@ -188,7 +197,7 @@ def read_graph(
         raise damage
 
     with ExitStack() as stack, ThreadPool(threads) as pool:
-        folder = stack.enter_context(Folder(path))
+        folder = stack.enter_context(GraphDirectory(path))
         manifest = read_manifest(folder)
         readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
         for reader in readers.values():
@@ -237,9 +246,9 @@ def read_graph(
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
-        tell(folder.path, ON_DISK, total, limit, kept)
+        log_fallback(folder.path, ON_DISK, total, limit, kept)
     elif chosen == PACKED and encoding == AUTO:
-        tell(folder.path, PACKED_HERE, total, limit, kept)
+        log_fallback(folder.path, PACKED_HERE, total, limit, kept)
     graph = assemble(manifest, arrays, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")
@@ -303,7 +312,7 @@ def verify(
     -------
     list of FormatError
         Empty when the directory is whole. Each has `path` and `offset`; damage inside an array is a
-        `garaph_py.storage.lock.Damage` and has `block` too.
+        `garaph_py.storage.files.Damage` and has `block` too.
 
     Raises
     ------
@@ -311,7 +320,7 @@ def verify(
         If there is no directory at `path`.
     """
     problems: list[FormatError] = []
-    with Folder(path) as folder, ThreadPool(threads) as pool:
+    with GraphDirectory(path) as folder, ThreadPool(threads) as pool:
         try:
             manifest = read_manifest(folder)
         except FormatError as error:
@@ -353,11 +362,11 @@ def info(path: str | os.PathLike[str]) -> Manifest:
     FormatError
         If there is no directory at `path`, or its manifest cannot be believed.
     """
-    with Folder(path) as folder:
+    with GraphDirectory(path) as folder:
         return read_manifest(folder)
 
 
-def read_manifest(folder: Folder) -> Manifest:
+def read_manifest(folder: GraphDirectory) -> Manifest:
     folder.refuse_links()
     handle, size = folder.open(manifests.NAME)
     path = folder.path / manifests.NAME
@@ -366,7 +375,7 @@ def read_manifest(folder: Folder) -> Manifest:
     return manifests.parse(folder.read(manifests.NAME, size, handle), path)
 
 
-def reader_of(folder: Folder, manifest: Manifest, name: str) -> BlockReader:
+def reader_of(folder: GraphDirectory, manifest: Manifest, name: str) -> BlockReader:
     """A reader of an array, on all disks; see `BlockReader`."""
     disks = [folder.disk(listed) for listed in manifest.disks]
     return BlockReader(folder, disks, manifest.arrays[name], identity(manifest.graph_id, manifest.generation))

@@ -1,7 +1,5 @@
 """Every program of the library against its twin, against SciPy and NetworkX, and under its own verifier."""
 
-from dataclasses import replace
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import spsolve
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError, VerificationError
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, Exact, assert_close, assert_exact, hub, numbers, some, stable
 
@@ -211,114 +208,3 @@ def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
 
 
 # Verifiers accept right answers (above and here) and find what is wrong with others.
-
-
-@pytest.fixture(scope="module")
-def diamond(graph_of):
-    """0 -> 1 -> 3, 0 -> 2 -> 3 -> 4; 5 and 6 point at each other, and nothing leads there."""
-    edges = twins.Edges(7, np.array([0, 0, 1, 2, 3, 5, 6]), np.array([1, 2, 3, 3, 4, 6, 5]))
-    return edges.weighted(np.array([1, 2, 5, 3, 0, 0, 0], np.int32))
-
-
-def corrupted(result, vertex, value):
-    values = result.values.copy()
-    values[vertex] = value
-    return replace(result, values=values)
-
-
-@pytest.mark.parametrize(
-    ("vertex", "value", "problem"),
-    [
-        (0, (1, 0), "source"),
-        (0, (0, 1), "source"),
-        (5, (0, 5), "alone"),
-        (3, (3, 1), "skips a level"),
-        (4, (-1, -1), "skips a level"),
-        (3, (2, 0), "not one level below"),
-        (3, (2, -1), "parent is missing"),
-        (3, (2, 99), "parent is missing"),
-        (5, (-1, 6), "parent is missing"),
-        (4, (3, 4), "not one level below"),
-        (6, (2, 1), "no in-neighbour|skips a level"),
-    ],
-)
-def test_bfs_verifier(graph_of, diamond, vertex, value, problem):
-    program, graph = gp.apps.BFS(0), graph_of(diamond, weighted=False)
-    result = gp.run(program, graph)
-    gp.check(program, graph, result)
-    gp.check(program, graph, corrupted(result, 3, (2, 2)))  # the other parent is as good
-    with pytest.raises(VerificationError, match=problem):
-        gp.check(program, graph, corrupted(result, vertex, value))
-
-
-def test_bfs_verifier_wants_tree_edges(graph_of):
-    program, graph = gp.apps.BFS(0), graph_of(twins.Edges(4, np.array([0, 0, 1]), np.array([1, 2, 3])))
-    result = gp.run(program, graph)
-    with pytest.raises(VerificationError, match="no in-neighbour"):
-        gp.check(program, graph, corrupted(result, 3, (2, 2)))
-
-
-@pytest.mark.parametrize("weights", ["int32", "float64"])
-@pytest.mark.parametrize(
-    ("vertices", "value", "problem"),
-    [(0, 1, "source"), (3, 7, "shorter way"), ([3, 4], 4, "no path"), ([5, 6], 7, "no path"), (1, 0, "no path")],
-)
-def test_sssp_verifier(graph_of, diamond, weights, vertices, value, problem):
-    program, graph = gp.apps.SSSP(0), graph_of(diamond.weighted(diamond.weights.astype(weights)))
-    result = gp.run(program, graph)
-    gp.check(program, graph, result)
-    with pytest.raises(VerificationError, match=problem):
-        gp.check(program, graph, corrupted(result, vertices, value))
-
-
-@pytest.mark.parametrize(
-    ("vertices", "value", "problem"),
-    [(0, 1, "source"), (3, 1, "wider"), ([3, 4], 4, "no path"), ([5, 6], 5, "no path"), (slice(None), 0, "source")],
-)
-def test_sswp_verifier(graph_of, diamond, vertices, value, problem):
-    program, graph = gp.apps.SSWP(0), graph_of(diamond.weighted(np.array([1, 2, 5, 3, 9, 5, 5], np.int32)))
-    result = gp.run(program, graph)
-    gp.check(program, graph, result)
-    with pytest.raises(VerificationError, match=problem):
-        gp.check(program, graph, corrupted(result, vertices, value))
-
-
-@pytest.mark.parametrize(
-    ("vertices", "value", "problem"),
-    [
-        (4, 4, "joins two"),
-        ([0, 1, 2, 3, 4], 4, "least"),
-        ([5, 6], 0, "labels for"),
-        ([5, 6], 99, "least"),
-        ([5, 6], -1, "least"),
-        ([5, 6], 1, "least"),
-    ],
-)
-def test_components_verifier(graph_of, diamond, vertices, value, problem):
-    program, graph = gp.apps.ConnectedComponents(), graph_of(diamond, weighted=False, directed=False)
-    result = gp.run(program, graph)
-    gp.check(program, graph, result)
-    with pytest.raises(VerificationError, match=problem):
-        gp.check(program, graph, corrupted(result, vertices, value))
-
-
-@pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-8), gp.apps.DeltaPageRank(tolerance=1e-8)])
-def test_pagerank_verifiers(graph_of, program):
-    graph = graph_of(twins.skewed(11, 300, 1500))
-    result = gp.run(program, graph)
-    gp.check(program, graph, result)
-    with pytest.raises(VerificationError, match="residual"):
-        gp.check(program, graph, corrupted(result, 7, result.values[7] + 1e-6))
-
-
-@pytest.mark.parametrize("value", [np.nan, -1e-30, np.inf])
-def test_pagerank_verifier_wants_probabilities(graph_of, value):
-    program, graph = gp.apps.PageRank(), graph_of(twins.skewed(11, 300, 1500))
-    with pytest.raises(VerificationError, match="negative or not finite"):
-        gp.check(program, graph, corrupted(gp.run(program, graph), 7, value))
-
-
-def test_a_program_without_a_verifier_says_so(graph_of):
-    graph = graph_of(twins.skewed(11, 30, 90))
-    with pytest.raises(ParameterError, match="PenalizedHittingProbability has no verifier"):
-        gp.run(gp.apps.PenalizedHittingProbability(0), graph, verify=True)

@@ -14,16 +14,14 @@ import garaph_py as gp
 from garaph_py import events
 from garaph_py.checkpoint import saver
 from garaph_py.checkpoint.identity import DIRECTORY, EDGES, differences
-from garaph_py.checkpoint.policy import SHARE, Every, Measured, is_due, parse_every
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DamagedCheckpointError, ParameterError
 from garaph_py.storage.directory import read_graph
 from garaph_py.system import interrupts
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
-from tests.runtime.test_user_programs import DataDriven
 from tests.support.checkpoint_files import Failing, Watched
 from tests.support.command import garaph
-from tests.support.numpy_gpu import Hops, Quiet
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
+from tests.support.programs import DataDriven
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -355,44 +353,6 @@ def test_termination_too_and_whoever_handles_it(graph, directory):
 
 
 # When
-
-
-def measured(iterations=10, seconds=10.0, elapsed=100.0, spent=0.0, expected=0.1):
-    return Measured(iterations, seconds, elapsed, spent, expected)
-
-
-def test_when_a_checkpoint_is_due():
-    assert is_due(Every(iterations=10), measured())
-    assert not is_due(Every(iterations=11), measured())
-    assert is_due(Every(seconds=10.0), measured())
-    assert not is_due(Every(seconds=10.1), measured())
-    assert is_due(Every(), measured())
-    assert not is_due(Every(), measured(expected=0.3))
-    assert not is_due(Every(), measured(spent=1.95))
-    assert not is_due(Every(), measured(expected=30.0))
-
-
-@pytest.mark.parametrize("cost", [0.001, 0.05, 2.0, 40.0])
-def test_by_default_checkpoints_take_two_percent_at_most(cost):
-    """Whatever the first was expected to cost, in iterations of a second."""
-    now, last, spent, expected, made = 0.0, 0.0, 0.0, 1.0, 0
-    for _ in range(20_000):
-        now += 1.0
-        if is_due(Every(), Measured(1, now - last, now, spent, expected)):
-            last, expected = now, cost
-            now, spent, made = now + cost, spent + cost, made + 1
-        assert spent <= SHARE * now + (cost if made == 1 else 1e-9)
-    assert made * cost > 0.4 * SHARE * now or made > 10_000
-
-
-def test_how_often_is_a_count_or_a_time():
-    assert parse_every(None) == Every()
-    assert parse_every(7) == parse_every("7") == Every(iterations=7)
-    assert parse_every("1.5 min") == Every(seconds=90.0)
-    assert parse_every("2h") == Every(seconds=7200.0)
-    for bad in (0, -1, True, 2.5, "", "0", "0s", "10 parsecs", [1]):
-        with pytest.raises(ParameterError, match="checkpoint_every="):
-            parse_every(bad)
 
 
 # The command

@@ -12,8 +12,8 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.io.formats import FORMATS
 from garaph_py.io.read import read
 from garaph_py.storage import directory as store
-from tests.cli.test_cli import Shell
-from tests.io.test_round_trips import edges_of
+from tests.support.command import Shell
+from tests.support.graphs import edges_of
 
 DOCS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
 EDGES = "a\tb\t1.5\nb\tc\t2\nc\ta\t4\na\tb\t8\nc\tc\t16\n"
@@ -37,7 +37,7 @@ def test_through_every_kind_of_place_and_back(garaph, source, tmp_path):
         status, out, err = garaph("convert", one, other)
         assert (status, out, err) == (0, f"{other}: 3 vertices, 5 directed edges, float64 values\n", "")
     back, before = read(steps[-1]), read(source)
-    assert edges_of(back, back.ids) == edges_of(before, before.ids)
+    assert edges_of(back) == edges_of(before)
     assert store.open(tmp_path / "directory").m == 5
 
 

@@ -46,7 +46,7 @@ def graph(request, plain, tmp_path_factory):
         return plain.packed(2) if codec == PACKED else plain
     path = tmp_path_factory.mktemp("arrays") / "graph"
     store.save(plain, path, encoding=codec, block_bytes=BLOCK_BYTES)
-    graph = store.read_graph(path, "auto", 1 << 20, None, gp.events.ignore, on_disk=True)
+    graph = store.read_graph(path, "auto", 1 << 24, None, gp.events.ignore, on_disk=True)
     assert (graph.encoding, graph.on_disk) == (codec, True)
     return graph
 
@@ -130,7 +130,7 @@ def test_damage_is_found_in_slices(graph, plain, tmp_path):
         return
     store.save(plain, tmp_path / "graph", encoding=graph.encoding, block_bytes=BLOCK_BYTES)
     array = store.read_graph(
-        tmp_path / "graph", "auto", 1 << 20, None, gp.events.ignore, on_disk=True
+        tmp_path / "graph", "auto", 1 << 24, None, gp.events.ignore, on_disk=True
     ).in_edges.neighbour_array
     (path,) = array.reader.paths
     data = bytearray(path.read_bytes())

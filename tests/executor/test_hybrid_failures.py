@@ -12,18 +12,17 @@ import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import CpuExecutor
-from garaph_py.executor.gpu.streams import PageQueue
 from garaph_py.executor.modes import PULL
 from garaph_py.graph.vertex_set import WORD
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import cut, layout
 from garaph_py.pages.memory_source import MemoryPageSource
-from garaph_py.runtime import run as runtime
+from garaph_py.pages.queue import PageQueue
+from garaph_py.runtime import runner
 from garaph_py.system.watchdog import Heartbeat
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
-from tests.runtime.test_user_programs import DataDriven
 from tests.support import twins
-from tests.support.numpy_gpu import Hops, Quiet, when_iterations_begin
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for, when_iterations_begin
+from tests.support.programs import DataDriven
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -105,7 +104,7 @@ class HalfDone:
         pass
 
     def work(self, waiting, source, state, on_complete):
-        while (page := waiting.next_coming()) is not None:
+        while (page := waiting.pop_streamed()) is not None:
             activated = type(state.next_frontier)(state.next_frontier.bits.copy(), state.next_frontier.blocks.copy())
             active = type(state.frontier)(state.frontier.bits.copy(), state.frontier.blocks.copy())
             own = replace(
@@ -137,8 +136,8 @@ def run(program, graph, **how):
 @pytest.fixture
 def half_done(monkeypatch):
     """A function that says after how many pages the GPU fails."""
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 
 @pytest.mark.parametrize("at", [0, 1, 9, 40])

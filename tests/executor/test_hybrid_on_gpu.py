@@ -5,9 +5,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
-from tests.executor.gpu.test_on_gpu import memory_for
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT
+from tests.support.real_gpu import memory_for
 
 pytestmark = pytest.mark.gpu
 

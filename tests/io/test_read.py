@@ -1,9 +1,7 @@
 """Readers of graph files: what they understand, and what they say about files that are wrong."""
 
 import gzip
-import io
 import lzma
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,6 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-import scipy.sparse as sp
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -20,211 +17,16 @@ from garaph_py import events
 from garaph_py.errors import FormatError, GaraphError, ParameterError
 from garaph_py.io.formats import FORMATS, ReadOptions, format_of
 from garaph_py.io.read import read
+from tests.support.contents import COO, STRINGS, TABLE, TABLE_WRITERS, npz, sparse_npz, zstd
+from tests.support.graphs import edges_of
 
 DATA = Path(__file__).parents[2] / "data"
-
-
-def edges_of(graph):
-    """Sorted (source, target, value) in the user's ids."""
-    ids = graph.ids.array().tolist()
-    edges = graph.in_edges
-    targets = np.repeat(np.arange(graph.n), np.diff(edges.offsets))
-    values = [None] * graph.m if edges.values is None else edges.values.tolist()
-    places = zip(edges.neighbours.tolist(), targets.tolist(), values, strict=True)
-    return sorted((ids[source], ids[target], value) for source, target, value in places)
-
-
-def zstd(data):
-    return pa.Codec("zstd", 3).compress(data, asbytes=True)
-
-
-COMPRESSORS = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstd}
 
 
 # Tables
 
 
-TABLE = pa.table({"source": pa.array([1, 2, 2], pa.int64()), "target": [2, 3, 2], "weight": [0.5, 1.5, 2.5]})
-TABLE_EDGES = [(1, 2, 0.5), (2, 2, 2.5), (2, 3, 1.5)]
-
-
-def write_arrow_stream(table, path):
-    with pa.ipc.new_stream(path, table.schema) as writer:
-        writer.write_table(table)
-
-
-TABLE_WRITERS = {
-    "g.parquet": pa.parquet.write_table,
-    "g.feather": pa.feather.write_feather,
-    "plain.arrow": lambda table, path: pa.feather.write_feather(table, path, compression="uncompressed"),
-    "stream.arrow": write_arrow_stream,
-}
-
-
-@pytest.fixture(params=TABLE_WRITERS)
-def write_table(request, tmp_path):
-    def write(table):
-        path = str(tmp_path / request.param)
-        TABLE_WRITERS[request.param](table, path)
-        return path
-
-    return write
-
-
-STRINGS = pa.table({"from": ["a", "b"], "to": ["b", "é"]})
-
-
-@pytest.mark.parametrize(
-    ("table", "edges"),
-    [
-        (TABLE, TABLE_EDGES),
-        (TABLE.select(["weight", "target", "source"]), TABLE_EDGES),
-        (TABLE.rename_columns(["a", "b", "c"]), TABLE_EDGES),
-        (TABLE.rename_columns(["dst", "src", "other"]), [(2, 1, 0.5), (2, 2, 2.5), (3, 2, 1.5)]),
-        (TABLE.append_column("w", pa.array([7, 8, 9])).drop_columns("weight"), [(1, 2, 7), (2, 2, 9), (2, 3, 8)]),
-        (TABLE.set_column(2, "kind", pa.array(["x", "y", "z"])), [(1, 2, None), (2, 2, None), (2, 3, None)]),
-        (STRINGS, [("a", "b", None), ("b", "é", None)]),
-        (pa.table([STRINGS[0].dictionary_encode(), STRINGS[1]], ["x", "y"]), [("a", "b", None), ("b", "é", None)]),
-        (pa.table({"x": pa.array([2**64 - 1], pa.uint64()), "y": pa.array([5], pa.int8())}), [(2**64 - 1, 5, None)]),
-    ],
-)
-def test_tables(write_table, table, edges):
-    assert edges_of(read(write_table(table))) == sorted(edges)
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (TABLE.slice(0, 0), "no edges"),
-        (TABLE.select(["source"]), "1 columns"),
-        (pa.table({"source": [1, None], "target": [1, 2]}), "'source' has missing values"),
-        (pa.table({"source": ["a", None], "target": ["b", "c"]}), "'source' has missing values"),
-        (pa.table({"source": [1.5], "target": [1]}), "'source' holds fractions"),
-        (pa.table({"source": [1], "target": ["x"]}), "differ in kind"),
-        (pa.table({"source": [[1]], "target": [1]}), "'source' has type list"),
-        (pa.table([[1], [2], [3]], ["source", "target", "source"]), "several columns are called 'source'"),
-        (pa.table({"a": pa.array([-1]), "b": pa.array([2**64 - 1], pa.uint64())}), "no 64-bit integer type"),
-    ],
-)
-def test_tables_that_are_no_edges(write_table, table, message):
-    path = write_table(table)
-    with pytest.raises(FormatError, match=message):
-        read(path)
-
-
 # Archives
-
-
-def npz(**arrays):
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
-
-
-def sparse_npz(matrix):
-    file = io.BytesIO()
-    sp.save_npz(file, matrix)
-    return file.getvalue()
-
-
-COO = sp.coo_array((np.array([5, 6, 7]), ([0, 1, 1], [1, 0, 1])), (4, 4))
-
-
-@pytest.mark.parametrize("form", ["coo", "csr", "csc", "bsr", "dia"])
-def test_sparse_matrices(tmp_path, form):
-    path = tmp_path / "a.npz"
-    path.write_bytes(sparse_npz(COO.asformat(form)))
-    graph = read(path)
-    assert graph.n == 4
-    assert [edge for edge in edges_of(graph) if edge[2]] == [(0, 1, 5), (1, 0, 6), (1, 1, 7)]
-    assert read(path, weights=False).edge_dtype is None
-
-
-def test_a_symmetric_matrix_is_an_undirected_graph(tmp_path):
-    path = tmp_path / "a.npz"
-    path.write_bytes(sparse_npz(COO + COO.T))
-    graph = read(path, directed=False)
-    assert edges_of(graph) == [(0, 1, 11), (1, 0, 11), (1, 1, 14)]
-    assert graph.out_edges is graph.in_edges
-    path.write_bytes(sparse_npz(COO))
-    with pytest.raises(FormatError, match="not symmetric"):
-        read(path, directed=False)
-
-
-def test_arrays(tmp_path):
-    path = tmp_path / "a.npz"
-    arrays = {"src": np.array([0, 1], np.uint32), "dst": np.array([1, 2], np.uint32), "n": 5}
-    path.write_bytes(npz(**arrays, directed=True))
-    graph = read(path)
-    assert (graph.n, edges_of(graph), graph.directed) == (5, [(0, 1, None), (1, 2, None)], True)
-    path.write_bytes(npz(**arrays, directed=False, weight=np.array([3, 4], np.int8)))
-    graph = read(path)
-    assert (graph.directed, edges_of(graph)[0]) == (False, (0, 1, 3))
-    assert read(path, directed=True).directed
-    path.write_bytes(npz(src=[-7], dst=[2**40]))
-    assert edges_of(read(path)) == [(-7, 2**40, None)]
-
-
-def zip_of(**members):
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in members.items():
-            archive.writestr(f"{name}.npy", data)
-    return file.getvalue()
-
-
-def npy(header, data=b""):
-    text = header.encode() + b" " * (117 - len(header)) + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
-
-
-HUGE = npy("{'descr': '<u4', 'fortran_order': False, 'shape': (1099511627776,), }", bytes(64))
-CSR_PARTS = {"format": np.array(b"csr"), "shape": np.array([2, 2]), "data": np.array([1.0])}
-
-
-@pytest.mark.parametrize(
-    ("contents", "message"),
-    [
-        (npz(), "arrays none"),
-        (npz(src=[1], row=[2]), "arrays row, src"),
-        (npz(src=[0], dst=[0, 1], n=2), "1 entries of 'src', but 2"),
-        (npz(src=[0.5], dst=[0.5], n=2), "'src' is a 1-d array of float64"),
-        (npz(src=[[0]], dst=[[0]], n=2), "'src' is a 2-d array"),
-        (npz(src=[0], dst=[2], n=2), "vertices 2 to 2, but n is 2"),
-        (npz(src=[-1], dst=[0], n=2), "vertices -1 to -1"),
-        (npz(src=[0], dst=[0], n=-1), "-1 vertices"),
-        (npz(src=[0], dst=[0], n=2**32 + 1), "4294967297 vertices"),
-        (npz(src=[0], dst=[0], n=2**32), "4,294,967,296 vertices, but 1 edges"),
-        (sparse_npz(sp.coo_array((2**30, 2**30))), "1,073,741,824 vertices, but 0 edges"),
-        (npz(src=[0], dst=[0], n=[2]), "'n' is int64 of shape"),
-        (npz(src=[0], dst=[0], n=1, directed=3), "'directed' is int64"),
-        (npz(src=[0], dst=[0], n=1, weight=[1, 2]), "'weight' is int64 of shape"),
-        (npz(src=[0], dst=[0], n=1, weight=["x"]), "'weight' is <U1"),
-        (npz(src=np.array([None]), dst=[0]), "Python objects"),
-        (zip_of(src=HUGE, dst=HUGE), "declares 4,398,046,511,104 bytes of data, but has 64"),
-        (zip_of(src=npy("{'descr': '<u4', 'fortran_order': False, 'shape': (-1,), }")), "declares -4 bytes"),
-        (zip_of(src=b"no header"), "not a readable .npz file"),
-        (sparse_npz(COO.tocsr()[:3]), "adjacency matrix is square"),
-        (sparse_npz(COO.astype(complex)), "complex128"),
-        (npz(**CSR_PARTS, indices=np.array([7]), indptr=np.array([0, 0, 1])), "not a readable .npz file"),
-        (npz(**CSR_PARTS, indices=np.array([1]), indptr=np.array([0, 9, 1])), "not a readable .npz file"),
-        (npz(**CSR_PARTS | {"format": np.array(b"xyz")}), "not a readable .npz file"),
-        (npz(**CSR_PARTS | {"shape": np.array([2**40, 2**40])}), "1099511627776 vertices"),
-    ],
-)
-def test_malformed_archives(tmp_path, contents, message):
-    path = tmp_path / "a.npz"
-    path.write_bytes(contents)
-    with pytest.raises(FormatError, match=message):
-        read(path)
-
-
-def test_more_vertices_than_memory_holds_are_refused(tmp_path, monkeypatch):
-    path = tmp_path / "a.npz"
-    path.write_bytes(npz(src=[0], dst=[0], n=2**20))
-    monkeypatch.setattr("psutil.virtual_memory", lambda: type("Memory", (), {"available": 2**20})())
-    with pytest.raises(FormatError, match="the offsets of 1,048,576 vertices take"):
-        read(path)
 
 
 # All formats

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import errno
-import html.parser
 import itertools
 import json
-import math
 import os
-import re
-import shutil
-import subprocess
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,15 +16,9 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import ParameterError
 from garaph_py.events import Iteration, Span
-from garaph_py.executor.cpu import executor as kernel
-from garaph_py.output import draw
-from garaph_py.output.page import page
-from garaph_py.output.result import Stats
 from garaph_py.output.trace import trace_events, tracks_of
-from tests.support import twins
 
-EVIL = "</title><script>document.title = 'evil'</script>&\"'\ud800"
-VOID = ("meta",)
+pytestmark = pytest.mark.usefixtures("cut_pages")
 
 
 class Program(gp.VertexProgram):
@@ -41,47 +30,6 @@ class Program(gp.VertexProgram):
 
     def gather(self, src):  # type: ignore[no-untyped-def]
         return src
-
-
-class Reader(html.parser.HTMLParser):
-    """Collects texts and checks that what is opened is closed, in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: Counter[str] = Counter()
-        self.cells: list[list[str]] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attributes: object) -> None:
-        self.tags[tag] += 1
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.cells.append([])
-
-    def handle_startendtag(self, tag: str, attributes: object) -> None:
-        self.tags[tag] += 1
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in ("td", "th"):
-            self.cells[-1].append(data)
-
-
-@pytest.fixture(scope="module")
-def graph() -> gp.Graph:
-    edges = twins.skewed(71, 3000, 40000)
-    return gp.from_edges(edges.sources, edges.targets)
-
-
-@pytest.fixture(autouse=True)
-def cut_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 64)
 
 
 def read_trace(path: Path) -> list[dict[str, object]]:
@@ -156,90 +104,6 @@ def test_nothing_is_noted_unless_asked(graph: gp.Graph, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("garaph_py.native.threads.ThreadPool.trace", traced)
     gp.run(gp.apps.PageRank(), graph, iterations=1)
-
-
-# Reports
-
-
-def long_run(count: int, **more: object) -> Stats:
-    rows = [
-        Iteration(
-            k, "pull", 0.5**k, 10, 100, 1, 0, 0.1, "cpu+gpu", 1 << 20, 5, 0.5 + k / 10, f"f <= {EVIL}", 1 / (k + 1)
-        )
-        for k in range(count)
-    ]
-    return Stats(rows, True, 0.1 * count, 2, **more)
-
-
-def test_a_report_has_every_iteration(graph: gp.Graph, tmp_path: Path) -> None:
-    target = tmp_path / "report.html"
-    stats = gp.run(gp.apps.BFS(0), graph, page_edges=5000, threads=2, report=target).stats
-    read = Reader(target.read_text())
-    heading, *lines = read.cells
-    assert heading[:6] == ["#", "mode", "why", "device", "f", "alpha"]
-    assert [line[:4] for line in lines] == [[str(row.number), row.mode, row.why, "cpu"] for row in stats.iterations]
-    assert {len(line) for line in lines} == {len(heading)}
-    assert read.tags["svg"] == 2  # f, and who worked when
-    assert read.tags["circle"] == len(stats.iterations)
-    assert "BFS on 3,000 vertices, 40,000 directed edges" in target.read_text()
-
-
-def test_what_users_wrote_is_text() -> None:
-    spans = [Span(f"cpu {EVIL}", EVIL, 6 * 10**8, 7 * 10**8, {EVIL: 3})]
-    text = "\n".join(page(EVIL, long_run(3, note=EVIL, device=EVIL), spans, 0.0))
-    read = Reader(text)
-    assert read.tags["script"] == 0
-    assert read.tags["svg"] == 3
-    assert text.count("&lt;script&gt;") > 5
-    assert not re.search(r"""(src|href)=|url\(|@import""", text)
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 150, 3000])
-def test_reports_of_any_length(count: int) -> None:
-    spans = [
-        Span(f"cpu {k % 2}", "pull", int((0.5 + k / 1000) * 1e9), int((0.5 + (k + 0.9) / 1000) * 1e9), {"page": k})
-        for k in range(20 * count)
-    ]
-    text = "\n".join(page("Test", long_run(count), spans, 0.0))
-    read = Reader(text)
-    assert len(read.cells) == count + 1
-    assert read.tags["rect"] < 6000
-    for number in re.findall(r' (?:x|y|[xy][12]|width|height|cx|cy)="([^"]*)"', text):
-        assert math.isfinite(float(number))
-        assert float(number) >= 0
-
-
-def test_f_of_zero_stands_at_the_bottom() -> None:
-    rows = [Iteration(k, "push", f, 1, 1, 1, 0, 0.1, started=float(k)) for k, f in enumerate((1.0, 0.01, 0.0))]
-    heights = [float(y) for y in re.findall(r'cy="([^"]*)"', draw.curve_of(rows, "f"))]
-    assert heights == [draw.TOP, draw.TOP + draw.CURVE, draw.TOP + draw.CURVE]
-
-
-@pytest.mark.parametrize(("first", "last"), [(0, 1), (0, 7), (0.0, 1e-7), (3, 3), (0, 12345), (5, 250000)])
-def test_ticks_are_round_and_few(first: float, last: float) -> None:
-    found = draw.ticks(first, last)
-    assert 1 <= len(found) <= 11
-    assert all(first <= tick <= last for tick in found)
-
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-
-@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
-def test_a_browser_shows_it(graph: gp.Graph, tmp_path: Path) -> None:
-    target, picture = tmp_path / "report.html", tmp_path / "report.png"
-    gp.run(gp.apps.PageRank(), graph, iterations=5, page_edges=5000, threads=2, report=target)
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
-        "--window-size=1280,1200",
-    ]  # fmt: skip
-    shown = subprocess.run(
-        [*command, "--dump-dom", target.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    ).stdout
-    assert shown.count("<tr>") == 6
-    assert shown.count("<circle") == 5
-    subprocess.run([*command, f"--screenshot={picture}", target.as_uri()], capture_output=True, timeout=120, check=True)
-    assert picture.stat().st_size > 10_000
 
 
 # Files

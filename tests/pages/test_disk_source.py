@@ -1,7 +1,5 @@
 """Runs over graphs whose edges stay on disk: the answers of memory, or a named error; what is read, and what is not."""
 
-# ruff: noqa: F811 - a fixture of another file
-
 import errno
 import gc
 import json
@@ -21,56 +19,15 @@ from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
-from garaph_py.pages import passes
-from garaph_py.pages import provider as sources
-from garaph_py.pages.disk_source import BUFFERS, DiskPageSource, spread
+from garaph_py.pages import memory
+from garaph_py.pages.disk_source import BUFFERS, spread
 from garaph_py.storage import directory as store
-from garaph_py.storage import disks, sectors
+from garaph_py.storage import disks
 from garaph_py.storage.blocks import INDEX_DTYPE
 from garaph_py.system.sizes import parse_bytes
-from tests.storage.test_disks import failing, kernel  # noqa: F401 - a fixture
 from tests.support import command
-
-
-@pytest.fixture(autouse=True)
-def little(monkeypatch):
-    monkeypatch.setattr(sources, "AT_HAND", 0)
-    monkeypatch.setattr(sources, "BLOCKS_AT_HAND", 0)
-    monkeypatch.setattr(disks, "PAUSE", 0)
-    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
-
-
-@pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
-def saved(request, tmp_path_factory):
-    """A graph, the directory it is in, and how it is stored."""
-    directed, encoding = request.param
-    graph = gp.rmat(13, 8, directed=directed, weights=(1, 255))
-    folder = tmp_path_factory.mktemp("stored")
-    disks = [folder / name for name in ("a", "b", "c")]
-    for disk in disks:
-        disk.mkdir()
-    path = folder / "graph"
-    striped = directed == (encoding == "raw")
-    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=disks if striped else ["."])
-    return graph, path, encoding
-
-
-def opened(path, room):
-    """The graph in `path`, with `room` for edges beside what its vertices take."""
-    offsets = store.info(path).arrays["in_offsets"].raw_bytes
-    graph = store.read_graph(path, "auto", 3 * offsets, None, gp.events.ignore, on_disk=True)
-    assert graph.on_disk
-    return with_memory(graph, graph.nbytes + 18 * graph.n + room)
-
-
-def with_memory(graph, memory):
-    """The graph, whose runs may take so much."""
-    return replace(graph, memory=memory)
-
-
-def hub(graph):
-    """A vertex from which most others are reached."""
-    return int(graph.out_degrees.argmax())
+from tests.support.reads import failing
+from tests.support.stored_graphs import hub, opened, with_memory
 
 
 def programs(graph):
@@ -136,7 +93,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
 
 @pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
-def test_every_read_may_fail(saved, monkeypatch, kernel, failure):
+def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):
     """The k-th read, for every k: what fails once is tried again, and what goes on failing has a name."""
     graph, path, _ = saved
     gc.collect()  # graphs of other tests keep their files open
@@ -202,23 +159,6 @@ def test_the_command_runs_within_a_memory(saved, monkeypatch, capsys):
     memory = 350_000 if graph.directed else 260_000
     assert command.garaph(monkeypatch, "run", "PageRank", path, "-p", "dtype=float32", "--memory", memory) == 0
     assert "from disk" in capsys.readouterr().out
-
-
-@pytest.fixture
-def source(saved):
-    """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
-    _, path, _ = saved
-    edges = opened(path, 300_000).in_edges
-    reading = [disks.Disk(str(data), None) for data in edges.neighbour_array.reader.paths]
-    made = []
-
-    def make(room, **how):
-        made.append(DiskPageSource([edges.neighbour_array], edges.offsets, room, reading, **how))
-        return made[-1]
-
-    yield make
-    for one in (*made, *reading):
-        one.close()
 
 
 def shape_of(edges):
@@ -420,7 +360,7 @@ def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch
     v = np.append(np.arange(n - 3, 0, -1), [1, 0])
     graph = gp.from_edges([*u, n - 2], [*v, n - 1], weights=np.zeros(len(u) + 1, np.int32))
     store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=8192)
-    monkeypatch.setattr(passes, "PASS_EDGES", 700)
+    monkeypatch.setattr(memory, "PASS_EDGES", 700)
     stored, program = opened(tmp_path / "g", 64 * n + 100_000), gp.apps.SSSP(n - 2)
     result = gp.run(program, stored, device="cpu", verify=True)
     assert (result.values == 0).all()

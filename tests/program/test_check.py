@@ -11,96 +11,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import ProgramError
-from garaph_py.program import bind
-from garaph_py.program.check import check_types
-
-RING = gp.from_edges([0, 1, 2], [1, 2, 0])
-WEIGHTED = gp.from_edges([0, 1, 2], [1, 2, 0], np.array([1, 2, 3], np.float32))
-
-HELPERS = """
-import math
-import numba
-import numpy as np
-K = 2.0
-def scaled(x): return x * float(K)
-def doubled(x): return inner(x) + scaled(x) - inner(x)
-def inner(x): return math.tanh(x)
-def wide(x): return x * 0.5
-def hidden(x): return np.float32(x * 0.5)
-def deep(x): return hidden(x)
-def raises(x):
-    if x < 0:
-        raise ValueError("negative")
-    return x
-def ping(x): return pong(x)
-def pong(x): return ping(x)
-@numba.njit
-def jitted(x): return x + float(1)
-"""
-PROGRAM = """
-import enum
-import math
-import numpy as np
-import garaph_py as gp
-import helpers_for_tests as helpers
-from collections import namedtuple
-from helpers_for_tests import deep, doubled, jitted, ping, raises, wide
-
-RATE = 0.85
-PAIR = namedtuple("Pair", "a b")(3, 4)
-TABLE = np.arange(3, dtype=np.float32)
-TEXTS = {{"a": 1}}
-
-class Colour(enum.IntEnum):
-    RED = 5
-
-class Mine(gp.VertexProgram):
-    rate: float = 0.5
-    count: int = 3
-    flag: bool = True
-    name: str = "x"
-    heat: gp.PerVertex = 0.0
-
-    value = {value}
-    sum = gp.add
-
-    def init(self, id):
-        return float(id + 1)
-
-    def gather(self, src, edge):
-        return src
-
-    def apply(self, old, acc, id):
-        {body}
-
-    def method(self):
-        return 1
-"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def helpers(tmp_path_factory):
-    """A module of the user's, beside the program."""
-    folder = tmp_path_factory.mktemp("user")
-    (folder / "helpers_for_tests.py").write_text(HELPERS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(folder))
-        yield
-
-
-def program(body, value="np.float32"):
-    """A program class made as in a REPL, with no source file: ``apply`` has this body, from line 38 on."""
-    names = {"__name__": "__main__"}
-    exec(compile(PROGRAM.format(value=value, body=body.replace("\n", "\n        ")), "mine.py", "exec"), names)
-    return names["Mine"]
-
-
-def check(instance, graph=RING):
-    check_types(bind(instance, graph))
-
+from tests.support.programs import FLOAT64, PROGRAM, RING, WEIGHTED, check, program
 
 BODY = 1 + PROGRAM.format(value="", body="BODY").split("\n").index("        BODY")
-FLOAT64 = "computes in float64, but the program is float32"
 REFUSED = {
     # what no compiled function contains
     "return {1: acc}[1]": "a dict",
@@ -286,126 +199,13 @@ def test_messages_quote_the_line_where_there_is_a_file(tmp_path, monkeypatch):
 # Signatures, names, types
 
 
-class Sum(gp.VertexProgram):
-    """A correct program that tests derive wrong ones from."""
-
-    value = np.int64
-    sum = gp.add
-
-    def init(self, id):
-        return id
-
-    def gather(self, src):
-        return src
-
-    def apply(self, acc):
-        return acc
+LIBRARY = {
+    "BFS": {"source": 0}, "SSSP": {"source": 0}, "SSWP": {"source": 0}, "PenalizedHittingProbability": {"query": 0},
+}  # fmt: skip
 
 
-def derived(**contents):
-    """`Sum` with other contents."""
-    return type("Wrong", (Sum,), {"__module__": __name__, **contents})
-
-
-def parameter(name, hint=float, default=0.5):
-    return {"__annotations__": {name: hint}, name: default}
-
-
-MALFORMED = {
-    "no init": ({"init": None}, "Wrong has no init"),
-    "no gather": ({"gather": None}, "Wrong has no gather"),
-    "no value": ({"value": None}, "Wrong.value is not set"),
-    "no sum": ({"sum": None}, "Wrong.sum must be a unified operation"),
-    "sum is a function": ({"sum": lambda a, b: a + b}, "Wrong.sum must be a unified operation"),
-    "no self": (
-        {"gather": lambda: 0},
-        r"Wrong.gather \(.*test_program.py, line \d+\): the first argument must be self",
-    ),
-    "another self": ({"gather": lambda this, src: src}, "the first argument must be self"),
-    "unknown argument": (
-        {"gather": lambda self, source: source},
-        r"Wrong.gather \(.*\) asks for 'source'; allowed are src, edge, dst, src_id",
-    ),
-    "argument of another function": ({"gather": lambda self, acc: acc}, "asks for 'acc'"),
-    "per-vertex parameter in gather": (
-        {"gather": lambda self, heat: heat, **parameter("heat", gp.PerVertex)},
-        "asks for 'heat'",
-    ),
-    "default": ({"gather": lambda self, src=0: src}, "without a default"),
-    "star": ({"gather": lambda self, *src: src}, "without a default"),
-    "keyword only": ({"gather": lambda self, *, src: src}, "without a default"),
-    "static": ({"gather": staticmethod(lambda src: src)}, "plain method, not staticmethod"),
-    "class method": ({"gather": classmethod(lambda self, src: src)}, "plain method, not classmethod"),
-    "not a function": ({"gather": 3}, "plain method, not int"),
-    "total without aggregate": ({"apply": lambda self, total: total}, "no aggregate"),
-    "reports without result": ({"reports": np.int64}, "no result"),
-    "gathers": ({"gathers": "out"}, '"in" and "both"'),
-    "async": ({"gather": eval("lambda self, src: (yield src)")}, "yield"),
-    "parameter called value": (parameter("value"), "parameter called 'value'"),
-    "parameter called sum": (parameter("sum"), "parameter called 'sum'"),
-    "parameter called init": (parameter("init"), "parameter called 'init'"),
-    "parameter called total": (parameter("total"), "parameter called 'total'"),
-    "parameter called identity": (parameter("identity"), "parameter called 'identity'"),
-    "private parameter": (parameter("_hidden"), "parameter called '_hidden'"),
-    "per-vertex parameter called id": (parameter("id", gp.PerVertex), "PerVertex parameter cannot be called 'id'"),
-    "per-vertex parameter called old": (parameter("old", gp.PerVertex), "PerVertex parameter cannot be called 'old'"),
-    "bool": ({"value": bool}, r"Wrong.value has type <class 'bool'>; allowed are int32, int64, uint32, uint64, float"),
-    "int8": ({"value": np.int8}, "allowed are int32"),
-    "float16": ({"value": np.float16}, "allowed are int32"),
-    "complex": ({"value": complex}, "allowed are int32"),
-    "string": ({"value": str}, "allowed are int32"),
-    "object": ({"value": object}, "allowed are int32"),
-    "date": ({"value": "M8[s]"}, "allowed are int32"),
-    "byte order": ({"value": ">f4"}, "allowed are int32"),
-    "no type": ({"value": "nonsense"}, "allowed are int32"),
-    "structured dtype": ({"value": np.dtype([("a", "f4")])}, "dict of a few names"),
-    "no fields": ({"value": {}}, "identifier"),
-    "field of no type": ({"value": {"a": None}}, "allowed are int32"),
-    "field of a wrong type": ({"accumulator": {"a": np.int16}}, "Wrong.accumulator has type"),
-    "field that is a keyword": ({"value": {"class": np.int64}}, "identifier"),
-    "private field": ({"value": {"_a": np.int64}}, "identifier"),
-    "field that is code": ({"value": {"a); print(1": np.int64}}, "identifier"),
-    "field that is a number": ({"value": {1: np.int64}}, "identifier"),
-    "value fails": ({"value": lambda self, edge: edge.kind}, r"Wrong.value\(edge=None\) failed: AttributeError"),
-    "value asks for nothing": ({"value": lambda self: np.int64}, r"Wrong.value\(edge=None\) failed: TypeError"),
-    "float from integers": (
-        {"apply": lambda self, acc: acc / 2},
-        r"Wrong.apply \(.*test_program.py, line \d+\) returns float64; allowed is int64 \(a division",
-    ),
-    "float constant": ({"apply": lambda self, acc: 0.5}, "returns a float; allowed is int64"),
-    "a number for fields": ({"value": {"a": np.int64, "b": np.int64}}, r"Wrong.init .* allowed is a tuple \(a, b\)"),
-    "too few fields": (
-        {"value": {"a": np.int64, "b": np.int64}, "init": lambda self: (1,)},
-        r"returns a tuple of 1 \(int(64)?\); allowed is a tuple \(a, b\)",
-    ),
-    "wrong field": (
-        {"value": {"a": np.int64, "b": np.int64}, "init": lambda self, id: (id, id / 2)},
-        "returns float64 for b; allowed is int64",
-    ),
-    "no truth value": ({"activate": lambda self, new, old: (new, old)}, r"Wrong.activate .* allowed is a truth value"),
-    "wrong result": ({"result": lambda self, value: value / 2}, "Wrong.result .* returns float64"),
-    "wrong prepare": ({"prepare": lambda self, value: (value, 1)}, "Wrong.prepare .* returns a tuple of 2"),
-    "wrong aggregate": ({"aggregate": lambda self, new: new / 2, "total": int}, "Wrong.aggregate .* returns float64"),
-    "wrong done": ({"done": lambda self, acc: acc.foo}, "Wrong.done .* int64 has no 'foo'"),
-}
-
-
-@pytest.mark.parametrize(("contents", "message"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_program_is_refused(contents, message):
-    with pytest.raises(ProgramError, match=message):
-        check(derived(**contents)())
-
-
-def test_a_class_that_is_no_dataclass_is_refused_when_it_is_defined():
-    with pytest.raises(ProgramError, match=r"Wrong: mutable default .*list"):
-        derived(**parameter("weights", list, [1, 2]))
-    with pytest.raises(ProgramError, match=r"Worse: non-default argument 'more' follows"):
-        type("Worse", (gp.apps.PageRank,), {"__annotations__": {"more": float}})
-
-
-def test_a_function_that_is_not_needed_until_the_end_is_checked_at_the_start():
-    """Also when all kernels of the first iteration are on disk already."""
-    gp.run(derived(result=lambda self, value: value + 1)(), RING, iterations=1)
-    wrong = derived(result=lambda self, value: value / 2)()
-    with pytest.raises(ProgramError, match=r"Wrong.result .* returns float64"):
-        gp.run(wrong, RING, iterations=1)
+@pytest.mark.parametrize("name", gp.apps.__all__)
+def test_the_librarys_programs_are_not_refused_in_single_precision(name):
+    kind = getattr(gp.apps, name)
+    single = {"dtype": np.float32} if any(field.name == "dtype" for field in dataclasses.fields(kind)) else {}
+    check(kind(**LIBRARY.get(name, {}), **single), WEIGHTED.symmetrized() if kind.gathers == "both" else WEIGHTED)

@@ -11,27 +11,27 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
-from garaph_py.simulation import Activity, Machine, Policy, Workload, read_machine, simulate
+from garaph_py.simulation import Activity, Machine, Workload, read_machine, simulate
 from garaph_py.simulation.calibrate import calibrate, fit
-from garaph_py.simulation.recorded import Recorded, copying_of, fastest, read_results, read_trace
+from garaph_py.simulation.recorded import RecordedRun, copying_of, fastest, read_results, read_trace
 from garaph_py.simulation.replay import replay
 from garaph_py.simulation.workload import (
     Traits,
     even_offsets,
 )
-from tests.simulation.test_simulate import KNOWN, LABELS, SUMS
 from tests.support.command import garaph
+from tests.support.simulated import KNOWN, LABELS, SUMS, how
 
 
-def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> Recorded:
+def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> RecordedRun:
     """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
     n, m = 1 << scale, 256 << scale
     shares = [1.0] * 6 if traits is SUMS else [1.0, 0.9, 0.05, 0.003, 5e-8, 3e-9, 1e-4]
     activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
     work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
-    policy, room = Policy(device), None if device == CPU else int(share * m * 4)
-    rows = [vars(row) for row in simulate(work, machine, policy, room).iterations]
-    return Recorded(f"rmat:{scale}", work, policy, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
+    options, room = how(device), None if device == CPU else int(share * m * 4)
+    rows = [vars(row) for row in simulate(work, machine, options, room).iterations]
+    return RecordedRun(f"rmat:{scale}", work, options, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
 
 
 def test_calibration_finds_the_machine_again():
@@ -55,7 +55,7 @@ def test_calibration_finds_the_machine_again():
             for device in (CPU, GPU, "hybrid"):
                 for share in (0.5, 0.125):
                     run = recorded(scale, traits, device, share)
-                    again = simulate(run.workload, machine, run.policy, run.room)
+                    again = simulate(run.workload, machine, run.options, run.room)
                     assert again.seconds == pytest.approx(run.seconds, rel=0.1), (scale, traits.name, device, share)
 
 
@@ -117,7 +117,7 @@ def gpu_trace() -> dict:
 def test_pages_that_were_dear_stay_so(tmp_path):
     (tmp_path / "trace.json").write_text(json.dumps(gpu_trace()))
     run = read_trace(tmp_path / "trace.json")
-    assert run.policy.device == GPU
+    assert run.options.device == GPU
     assert run.copying == pytest.approx(8000 / 1e-3)
     assert run.gathering == pytest.approx(8e-3 / 4000)
     first, second = replace(run.workload, page_edges=1000).pages()
@@ -175,7 +175,7 @@ engine = ["auto", "garaph"]
     assert len(runs) == 12
     assert {run.workload.traits.edge_value_bytes for run in runs} == {0, 4}
     for run in fastest(runs):
-        again = simulate(run.workload, known, run.policy)
+        again = simulate(run.workload, known, run.options)
         assert [row.mode for row in again.iterations] == [row["mode"] for row in run.rows]
     graph = tmp_path / "graph"
     assert garaph(monkeypatch, "generate", "rmat", graph, "--scale", "10", "--undirected", "-q") == 0

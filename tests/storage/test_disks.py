@@ -18,21 +18,9 @@ from garaph_py.storage import aio, disks
 from garaph_py.storage.aio import Reads
 from garaph_py.storage.disks import ALIGNMENT, Batch, Disk, Request
 from garaph_py.system.memory import on_own_pages
+from tests.support.reads import failing
 
 SIZE = 40 * ALIGNMENT + 100
-
-
-def one_by_one(monkeypatch):
-    """The kernel does not offer asynchronous reads."""
-    monkeypatch.setattr(aio, "IDLE", [])
-    monkeypatch.setattr(aio, "HERE", {})
-
-
-@pytest.fixture(params=["at once", "one by one"])
-def kernel(request, monkeypatch):
-    if request.param == "one by one":
-        one_by_one(monkeypatch)
-    return request.param
 
 
 @pytest.fixture
@@ -81,34 +69,11 @@ class Reading:
         return self.batch.error
 
 
-def failing(monkeypatch, fails, shortens=lambda number: False):
-    """Of the reads that are begun, numbered from 1, some end with an error, or read one sector.
-
-    `fails` takes a number and returns that of an error, or 0. Returns the list of the numbers.
-    """
-    begin, wait, numbers, wrong = Reads.begin, Reads.wait, [], dict[int, int]()
-    lock = threading.Lock()
-
-    def begins(self, key, handle, views, offset):
-        with lock:
-            numbers.append(len(numbers) + 1)
-            mine = numbers[-1]
-        wrong[id(key)] = fails(mine)
-        begin(self, key, handle, [views[0][:ALIGNMENT]] if shortens(mine) else views, offset)
-
-    def waits(self):
-        return [(key, -wrong[id(key)] if wrong[id(key)] else result) for key, result in wait(self)]
-
-    monkeypatch.setattr(Reads, "begin", begins)
-    monkeypatch.setattr(Reads, "wait", waits)
-    return numbers
-
-
-def test_reads_are_under_way_together(path, kernel):
+def test_reads_are_under_way_together(path, kernel_reads):
     whole, handle = path.read_bytes(), disks.open_direct(path)
     try:
         reads, found = Reads(), {}
-        assert reads.depth == (aio.DEPTH if kernel == "at once" else 1)
+        assert reads.depth == (aio.DEPTH if kernel_reads == "at once" else 1)
         data = [room(4 * ALIGNMENT) for _ in range(10)]
         waiting = list(range(10))
         under_way = 0
@@ -134,7 +99,7 @@ def test_reads_are_under_way_together(path, kernel):
         os.close(handle)
 
 
-def test_what_the_kernel_refuses_is_told_as_what_fails_later(path, tmp_path, kernel):
+def test_what_the_kernel_refuses_is_told_as_what_fails_later(path, tmp_path, kernel_reads):
     reads, data = Reads(), room(ALIGNMENT)
     folder = os.open(tmp_path, os.O_RDONLY)
     try:
@@ -179,7 +144,7 @@ def test_where_there_is_no_asynchronous_io(path, monkeypatch, number):
         ctypes.set_errno(number)
         return -1
 
-    monkeypatch.setattr(aio, "IDLE", [])
+    monkeypatch.setattr(aio, "IDLE_CONTEXTS", [])
     monkeypatch.setattr(aio, "LIBC", SimpleNamespace(syscall=refuse))
     reads, data = Reads(), room(ALIGNMENT)
     assert reads.depth == 1
@@ -187,10 +152,10 @@ def test_where_there_is_no_asynchronous_io(path, monkeypatch, number):
         reads.begin(0, file.fileno(), [data.data], 0)
     assert reads.wait() == [(0, ALIGNMENT)]
     reads.close()
-    assert aio.IDLE == []
+    assert aio.IDLE_CONTEXTS == []
 
 
-def test_what_the_kernel_has_under_way_is_waited_for(path, kernel):
+def test_what_the_kernel_has_under_way_is_waited_for(path, kernel_reads):
     reads, data = Reads(), room(SIZE // ALIGNMENT * ALIGNMENT)
     with open(path, "rb") as file:
         reads.begin(0, file.fileno(), [data.data], 0)
@@ -201,13 +166,13 @@ def test_what_the_kernel_has_under_way_is_waited_for(path, kernel):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_what_a_process_has_set_up_serves_it_again_and_not_its_children(path):
     Reads().close()
-    assert aio.IDLE
-    before = list(aio.IDLE)
+    assert aio.IDLE_CONTEXTS
+    before = list(aio.IDLE_CONTEXTS)
     Reads().close()
-    assert before == aio.IDLE
+    assert before == aio.IDLE_CONTEXTS
     child = os.fork()
     if not child:
-        os._exit(len(aio.IDLE))
+        os._exit(len(aio.IDLE_CONTEXTS))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -222,7 +187,7 @@ def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch)
             raise OSError(errno.EPERM, "not in here")
         return call(name, *given)
 
-    monkeypatch.setattr(aio, "IDLE", [])
+    monkeypatch.setattr(aio, "IDLE_CONTEXTS", [])
     monkeypatch.setattr(aio, "call", refuses)
     reading = Reading(20)
     for k in range(20):
@@ -235,10 +200,10 @@ def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch)
     with pytest.raises(GraphError, match="not in here"):
         disk.put(reading.requests)
     assert calls[-1] == "io_destroy"
-    assert aio.IDLE == aio.LOST == []
+    assert aio.IDLE_CONTEXTS == aio.ABANDONED_BUFFERS == []
 
 
-def test_one_thread_whoever_asks_first(tmp_path, kernel):
+def test_one_thread_whoever_asks_first(tmp_path, kernel_reads):
     for _ in range(20):
         disk = Disk(str(tmp_path), None)
         askers = [threading.Thread(target=disk.put, args=([],)) for _ in range(4)]
@@ -283,7 +248,7 @@ def test_the_disk_s_thread_checks_where_no_other_can_be_had(path, tmp_path, monk
     disk.close()
 
 
-def test_requests_begin_in_their_order_and_a_trace_shows_one_after_the_other(tmp_path, disk, kernel, monkeypatch):
+def test_requests_begin_in_their_order_and_a_trace_shows_one_after_the_other(tmp_path, disk, kernel_reads, monkeypatch):
     paths, order, most = [tmp_path / name for name in "abc"], [], [0, 0]
     for k, path in enumerate(paths):
         path.write_bytes(bytes([k]) * SIZE)
@@ -308,7 +273,7 @@ def test_requests_begin_in_their_order_and_a_trace_shows_one_after_the_other(tmp
     assert reading.read(disk) is None
     assert order == list(range(60))
     assert sorted(reading.checked) == list(range(60))
-    assert most[1] == (aio.DEPTH if kernel == "at once" else 1)
+    assert most[1] == (aio.DEPTH if kernel_reads == "at once" else 1)
     assert all((data == k % 3).all() for k, data in enumerate(reading.data))
     assert disk.bytes_read == 60 * 2 * ALIGNMENT == sum(span.details["bytes"] for span in disk._spans)
     for before, after in zip(disk._spans, disk._spans[1:], strict=False):
@@ -316,7 +281,7 @@ def test_requests_begin_in_their_order_and_a_trace_shows_one_after_the_other(tmp
 
 
 @pytest.mark.parametrize("failure", ["read", "short", "gone", "ends", "check"])
-def test_others_go_on_where_one_fails(tmp_path, disk, path, kernel, monkeypatch, failure):
+def test_others_go_on_where_one_fails(tmp_path, disk, path, kernel_reads, monkeypatch, failure):
     """Each failure ends its batch with its name, and the thread reads what comes behind it."""
     numbers = failing(monkeypatch, lambda n: errno.EIO if failure == "read" and n <= disks.TRIES * 10 else 0,
                       lambda n: failure == "short")  # fmt: skip
@@ -350,7 +315,7 @@ def test_others_go_on_where_one_fails(tmp_path, disk, path, kernel, monkeypatch,
     assert bytes(right.data[0][:100]) == path.read_bytes()[-100:]
 
 
-def test_nothing_is_under_way_when_a_batch_has_ended_or_the_disk_is_closed(disk, path, kernel, monkeypatch):
+def test_nothing_is_under_way_when_a_batch_has_ended_or_the_disk_is_closed(disk, path, kernel_reads, monkeypatch):
     """What was forgotten, or waited when the disk was closed, is not read: who owns the memory may give it back."""
     begin, wait, under_way, waiting, go = Reads.begin, Reads.wait, [], threading.Event(), threading.Event()
 
@@ -386,7 +351,7 @@ def test_nothing_is_under_way_when_a_batch_has_ended_or_the_disk_is_closed(disk,
     assert len(first.checked) + len(second.checked) <= 10
 
 
-def test_the_thread_keeps_no_memory_while_it_waits(disk, path, kernel):
+def test_the_thread_keeps_no_memory_while_it_waits(disk, path, kernel_reads):
     reading = Reading(5)
     for k in range(5):
         reading.add(path, k * ALIGNMENT, ALIGNMENT)

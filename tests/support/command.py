@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from garaph_py import cli
+from tests.support import command
 
 
 def garaph(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -15,3 +16,13 @@ def garaph(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
     except SystemExit as ending:
         return int(ending.code or 0)
     return 0
+
+
+class Shell:
+    """Runs ``garaph`` in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        return command.garaph(self.monkeypatch, *arguments), *self.capsys.readouterr()

@@ -1,5 +1,7 @@
 """Graphs that several tests need, and when two are the same."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from garaph_py import events
@@ -7,7 +9,7 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import StringIds
 from garaph_py.storage.progress import Progress
-from garaph_py.storage.write import Place, write_blocks
+from garaph_py.storage.write import Destination, write_blocks
 
 
 def equal(one, other):
@@ -37,6 +39,22 @@ def small_graph():
 
 def write_array(path, info, name, length, blocks):
     """Write the blocks of an array into the directory `path` in place of its old ones; `info` gets what they are."""
-    old, place = info.arrays[name], Place(path, (path,), (".",), info.graph_id)
+    old, destination = info.arrays[name], Destination(path, (path,), (".",), info.graph_id)
     progress = Progress("", 0, events.ignore)
-    write_blocks(place, info, name, old.dtype, length, old.encoding, old.block_bytes, blocks, progress)
+    write_blocks(destination, info, replace(old, length=length), blocks, progress)
+
+
+def edges_of(graph):
+    """Sorted (source, target, value) in the user's ids."""
+    ids = graph.ids.array().tolist()
+    edges = graph.in_edges
+    targets = np.repeat(np.arange(graph.n), np.diff(edges.offsets))
+    values = [None] * graph.m if edges.values is None else edges.values.tolist()
+    places = zip(edges.neighbours.tolist(), targets.tolist(), values, strict=True)
+    return sorted((ids[source], ids[target], value) for source, target, value in places)
+
+
+DIRECTED = from_numbered_edges([0, 2, 0], [1, 0, 2], 4, np.array([7, -2, 5], np.int32))
+
+
+UNDIRECTED = from_numbered_edges([0, 2, 3], [1, 0, 3], 5, np.array([7, 5, 6], np.int32), directed=False)

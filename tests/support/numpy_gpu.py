@@ -10,14 +10,15 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu import compiler
+from garaph_py.executor.gpu import compiler, device
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
+from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from garaph_py.runtime import run as runtime
+from tests.support import twins
 
 MEMORY = 1 << 23
 
@@ -196,7 +197,7 @@ def device_for(monkeypatch):
         found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
         monkeypatch.setattr(kernel, "Pinned", FakePinned)
-        monkeypatch.setattr(runtime, "find_device", lambda: found)
+        monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
         return driver
 
     return make
@@ -216,3 +217,16 @@ def pending_is_poisoned(monkeypatch):
         return followed
 
     monkeypatch.setattr(together.HybridExecutor, "begin", poison)
+
+
+GRAPH = twins.skewed(3, 9000, 60000)
+
+
+HUB = int(GRAPH.out_degrees.argmax())
+
+
+def memory_for(program, graph, share):
+    settings = Settings(gather="segmented")
+    with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
+        made.initialize(True)
+        return int(made.residency.used - (1 - share) * 4 * graph.m)

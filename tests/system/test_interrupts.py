@@ -13,8 +13,7 @@ import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.system import interrupts
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
-from tests.support.numpy_gpu import FakePinned, Hops
+from tests.support.numpy_gpu import GRAPH, HUB, FakePinned, Hops, memory_for
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 

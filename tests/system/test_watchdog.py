@@ -14,8 +14,7 @@ from garaph_py.native import Kernel, atomic_load, atomic_store
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime import run as runtime
 from garaph_py.system.watchdog import Heartbeat, Watchdog
-from tests.executor.gpu.test_executor import GRAPH, HUB, memory_for
-from tests.support.numpy_gpu import Hops, when_iterations_begin
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for, when_iterations_begin
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 

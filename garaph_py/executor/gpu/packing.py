@@ -1,4 +1,4 @@
-"""The GPU packs raw sources while they are copied to where they stay (docs/architecture.md, "Packed edges")."""
+"""The GPU packs raw sources while they are copied to where they stay (docs/packed.md)."""
 
 from __future__ import annotations
 

@@ -1,22 +1,13 @@
-"""How to use a GPU: what `garaph_py.run` was asked for, checked."""
+"""`Settings`: how a run uses a GPU, a part of its plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...codec.arrays import PACKED
-from ...errors import ParameterError
-from ...program import BoundProgram
-from ...system.sizes import parse_bytes
-from .gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
-from .interface import can_replicate
-from .replication import FACTORS
+from ..modes import COPIED
 
-DEFAULT_SHARE = 0.9
-"""Of the memory that is free: the rest is left to others."""
-DETERMINISTIC_SHARE = 0.8
-"""Of the whole memory, where pages must not depend on what is free."""
 STREAMS = 4
+"""Pages that may be under way on the GPU, where the user does not say."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +17,22 @@ class Settings:
     Attributes
     ----------
     memory : int or None
-        Budget in bytes; by default `DEFAULT_SHARE` of what is free.
+        Bytes of the GPU's memory to use; None for a share of what is free (`memory_plan.FREE_SHARE`).
     streams : int
+        Pages that may be under way at once.
     gather : {"auto", "replicated", "segmented", "packed"}
     replication : {"custom", "calibrated"} or int
-        For ``"replicated"``: equation 2, measured, or a fixed factor.
+        Copies of each sum, for ``"replicated"``: by Garaph's equation 2, by a measurement, or so many.
     page_edges : int or None
-        Bound on a page's edges.
+        Bound on a page's edges, if the user gave one.
     deterministic : bool
-        The budget does not depend on what is free, and so not the pages, while `DETERMINISTIC_SHARE` can be had.
+        The memory, and so the pages, must not depend on what is free (`memory_plan.DETERMINISTIC_SHARE`).
     iterations : int or None
-        How many there will be at most: packing has to pay within them.
+        The most iterations that there will be, within which packing the edges has to pay; None if nothing bounds them.
     threads : int or None
-        Of the CPU, for packing.
+        Threads of the CPU that pack edges; None for every core that this process may use.
+    transfer : str
+        How edges that do not stay on the GPU get there: a name in `transfer.TRANSFERS`.
     """
 
     memory: int | None = None
@@ -49,41 +43,4 @@ class Settings:
     deterministic: bool = False
     iterations: int | None = None
     threads: int | None = None
-
-
-def checked(
-    bound: BoundProgram, encoding: str, engine: str, memory: int | str | None, streams: int, gather: str,
-    replication: int | str, page_edges: int | None, deterministic: bool,
-) -> Settings:  # fmt: skip
-    """What was asked for, as the engine and the program have it where it was left open.
-
-    Raises
-    ------
-    ParameterError
-    """
-    if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 64:
-        raise ParameterError(f"streams={streams!r}: give a whole number from 1 to 64")
-    factor = int(replication) if str(replication).isdigit() else replication
-    if isinstance(factor, bool) or factor not in (CUSTOM, CALIBRATED, *FACTORS):
-        allowed = ", ".join(map(str, (CUSTOM, CALIBRATED, *FACTORS)))
-        raise ParameterError(f"replication={replication!r}: choose from {allowed}")
-    if deterministic and gather == REPLICATED:
-        raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
-    if gather == REPLICATED and not can_replicate(bound):
-        raise ParameterError(
-            f"gather='replicated': no atomic takes the sums of {bound.name}, whose own monoid combines "
-            f"{bound.accumulator.itemsize} bytes together; choose gather='segmented'"
-        )
-    if encoding == PACKED and gather in (REPLICATED, SEGMENTED):
-        raise ParameterError(
-            f"gather={gather!r} is for raw edges, and these are packed; use encoding='raw' (--encoding raw), or leave "
-            "gather out"
-        )
-    if gather == AUTO and encoding == PACKED:
-        gather = PACKED
-    elif gather == AUTO and deterministic:  # whether packing pays is a matter of time
-        gather = SEGMENTED
-    elif gather == AUTO and engine == "garaph":
-        gather = REPLICATED if can_replicate(bound) else SEGMENTED
-    budget = None if memory is None else parse_bytes(memory, "gpu_memory")
-    return Settings(budget, streams, gather, factor, page_edges, deterministic)
+    transfer: str = COPIED

@@ -1,59 +1,61 @@
-"""Pages through the GPU over N streams (Garaph section 5.2): copies, kernels and write-backs overlap.
+"""Pages through the GPU on N streams (Garaph section 5.2): copies to the device, kernels and copies back overlap.
 
-A page's edges are copied into a buffer on the buffer's own stream, and its kernels launched behind the copy on the same
-stream, so that they begin when it ends; streams of their own take new values back. All of that is put there by one
-thread, which then waits, without the GIL, for the next that ends: the paper's two threads, one that copies and one
-that computes, would wait for each other's Python more than for the GPU.
+The kernels of a page are launched on the same stream as the copy of its edges, so they begin when the copy ends. Two
+other streams copy new values to the host. One thread does all of this and then waits, without the GIL, for what ends
+next. The paper uses two threads, one that copies and one that computes; in Python these would wait for the GIL longer
+than for the GPU.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...events import Span
 from ...native.threads import available_cores
 from ...pages.layout import Page
+from ...pages.queue import PageQueue, Split, device_order
 from ...pages.source import PageSource
 from ...system import interrupts
-from ...system.watchdog import Heartbeat
+from ..modes import COPIED
 from .device import Device
-from .edges import EdgeLayout, host_arrays, page_bytes, places
+from .edges import EdgeLayout, page_bytes, places
 from .memory import DeviceMemory
+from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .residency import Residency
+from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
+from .transfer import TRANSFERS
 
-Split = Callable[[Page, int], tuple[Page | None, Page]]
-
-COPIES = 3
-"""Copies that wait for each other: enough to keep the engine busy; what is not begun somebody else may take."""
-AHEAD = 4
-"""Pages that stay, launched and not ended, likewise."""
 COMPUTE_STREAMS = 3
-"""For pages that stay: where one's kernel ends, the next one's fills the multiprocessors. With a stream a page, the
-gathers of all would run before the first one's values could leave."""
-NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+"""Streams for the kernels of resident pages, which use them in turns. With one stream, multiprocessors would idle while
+the last blocks of a kernel run; with a stream for each page, no values could be copied back before nearly all gathers
+have ended."""
+NON_BLOCKING = 1
+"""CU_STREAM_NON_BLOCKING of the CUDA driver: the default stream does not wait for the stream."""
 FEW_CORES = 4
-"""With no more, who waits for the GPU sleeps: that takes some 50 microseconds longer, but no core from who works."""
+"""With so many cores or fewer, a thread that waits for the GPU sleeps. It wakes some 50 microseconds later than a
+thread that spins, but leaves its core to the threads that compute."""
 
 
 @dataclass
 class Buffer:
-    """Device memory for a page's edges, and the stream that fills and reads it.
+    """Device memory for the edges of a page, and the stream that copies to it and computes on it.
 
     Attributes
     ----------
     address : int
     stream : pycuda.driver.Stream
     copied, computed, idle : pycuda.driver.Event
-        Recorded when the copy into the buffer, the kernels on it, and the copies back are to have ended.
+        Recorded behind the copy of the edges, behind the kernels, and behind the copies of new values to the host.
     page : Page or None
-        What it holds.
+        The page whose edges are in the buffer, or on their way there.
+    copied_bytes : int
+        Bytes of edges that were copied since the page was last processed.
     """
 
     address: int
@@ -62,209 +64,62 @@ class Buffer:
     computed: Any
     idle: Any
     page: Page | None = None
-
-
-@dataclass
-class ThreadTime(Heartbeat):
-    """What a thread is doing, and where its seconds went.
-
-    Those neither waited nor used it spent waiting for the GIL, or for a core.
-    """
-
-    wall: float = 0.0
-    waited: float = 0.0
-    used: float = 0.0
-
-    @property
-    def lost(self) -> float:
-        return self.wall - self.waited - self.used
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        wall, used = time.perf_counter(), time.thread_time()
-        try:
-            yield
-        finally:
-            self.wall += time.perf_counter() - wall
-            self.used += time.thread_time() - used
-
-    def waiting(self, *what: object) -> Wait:
-        """Waiting for `what` in compiled code, without the GIL; a driver that spins meanwhile uses nothing of ours."""
-        self.doing = "waiting for", *what
-        return Wait(self)
-
-
-class Wait:
-    """A `ThreadTime` waits."""
-
-    def __init__(self, thread: ThreadTime) -> None:
-        self._thread = thread
-
-    def __enter__(self) -> None:
-        self._wall, self._used = time.perf_counter(), time.thread_time()
-
-    def __exit__(self, *_: object) -> None:
-        self._thread.waited += time.perf_counter() - self._wall
-        self._thread.used -= time.thread_time() - self._used
-
-
-@dataclass
-class PageQueue:
-    """Pages that nobody has taken yet. The two ends of `coming` belong to different threads.
-
-    Attributes
-    ----------
-    held : deque of (Page, Buffer)
-        Whose edges are left in a stream's buffer, for which other pages wait: nobody else may take these.
-    here : deque of (Page, Buffer)
-        Whose edges stay on the device.
-    coming : deque of Page
-        Whose edges have to be copied.
-    split : callable or None
-        ``split(page, edges)``: a page as two, the last with about so many edges (`pages.layout.cut`); where a part of a
-        page can be processed as a whole one is.
-    copying : int
-        Edges on their way.
-    """
-
-    held: deque[tuple[Page, Buffer]]
-    here: deque[tuple[Page, Buffer]]
-    coming: deque[Page]
-    split: Split | None
-    copying: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @classmethod
-    def of(
-        cls, pages: Iterable[Page], held: Mapping[Page, Buffer], here: Mapping[Page, Buffer], split: Split | None = None
-    ) -> PageQueue:
-        """Of `pages` in the order in which they are best taken, those that are `held` and `here` apart."""
-        waiting = cls(deque(), deque(), deque(), split)
-        for page in pages:
-            if page in here:
-                waiting.here.append((page, here[page]))
-            elif page in held:
-                waiting.held.append((page, held[page]))
-            else:
-                waiting.coming.append(page)
-        return waiting
-
-    def next_here(self) -> tuple[Page, Buffer] | None:
-        """The next page that need not be copied, or None."""
-        with self.lock:
-            pages = self.held or self.here
-            return pages.popleft() if pages else None
-
-    @property
-    def is_empty(self) -> bool:
-        return not (self.held or self.here or self.coming)
-
-    def first_coming(self) -> Page | None:
-        """The next page to be copied, which others may take meanwhile only if it is the last as well; or None."""
-        with self.lock:
-            return self.coming[0] if self.coming else None
-
-    def all_coming(self) -> list[Page]:
-        """The pages to be copied, in their order."""
-        with self.lock:
-            return list(self.coming)
-
-    def next_coming(self) -> Page | None:
-        """The next page to be copied, or None; it counts as being copied until `arrived`."""
-        with self.lock:
-            if not self.coming:
-                return None
-            page = self.coming.popleft()
-            self.copying += page.edges
-            return page
-
-    def arrived(self, page: Page) -> None:
-        with self.lock:
-            self.copying -= page.edges
-
-    @property
-    def edges(self) -> int:
-        """Of the pages that have to be copied, or are being copied."""
-        with self.lock:
-            return self.copying + sum(page.edges for page in self.coming)
-
-    def steal(self, most: int | None) -> Page | None:
-        """See `Pages.steal`: about half of `most` edges, so that the rest can be shared again."""
-        with self.lock:
-            if most is None:
-                return self.coming.pop() if self.coming else self.here.pop()[0] if self.here else None
-            taken = None
-            while self.coming and (left := most // 2 - (taken.edges if taken else 0)) > 0:
-                page, rest = self.coming[-1], None
-                if taken is not None and page.last_vertex != taken.first_vertex:
-                    break
-                if self.split is not None and page.edges > left:
-                    rest, page = self.split(page, left)
-                if page.edges > left + most // 2:
-                    break
-                if rest is None:
-                    self.coming.pop()
-                else:  # in place: whoever looks meanwhile must not find that nothing is left
-                    self.coming[-1] = rest
-                taken = (
-                    page if taken is None else replace(page, last_vertex=taken.last_vertex, last_edge=taken.last_edge)
-                )
-            return taken
-
-    def clear(self) -> None:
-        """Nobody is to take any of them."""
-        with self.lock:
-            for pages in (self.held, self.here, self.coming):
-                pages.clear()
+    copied_bytes: int = 0
 
 
 class Work(Protocol):
-    """What is done with every page; it is put on streams."""
+    """What an iteration does with each page."""
 
-    def compute(self, page: Page, buffer: Buffer) -> None:
-        """Launch the kernels of a page whose edges are, or will be, in `buffer`, on its stream."""
+    def launch(self, page: Page, buffer: Buffer) -> None:
+        """Launch the kernels of a page on the stream of `buffer`, which holds its edges by then."""
 
-    def bring(self, page: Page, stream: Any) -> None:
-        """Copy to the host what they change."""
+    def copy_back(self, page: Page, stream: Any) -> None:
+        """Put copies of the page's new values to the host on `stream`."""
 
-    def landed(self, page: Page, copied: int) -> None:
-        """All of that has happened, after so many bytes of the page's edges were copied to the device."""
+    def on_complete(self, page: Page, copied: int) -> None:
+        """The page's new values are on the host; `copied` bytes of its edges were copied to the device for that."""
 
 
 class Streams:
-    """The buffers of a `Residency` and the work on them. The device's context must be current.
+    """The streams of a device and the buffers of a `Residency`. The device's context must be current.
 
     Parameters
     ----------
+    device : Device
+    residency : Residency
     arrays : EdgeLayout
-        What a page's edges are there.
+        The arrays of a page's edges on the device.
+    memory : DeviceMemory
     spans : list of Span, optional
-        Where to tell when each stream computes and each engine copies.
+        Gets a span for each copy and each computation.
+    transfer : str
+        How edges get to the device: a name in `TRANSFERS`.
 
     Attributes
     ----------
     compute : list of pycuda.driver.Stream
-        For the kernels of pages that stay, in turns.
-    back, back_early, forth : pycuda.driver.Stream
-        For copies to the host: of pages that are copied, and of those that need not be, whose values would wait for
-        these copies on the same stream; and for values from the host.
+        For the kernels of resident pages, in turns.
+    back, back_early : pycuda.driver.Stream
+        For the copies to the host: `back` of pages that are copied to the device, `back_early` of those that are on the
+        device, whose values would otherwise wait for the copies of the others.
+    forth : pycuda.driver.Stream
+        For values from the host.
     thread : ThreadTime
-        Of whoever calls `process`.
+        Of the thread that calls `process`.
     timeline : Timeline or None
-        Hears when the GPU copies and computes, if somebody wants to know.
+        Makes `spans`.
     """
 
     def __init__(
         self, device: Device, residency: Residency, arrays: EdgeLayout, memory: DeviceMemory,
-        spans: list[Span] | None = None,
+        spans: list[Span] | None = None, transfer: str = COPIED,
     ) -> None:  # fmt: skip
-        self._device, self._arrays = device, arrays
-        self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # of a page's arrays in its buffer
+        self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
+        self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
         driver = device.driver
         self.compute = [driver.Stream() for _ in range(COMPUTE_STREAMS)]
         self.back, self.back_early, self.forth = driver.Stream(), driver.Stream(), driver.Stream()
-        self._ahead = driver.Stream(NON_BLOCKING)
-        self._ahead_bytes = dict[int, int]()  # of pages that stay, copied and not yet processed
+        self._prefetch = driver.Stream(NON_BLOCKING)
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [
             self._buffer(memory, f"page {page.number}", page_bytes(page, arrays), self.compute[0])
@@ -284,165 +139,155 @@ class Streams:
             flags |= driver.event_flags.BLOCKING_SYNC
         return Buffer(memory.allocate(name, nbytes), stream, *(driver.Event(flags) for _ in range(3)))
 
-    def tell(self) -> None:
-        """Tell what the trace has not been told yet."""
+    def write_spans(self) -> None:
+        """Write the spans of all copies and computations that have ended."""
         if self.timeline is not None:
-            self.timeline.tell(self.back)
+            self.timeline.write_spans(self.back)
 
     def resident(self, page: Page) -> Buffer:
-        """The buffer of a page that stays."""
+        """The buffer of a resident page."""
         return self._resident[page.number]
 
     def has(self, page: Page) -> bool:
-        """Whether a page stays, and is there or on its way."""
+        """Whether a page is resident and its edges are on the device, or on their way there."""
         return page.number < len(self._resident) and self._resident[page.number].page is not None
 
     def prefetch(self, source: PageSource) -> None:
-        """Start to copy the pages that stay. They need not have come when this returns, or when `process` begins.
+        """Start to copy the resident pages. The copies may end after this call, and after `process` begins.
 
-        What is put on the default stream meanwhile, as values are, does not wait for them.
+        They are on a stream of their own, so that work on the default stream, such as copies of values, does not wait
+        for them.
         """
         filled = self._device.driver.Event()
-        filled.record()  # buffers are made by filling them with zeros, on the default stream
-        self._ahead.wait_for_event(filled)
+        filled.record()  # the default stream fills new buffers with zeros
+        self._prefetch.wait_for_event(filled)
         for page, buffer in zip(self._pages, self._resident, strict=False):
             if buffer.page is None:
-                buffer.stream = self._ahead
-                self._ahead_bytes[page.number] = self._copy(page, buffer, source)
+                buffer.stream = self._prefetch
+                self._copy(page, buffer, source)
         self.thread.doing = ("idle",)
 
-    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue:
-        """The pages of one `process`, as they are best taken; others may steal some, if `shared`, and parts by `split`.
+    def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue[Buffer]:
+        """The queue of the pages for one call of `process`.
 
-        Those that the last one left in the streams' buffers come first, and are not copied again.
+        Pages that the call before left in the buffers of streams come first and are not copied again.
+
+        Parameters
+        ----------
+        pages : iterable of Page
+        shared : bool
+            Other processors may steal some.
+        split : callable, optional
+            They may steal parts of pages; see `PageQueue`.
         """
-        ordered = best_order(pages, shared)
+        ordered = device_order(pages, shared)
         for k, page in enumerate(ordered):
             if page.number < len(self._resident):
                 self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
-        here = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        return PageQueue.of(ordered, self._held(set(ordered)), here, split)
+        resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
+        return PageQueue.of(ordered, self._take_buffered(set(ordered)), resident, split)
 
-    def _held(self, wanted: set[Page]) -> dict[Page, Buffer]:
-        """The streams' buffers in which a wanted page is left from before; they are no longer free."""
-        held: dict[Page, Buffer] = {}
+    def _take_buffered(self, wanted: set[Page]) -> dict[Page, Buffer]:
+        """The buffers of streams that hold a wanted page. They are no longer free."""
+        buffered: dict[Page, Buffer] = {}
         for _ in range(len(self._free)):
             buffer = self._free.popleft()
-            if buffer.page is not None and buffer.page in wanted and buffer.page not in held:
-                held[buffer.page] = buffer
+            if buffer.page is not None and buffer.page in wanted and buffer.page not in buffered:
+                buffered[buffer.page] = buffer
             else:
                 self._free.append(buffer)
-        return held
+        return buffered
 
-    def process(self, waiting: PageQueue, source: PageSource, work: Work) -> None:
-        """Copy the pages that wait, where they are not there, and have the `work` done with each, or with what nobody
-        stole of it; return when all have landed."""
-        copies: deque[tuple[Page, Buffer]] = deque()
-        most = min(COPIES, source.max_in_flight)
-        stayed, came = deque[tuple[Page, Buffer, int]](), deque[tuple[Page, Buffer, int]]()  # launched
+    def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
+        """Process the pages of `queue` that nobody else steals: copy those that are not on the device, and do the
+        `work` with each; return when all new values are on the host.
+        """
         thread = self.thread
+        pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))
         try:
-            source.prefetch(waiting.all_coming())
+            source.prefetch(queue.streamed_pages())
             with thread.running():
                 while True:
                     interrupts.check()
-                    while copies and copies[0][1].copied.query():
-                        arrived = copies.popleft()[0]
-                        waiting.arrived(arrived)
-                        source.release(arrived)
-                    for launched in (stayed, came):
-                        while launched and launched[0][1].idle.query():
-                            self._end(*launched.popleft(), work)
-                    if len(copies) < most and (taken := self._room(waiting)):
-                        copied = self._copy(*taken, source)
-                        copies.append(taken)
-                        came.append((*taken, copied))
-                        self._launch(*taken, work, self.back)
-                    elif len(stayed) < AHEAD and (taken := waiting.next_here()):
-                        copied = self._ahead_bytes.pop(taken[0].number, 0)
-                        if copied:
-                            taken[1].stream.wait_for_event(taken[1].copied)
-                        stayed.append((*taken, copied))
-                        self._launch(*taken, work, self.back_early)
-                    elif waiting.is_empty:
+                    self._poll(pipeline, source, work)
+                    if (step := pipeline.next()) is None:
                         break
-                    elif stayed:
-                        with thread.waiting("page", stayed[0][0].number):
-                            stayed[0][1].idle.synchronize()
-                    elif len(copies) == most:
-                        with thread.waiting("the copy of page", copies[0][0].number):
-                            copies[0][1].copied.synchronize()
-                    elif came:
-                        with thread.waiting("page", came[0][0].number):
-                            came[0][1].idle.synchronize()
+                    action, page, buffer = step
+                    if action is COPY_AND_LAUNCH:
+                        self._copy(page, buffer, source)
+                        self._launch(page, buffer, work, self.back)
+                    elif action is LAUNCH:
+                        if buffer.copied_bytes:  # `prefetch` copied it, on another stream
+                            buffer.stream.wait_for_event(buffer.copied)
+                        self._launch(page, buffer, work, self.back_early)
+                    elif action is AWAIT_COPY:
+                        with thread.waiting("the copy of page", page.number):
+                            buffer.copied.synchronize()
+                    else:
+                        with thread.waiting("page", page.number):
+                            buffer.idle.synchronize()
                 with thread.waiting("new values to be copied to the host"):
                     self.back_early.synchronize()
                     self.back.synchronize()
-                for page, _ in copies:
-                    source.release(page)
-                for ended in (*stayed, *came):
-                    self._end(*ended, work)
+                self._finish(pipeline, source, work)
             if self.timeline is not None:
-                self.timeline.tell(self.back, MANY)
-        except BaseException:  # nothing writes to the caller's arrays after this call
-            waiting.clear()
+                self.timeline.write_spans(self.back, MANY)
+        except BaseException:  # nothing may write to the caller's arrays after this call
+            queue.clear()
             with suppress(self._device.driver.Error):
                 self._device.driver.Context.synchronize()
             raise
         finally:
             thread.doing = ("idle",)
 
-    def _room(self, waiting: PageQueue) -> tuple[Page, Buffer] | None:
-        """The next page to be copied, and the buffer for it, if there is one."""
-        page = waiting.first_coming()
-        if page is None or (page.number >= len(self._resident) and not self._free):
-            return None
-        taken = waiting.next_coming()
-        if taken is None:  # somebody took the last one
-            return None
-        return taken, self._resident[taken.number] if taken.number < len(self._resident) else self._free.popleft()
+    def _poll(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
+        """Ask the driver which copies and pages have ended, and report them."""
+        copies = pipeline.copies
+        while copies and copies[0][1].copied.query():
+            source.release(pipeline.arrived())
+        for launched in pipeline.on_device, pipeline.streamed:
+            while launched and launched[0][1].idle.query():
+                self._end(pipeline, launched, work)
 
-    def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> int:
-        """Start to copy a page's edges to where they stand in whole runs; how many bytes."""
-        copied, began, self.thread.doing = 0, time.perf_counter_ns(), ("copying page", page.number)
-        # without the edge values, if the program does not read them
-        for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
-            if array.nbytes:
-                self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
-                copied += array.nbytes
+    def _finish(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
+        """Report all copies and pages, which have ended."""
+        while pipeline.copies:
+            source.release(pipeline.arrived())
+        for launched in pipeline.on_device, pipeline.streamed:
+            while launched:
+                self._end(pipeline, launched, work)
+
+    def _end(self, pipeline: Pipeline[Buffer], launched: deque[tuple[Page, Buffer]], work: Work) -> None:
+        """Report the first page of `launched`, whose new values are on the host."""
+        page, buffer = launched[0]
+        work.on_complete(page, buffer.copied_bytes)
+        buffer.copied_bytes = 0
+        pipeline.ended(launched)
+
+    def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
+        """Put the copies of a page's edges on its buffer's stream."""
+        began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
+        copied = self._transfer.send(source.edges(page), self.places(page, buffer), buffer.stream)
         if self.timeline is not None:
-            self.timeline.ends(TO_DEVICE, "copy", page, began, buffer.stream)
-        buffer.page = page
+            self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
+        buffer.page, buffer.copied_bytes = page, copied
         buffer.copied.record(buffer.stream)
-        return copied
 
     def _launch(self, page: Page, buffer: Buffer, work: Work, back: Any) -> None:
-        """Put the work with a page on the streams, what it changes on `back`."""
+        """Put the kernels of a page on its buffer's stream, and behind them the copies to the host on `back`."""
         timeline, began, self.thread.doing = self.timeline, time.perf_counter_ns(), ("launching page", page.number)
-        work.compute(page, buffer)
+        work.launch(page, buffer)
         if timeline is not None:
-            timeline.ends(timeline.stream(buffer.stream), "gather and apply", page, began, buffer.stream)
+            timeline.mark_end(timeline.track_of(buffer.stream), "gather and apply", page, began, buffer.stream)
         buffer.computed.record(buffer.stream)
         back.wait_for_event(buffer.computed)
-        work.bring(page, back)
+        work.copy_back(page, back)
         if timeline is not None:
-            timeline.ends(TO_HOST, "copy", page, began, back)
+            timeline.mark_end(TO_HOST, "copy", page, began, back)
         buffer.idle.record(back)
 
-    def _end(self, page: Page, buffer: Buffer, copied: int, work: Work) -> None:
-        """All of it has happened."""
-        work.landed(page, copied)
-        if page.number >= len(self._resident):
-            self._free.append(buffer)
-
     def places(self, page: Page, buffer: Buffer) -> list[int]:
-        """Addresses of the page's arrays in a buffer."""
+        """The addresses of a page's arrays in a buffer."""
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
-
-
-def best_order(pages: Iterable[Page], shared: bool) -> list[Page]:
-    """Those with most vertices first: what they send back is hidden behind the others. Where others steal from the end,
-    in the order of their vertices, so that what they take is one piece."""
-    return sorted(pages, key=lambda page: page.number if shared else page.first_vertex - page.last_vertex)

@@ -1,4 +1,4 @@
-"""When the GPU copied and computed: events with a clock around what is put on streams, told as the host's time."""
+"""When the GPU copied and computed: CUDA events with a clock, and the spans of host time that follow from them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from ...pages.layout import Page
 
 TO_DEVICE, TO_HOST = "copy to device", "copy to host"
 MANY = 1 << 14
-"""Spans that are worth telling in the midst of a run."""
+"""Marks that are worth writing as spans before the run ends. To ask for an event's time takes as long as to record the
+event."""
 
 
 class Timeline:
-    """Collects spans from any thread in which the device's context is current.
+    """Makes spans from CUDA events. Any thread may use it in which the device's context is current.
 
     Parameters
     ----------
@@ -23,48 +24,48 @@ class Timeline:
     streams : list of pycuda.driver.Stream
         Those that compute: the tracks ``"stream 0"`` and so on.
     spans : list of Span
-        Where they go.
+        Gets the spans.
     """
 
     def __init__(self, driver: Any, streams: list[Any], spans: list[Span]) -> None:
         self._driver, self._spans = driver, spans
-        self._names = {id(stream): f"stream {k}" for k, stream in enumerate(streams)}
+        self._tracks = {id(stream): f"stream {k}" for k, stream in enumerate(streams)}
         self._marks: list[tuple[str, str, Page, int, Any]] = []
-        self._spare: list[Any] = []  # events of iterations that have been told
+        self._spare: list[Any] = []  # events whose spans are written
 
-    def ends(self, track: str, name: str, page: Page, began: int, stream: Any) -> None:
-        """What was put on `stream` for a page from `began` on, by ``time.perf_counter_ns``, ends here."""
-        self._marks.append((track, name, page, began, self._mark(stream)))
+    def mark_end(self, track: str, name: str, page: Page, began: int, stream: Any) -> None:
+        """Mark the end of what was put on `stream` for a page since `began`, by ``time.perf_counter_ns``."""
+        self._marks.append((track, name, page, began, self._record(stream)))
 
-    def stream(self, stream: Any) -> str:
-        """The track of a stream."""
-        return self._names[id(stream)]
+    def track_of(self, stream: Any) -> str:
+        """The track of a stream that computes."""
+        return self._tracks[id(stream)]
 
-    def _mark(self, stream: Any) -> Any:
+    def _record(self, stream: Any) -> Any:
         event = self._spare.pop() if self._spare else self._driver.Event()
         event.record(stream)
         return event
 
-    def tell(self, stream: Any, least: int = 1) -> None:
-        """Tell the spans of what has ended, while `stream` is idle: an event on it is of this very moment.
+    def write_spans(self, stream: Any, least: int = 1) -> None:
+        """Write a span for each mark that the GPU has passed, if there are at least so many marks.
 
-        Copies ahead may be under way, and are told later. What one engine or stream does, or is done with one page,
-        follows upon what it did before. Fewer than `least` wait for others: to ask for an event's time takes as long as
-        to record it.
+        `stream` must be idle, so that an event recorded on it has the time of this call. Copies of `Streams.prefetch`
+        may still be under way; a later call writes them. A span begins when the span before it on its track and the
+        span before it of its page have ended.
         """
         if len(self._marks) < least:
             return
-        now = self._mark(stream)
+        now = self._record(stream)
         now.synchronize()
         host = time.perf_counter_ns()
         every, self._marks = self._marks, []
-        marks = list[Any]()
+        passed = list[Any]()
         for mark in every:
-            (marks if mark[-1].query() else self._marks).append(mark)
-        ends = [host - round(float(event.time_till(now)) * 1e6) for *_, event in marks]
-        self._spare += [*(event for *_, event in marks), now]
+            (passed if mark[-1].query() else self._marks).append(mark)
+        ends = [host - round(float(event.time_till(now)) * 1e6) for *_, event in passed]
+        self._spare += [*(event for *_, event in passed), now]
         last: dict[str | Page, int] = {}
-        for end, (track, name, page, began, _) in sorted(zip(ends, marks, strict=True), key=lambda each: each[0]):
+        for end, (track, name, page, began, _) in sorted(zip(ends, passed, strict=True), key=lambda each: each[0]):
             start = min(max(began, last.get(track, began), last.get(page, began)), end)
             last[track] = last[page] = end
             self._spans.append(Span(track, name, start, end, {"page": page.number, "edges": page.edges}))

@@ -1,4 +1,4 @@
-"""What one iteration does with a page on the GPU: its kernels, and what they change comes to the host."""
+"""What an iteration does with a page on the GPU: launch its kernels, and copy what they change to the host."""
 
 from __future__ import annotations
 
@@ -10,35 +10,43 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..protocol import PageResult
+from ..modes import COPIED, GPU, PULL, RESIDENT
+from ..protocol import PageDecision, PageResult
 from ..state import State
 from .gather import Gather
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
 
+ON_DEVICE = PageDecision(PULL, GPU, RESIDENT)
+"""How a page was processed whose edges were on the device already."""
+
 
 @dataclass
 class PageWork:
-    """`streams.Work` on a state.
+    """The `streams.Work` of one iteration.
 
     Parameters
     ----------
     gather : Gather
     task_of : callable
-        ``task_of(page, buffer)``: a kernel's arguments.
+        ``task_of(page, buffer)``: the arguments of a kernel.
     copy : callable
-        ``copy(array, address, stream)`` from the device.
+        ``copy(array, address, stream)`` copies from the device to a host array.
     context : ndarray
-        Addresses of the run's arrays.
+        Addresses of the run's arrays on the device.
     state : State
         On the host.
     tallies : ndarray, shape (pages,)
-        What pages did, on the host; `tally_address`: the same on the device.
+        On the host: for each page, what its kernels counted.
+    tally_address : int
+        Address of the same array on the device.
     has_total : bool
         The program aggregates a total.
-    tell : callable
-        ``tell(page, result)``: the page is done, and all it changed is on the host.
+    listener : callable
+        ``listener(page, result)`` is called when all that a page changed is on the host.
+    transfer : str
+        How edges that were not on the device got there.
     """
 
     gather: Gather
@@ -49,34 +57,38 @@ class PageWork:
     tallies: Array
     tally_address: int
     has_total: bool
-    tell: Callable[[Page, PageResult], None]
+    listener: Callable[[Page, PageResult], None]
+    transfer: str = COPIED
 
     def __post_init__(self) -> None:
-        self._pending, self._activated = (int(self.context[name][0]) for name in ("pending", "activated"))
+        self._streamed = PageDecision(PULL, GPU, self.transfer)
+        self._next_values, self._next_frontier = (int(self.context[name][0]) for name in ("pending", "activated"))
 
-    def compute(self, page: Page, buffer: Buffer) -> None:
+    def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
-    def bring(self, page: Page, stream: Any) -> None:
+    def copy_back(self, page: Page, stream: Any) -> None:
         state, number = self.state, page.number
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)
-            self._bring(state.next_values, self._pending, vertices, stream)
-            self._bring(state.next_frontier.bits, self._activated, page.words, stream)
-        self._bring(self.tallies, self.tally_address, slice(number, number + 1), stream)
+            self._copy_part(state.next_values, self._next_values, vertices, stream)
+            self._copy_part(state.next_frontier.bits, self._next_frontier, page.words, stream)
+        self._copy_part(self.tallies, self.tally_address, slice(number, number + 1), stream)
 
-    def _bring(self, array: Array, address: int, run: slice, stream: Any) -> None:
-        self.copy(array[run].view(np.uint8), address + run.start * array.itemsize, stream)
+    def _copy_part(self, array: Array, address: int, part: slice, stream: Any) -> None:
+        """Copy a part of `array`, which is at `address` on the device."""
+        self.copy(array[part].view(np.uint8), address + part.start * array.itemsize, stream)
 
-    def landed(self, page: Page, copied: int) -> None:
+    def on_complete(self, page: Page, copied: int) -> None:
         back = page.vertices * (self.state.next_values.itemsize * 8 + 1) // 8
         result = result_of(page, self.tallies, self.has_total)
         result.to_device, result.from_device = copied, back + self.tallies.itemsize
-        self.tell(page, result)
+        result.how = self._streamed if copied else ON_DEVICE
+        self.listener(page, result)
 
 
 def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:
-    """What a page did, as its tally says."""
+    """The result of a page, from its tally."""
     edges, active, *_ = tallies[page.number].item()
     partials = tallies["partial"][page.number : page.number + 1].copy() if has_total else None
     return PageResult(page.edges, active, edges, active, partials)

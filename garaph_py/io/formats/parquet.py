@@ -12,7 +12,7 @@ from ... import events
 from ...errors import FormatError
 from ...graph.graph import Graph
 from ...system.files import write_whole
-from .batches import edge_batches, need_edges, user_ids
+from .batches import edge_batches, need_edges, user_columns, user_ids
 from .format import (
     EdgeList,
     Format,
@@ -20,18 +20,21 @@ from .format import (
     ReadOptions,
     endpoint_columns,
     joined,
+    joined_strings,
     malformed,
     narrowed,
     weight_column,
 )
 
-ROWS = 1 << 18  # a batch
-STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
+ROWS = 1 << 18
+"""Rows of a batch."""
+STREAM_MAGIC = b"\xff\xff\xff\xff"
+"""First bytes of an Arrow stream."""
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
 
 
 Parts = Iterator[tuple[list[str], list[Any]]]
-"""Names and contents of the columns, a batch at a time."""
+"""Names and contents of the columns of each batch."""
 
 
 def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
@@ -40,7 +43,7 @@ def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) ->
 
 
 def stream_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """The same, a batch at a time."""
+    """Read a Parquet file batch by batch."""
     return (edge_list(path, iter([part])) for part in parquet_parts(path, options, listener))
 
 
@@ -71,7 +74,7 @@ def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> E
 
 
 def stream_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """The same, a batch at a time."""
+    """Read an Arrow file or stream batch by batch."""
     return (edge_list(path, iter([part])) for part in arrow_parts(path, options, listener))
 
 
@@ -99,7 +102,7 @@ def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
 
 def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
-    """Names of the source, the target and, if wanted and there, the weight column."""
+    """The names of the columns of sources, targets and, if it is wanted and there, weights."""
     import pyarrow as pa
 
     names = schema.names
@@ -121,7 +124,7 @@ def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
 
 
 def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) -> Iterator[list[Any]]:
-    """The columns `names` of each batch; a reader of Arrow data takes lengths and offsets on trust, this does not."""
+    """The columns `names` of each batch, after a check of lengths and offsets, which pyarrow itself does not check."""
     while True:
         with malformed(path, problem):
             batch = next(batches, None)
@@ -135,7 +138,7 @@ def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) 
 
 
 def plain(path: Path, name: str, column: Any) -> Any:
-    """One column of a batch as a NumPy array of numbers or an Arrow array of strings."""
+    """A column of a batch as a NumPy array of numbers or an Arrow array of strings."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -151,12 +154,10 @@ def plain(path: Path, name: str, column: Any) -> Any:
 
 
 def edge_list(path: Path, found: Parts) -> EdgeList:
-    """The columns that all parts make up."""
-    import pyarrow as pa
-
+    """Concatenate the columns of all parts."""
     names: list[str] = []
     parts: list[list[Any]] = []
-    for names, part in found:  # noqa: B007 - the same each time
+    for names, part in found:  # noqa: B007 - all parts have the same names
         parts.append(part)
     if not parts:
         return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -167,7 +168,7 @@ def edge_list(path: Path, found: Parts) -> EdgeList:
         strings = not isinstance(arrays[0], np.ndarray)
         if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
             raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
-        columns.append(pa.chunked_array(arrays) if strings else joined(arrays))
+        columns.append(joined_strings(arrays) if strings else joined(arrays))
     sources, targets, *weights = columns
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
@@ -189,7 +190,7 @@ def write_arrow(graph: Graph, path: Path, listener: events.Listener) -> None:
 
 
 def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer: Callable[[Any, Any], Any]) -> None:
-    """Write columns source and target, the user's ids, and weight, if there are any.
+    """Write the columns source and target (the user's ids) and, if there are weights, weight.
 
     Raises
     ------
@@ -207,7 +208,7 @@ def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer:
     def write(file: IO[bytes]) -> None:
         with new_writer(file, schema) as writer:
             for batch in edge_batches(graph, listener, ROWS):
-                columns = [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+                columns = user_columns(graph, batch)
                 columns += [] if batch.values is None else [pa.array(batch.values)]
                 writer.write_batch(pa.record_batch(columns, schema))
 

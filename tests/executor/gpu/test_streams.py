@@ -1,8 +1,6 @@
 """Pages on streams, over a driver that copies at once: what kernels find in buffers, what others steal, and faults."""
 
 import itertools
-import sys
-import threading
 import time
 import types
 from functools import partial
@@ -15,7 +13,7 @@ from garaph_py.executor.gpu.device import failing
 from garaph_py.executor.gpu.edges import raw_layout
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import plan
-from garaph_py.executor.gpu.streams import PageQueue, Streams
+from garaph_py.executor.gpu.streams import Streams
 from garaph_py.executor.gpu.timeline import TO_DEVICE, TO_HOST, Timeline
 from garaph_py.pages.layout import Page, cut
 from garaph_py.pages.memory_source import MemoryPageSource
@@ -125,13 +123,13 @@ class Work:
     """What is computed is `see`, for a page and its buffer; pages are told of in the order in which they land."""
 
     def __init__(self, see=lambda page, buffer: None):
-        self.compute, self.brought, self.streams, self.copied = see, [], [], {}
+        self.launch, self.brought, self.streams, self.copied = see, [], [], {}
 
-    def bring(self, page, stream):
+    def copy_back(self, page, stream):
         self.brought.append(page)
         self.streams.append(stream)
 
-    def landed(self, page, copied):
+    def on_complete(self, page, copied):
         self.copied[page] = copied
 
 
@@ -159,8 +157,8 @@ def test_every_page_finds_its_edges(setting, share):
         # what need not be copied does not wait on a stream for what is
         assert work.streams == [streams.back_early if page in before else streams.back for page in seen]
         for stay in (True, False):
-            assert [page for page in seen if (page in resident) == stay] == [
-                page for page in work.copied if (page in resident) == stay
+            assert [page for page in seen if (page in before) == stay] == [
+                page for page in work.copied if (page in before) == stay
             ]
         assert work.copied == {page: 8 * page.edges * (page not in before) for page in source.pages}
     assert streams.thread.wall > streams.thread.waited >= 0
@@ -187,7 +185,7 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
 
         work = Work(see)
         waiting = streams.order(source.pages, True)
-        assert {page for page, _ in waiting.here} == set(resident)
+        assert {page for page, _ in waiting.resident} == set(resident)
         streams.process(waiting, source, work)
         early = [page for page, stream in zip(work.brought, work.streams, strict=True) if stream is streams.back_early]
         assert set(resident) <= set(early)
@@ -219,29 +217,6 @@ def test_what_others_steal_is_left_to_them(setting):
         assert (parts[0].first_edge, parts[-1].last_edge) == (0, 90000)
         taken += stolen
     assert {page in source.pages for page in taken} == {True, False}
-
-
-def test_pages_that_are_there_are_taken_once():
-    """By two threads at a time, to the very last."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        for _ in range(20):
-            pages = [Page(k, k, k + 1, k, k + 1) for k in range(200)]
-            waiting, stolen, begin = PageQueue.of(pages, {}, dict.fromkeys(pages)), [], threading.Barrier(2)
-
-            def steal(waiting=waiting, stolen=stolen, begin=begin):
-                begin.wait()
-                stolen += iter(lambda: waiting.steal(None), None)
-
-            thread = threading.Thread(target=steal)
-            thread.start()
-            begin.wait()
-            taken = [page for page, _ in iter(waiting.next_here, None)]
-            thread.join()
-            assert sorted(page.number for page in taken + stolen) == list(range(200))
-    finally:
-        sys.setswitchinterval(interval)
 
 
 def test_pages_that_send_most_back_come_first(setting):
@@ -288,7 +263,7 @@ def test_a_trace_says_when_streams_and_engines_were_busy(setting, share):
         streams.process(streams.order(source.pages), source, work)
         copies += sum(nbytes > 0 for nbytes in work.copied.values())
         time.sleep(3e-4)  # until the driver says that the last has ended
-        streams.tell()
+        streams.write_spans()
         assert len(spans) == 2 * turn * len(source.pages) + copies
     after = time.perf_counter_ns()
     tracks = {span.track for span in spans}
@@ -314,9 +289,9 @@ def test_a_copy_that_waits_for_the_engine_begins_when_it_is_free():
     driver.Event, spans = Event, []
     timeline, began = Timeline(driver, [], spans), time.perf_counter_ns() - 2 * 10**9
     for number in range(2):
-        timeline.ends(TO_DEVICE, "copy", Page(number, 0, 1, 0, 10), began, None)
-    timeline.tell(None, 3)
+        timeline.mark_end(TO_DEVICE, "copy", Page(number, 0, 1, 0, 10), began, None)
+    timeline.write_spans(None, 3)
     assert not spans
-    timeline.tell(None)
+    timeline.write_spans(None)
     first, second = spans
     assert (second.end - second.start, first.start, second.start) == (5 * 10**8, began, first.end)

@@ -11,8 +11,7 @@ from garaph_py.errors import FormatError, GraphError
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.io.read import read
 from garaph_py.io.write import write
-from tests.io.test_read import edges_of
-from tests.support.graphs import equal
+from tests.support.graphs import edges_of, equal
 
 
 def gap(directed, m, n, *lists):

@@ -8,8 +8,7 @@ from garaph_py.graph.build import from_edges
 from garaph_py.io.formats import format_of
 from garaph_py.io.read import read
 from garaph_py.io.write import write
-from tests.io.test_read import edges_of
-from tests.support.graphs import equal
+from tests.support.graphs import edges_of, equal
 
 EDGES = "2 3 0.5\n5 2 1\n"
 VERTICES = "2\n3\n5\n9\n"

@@ -11,7 +11,8 @@ from garaph_py.errors import FormatError
 from garaph_py.io.formats import text
 from garaph_py.io.formats.pairs import pairs
 from garaph_py.io.read import read
-from tests.io.test_read import COMPRESSORS, edges_of
+from tests.support.contents import COMPRESSORS
+from tests.support.graphs import edges_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,206 @@
+"""Turn edges into 64-bit sort keys, and sorted keys into adjacency arrays.
+
+The key of an entry holds the vertex whose list the entry is in (the owner) in its high bits, and the neighbour in its
+low bits. So sorted keys are grouped by owner, and each list is in ascending order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...native import Kernel
+from ...native.threads import ThreadPool, split
+from .sort import ExternalSort
+
+Array = npt.NDArray[Any]
+
+SLICE = 1 << 20
+"""Keys that are split at a time: their owners and neighbours (8 MiB) fit in the caches."""
+
+
+def count_loops(sources, targets, start, stop):
+    loops = 0
+    for edge in range(start, stop):
+        loops += sources[edge] == targets[edge]
+    return loops
+
+
+def make_key_kernel(has_values: bool):
+    def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
+        """Write the keys of edges [start, stop) to ``keys[at:]``: the target's and, if `both`, the source's.
+
+        A self-loop has one key. Compiled code takes arrays one by one, hence the number of parameters.
+        """
+        for edge in range(start, stop):
+            source, target = np.uint64(sources[edge]), np.uint64(targets[edge])
+            loop = source == target
+            if loop and not keep_loops:
+                continue
+            keys[at] = (target << np.uint64(bits)) | source
+            if has_values:
+                out_values[at] = values[edge]
+            at += 1
+            if both and not loop:
+                keys[at] = (source << np.uint64(bits)) | target
+                if has_values:
+                    out_values[at] = values[edge]
+                at += 1
+        return 0
+
+    return make_keys
+
+
+def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
+    """Split the sorted keys [start, stop) into owners and neighbours, and set the offsets of lists that start there.
+
+    Key k is entry ``base + k`` of the adjacency. `owner` is the owner of the entry before `start`, or -1. Compiled code
+    takes arrays one by one, hence the number of parameters.
+    """
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for k in range(start, stop):
+        vertex = np.int64(keys[k] >> np.uint64(bits))
+        while owner < vertex:
+            owner += 1
+            offsets[owner] = base + k
+        owners[k] = vertex
+        others[k] = keys[k] & mask
+    return 0
+
+
+COUNT_LOOPS = Kernel("u32* u32* i64 i64", count_loops)
+SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
+
+
+@cache
+def key_kernel(width: int) -> Kernel:
+    """`make_key_kernel` for values of `width` bytes (0: none)."""
+    value = f"u{8 * width or 32}*"
+    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool u64* {value}", make_key_kernel(bool(width)))
+
+
+def kernels(width: int) -> list[Kernel]:
+    """Every kernel that this module uses for edge values of `width` bytes."""
+    return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width)]
+
+
+def key_bits(n: int) -> int:
+    """Bits of each half of a key, for vertices 0 to ``n - 1``."""
+    return max(n - 1, 1).bit_length()
+
+
+def add_edges(
+    sort: ExternalSort,
+    sources: Array,
+    targets: Array,
+    values: Array | None,
+    *,
+    both: bool,
+    keep_loops: bool,
+) -> None:
+    """Put the keys and values of some edges into `sort`.
+
+    Parameters
+    ----------
+    sort : ExternalSort
+        Its keys have ``2 * key_bits(n)`` bits.
+    sources, targets : ndarray of uint32, shape (m,)
+    values : ndarray of uint32 or uint64, shape (m,), or None
+        Edge values, viewed as unsigned integers.
+    both : bool
+        Also add each edge, except self-loops, to the list of its source.
+    keep_loops : bool
+        Keep self-loops.
+    """
+    width = 0 if values is None else values.dtype.itemsize
+    make_keys, each = key_kernel(width), 1 + both
+    bits, pool = sort.bits // 2, sort.pool
+    done = 0
+    while done < len(sources):
+        keys, out_values = sort.reserve(each)
+        count = min(len(keys) // each, len(sources) - done)
+        parts = pool.size if count > 1 << 16 else 1
+        bounds = [done + bound for bound in split(count, parts)]
+        loops = [0] * parts
+        if both or not keep_loops:
+            loops = pool.run(COUNT_LOOPS, [(sources, targets, *part) for part in pairwise(bounds)])
+        counts = np.diff(bounds) * each - np.array(loops) * (each - keep_loops)
+        places = np.cumsum(counts) - counts
+        pool.run(
+            make_keys,
+            [
+                (sources, targets, values, *part, place, bits, both, keep_loops, keys, out_values)
+                for part, place in zip(pairwise(bounds), places.tolist(), strict=True)
+            ],
+        )
+        sort.commit(int(counts.sum()))
+        done += count
+
+
+class AdjacencyBuilder:
+    """Splits sorted keys, a slice at a time, and fills in the offsets of the adjacency.
+
+    Parameters
+    ----------
+    n : int
+        Number of vertices.
+    drop_parallel : bool
+        Drop keys that equal the one before.
+    pool : ThreadPool
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        Final up to index `owner`; all final after `add`.
+    owner : int
+        Owner of the last entry so far, -1 if there is none.
+    count : int
+        Number of entries so far.
+    """
+
+    def __init__(self, n: int, drop_parallel: bool, pool: ThreadPool) -> None:
+        self.offsets = np.empty(n + 1, np.int64)
+        self._bits, self._drop_parallel, self._pool = key_bits(n), drop_parallel, pool
+        self.owner, self.count = -1, 0
+        self._last: Any = None
+        self._owners, self._others = np.empty(SLICE, np.uint32), np.empty(SLICE, np.uint32)
+
+    def add(self, pieces: Iterator[tuple[Array, Array | None]]) -> Iterator[tuple[Array, Array, Array | None]]:
+        """Yield owners (uint32), neighbours (uint32) and values of all keys; each slice overwrites the one before."""
+        for keys, values in pieces:
+            for start in range(0, len(keys), SLICE):
+                part = slice(start, start + SLICE)
+                yield self._split(keys[part], None if values is None else values[part])
+        self.offsets[self.owner + 1 :] = self.count
+
+    def _split(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
+        if self._drop_parallel:
+            first = np.ones(len(keys), np.bool_)
+            first[1:] = keys[1:] != keys[:-1]
+            first[0] = self._last is None or keys[0] != self._last
+            self._last = keys[-1]
+            keys, values = keys[first], None if values is None else values[first]
+        count, parts = len(keys), self._pool.size if len(keys) > 1 << 16 else 1
+        owners, others = self._owners[:count], self._others[:count]
+        bounds = split(count, parts)
+        before = [self.owner, *(int(keys[bound - 1] >> np.uint64(self._bits)) for bound in bounds[1:-1])]
+        self._pool.run(
+            SPLIT_KEYS,
+            [
+                (keys, *part, self._bits, owner, self.count, owners, others, self.offsets)
+                for part, owner in zip(pairwise(bounds), before, strict=True)
+            ],
+        )
+        self.count += count
+        self.owner = int(owners[-1]) if count else self.owner
+        return owners, others, values
+
+    def list_starts(self, start: int, stop: int) -> Array:
+        """Positions in [start, stop) where a list starts, followed by the greatest int64 as an end mark."""
+        low, high = np.searchsorted(self.offsets[: self.owner + 1], (start, stop))
+        return np.append(self.offsets[low:high], np.iinfo(np.int64).max)

@@ -1,0 +1,150 @@
+"""The queue of pages between a device, which takes them from the front, and other processors, which steal from the
+back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from .layout import Page
+
+Slot = TypeVar("Slot")
+"""Where a page's edges are on the device. The queue only passes slots on."""
+Split = Callable[[Page, int], tuple[Page | None, Page]]
+"""``split(page, edges)`` cuts a page in two, the last part with about so many edges (`pages.layout.cut`)."""
+
+
+@dataclass
+class PageQueue(Generic[Slot]):
+    """The pages of one iteration that no processor has taken yet. Any thread may call its methods.
+
+    Attributes
+    ----------
+    buffered : deque of (Page, Slot)
+        Pages whose edges are still in the buffer of a stream. Streamed pages wait for these buffers, so the device
+        takes buffered pages first, and no other processor may steal them.
+    resident : deque of (Page, Slot)
+        Pages whose edges stay on the device.
+    streamed : deque of Page
+        Pages whose edges have to be copied to the device.
+    split : callable or None
+        See `Split`. None if the device cannot process a part of a page.
+    copying : int
+        Edges of the pages that are being copied.
+    """
+
+    buffered: deque[tuple[Page, Slot]]
+    resident: deque[tuple[Page, Slot]]
+    streamed: deque[Page]
+    split: Split | None
+    copying: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def of(
+        cls, pages: Iterable[Page], buffered: Mapping[Page, Slot], resident: Mapping[Page, Slot],
+        split: Split | None = None,
+    ) -> PageQueue[Slot]:  # fmt: skip
+        """A queue of `pages` in the given order; two mappings tell the slots of those that are on the device."""
+        queue = cls(deque(), deque(), deque(), split)
+        for page in pages:
+            if page in resident:
+                queue.resident.append((page, resident[page]))
+            elif page in buffered:
+                queue.buffered.append((page, buffered[page]))
+            else:
+                queue.streamed.append(page)
+        return queue
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.buffered or self.resident or self.streamed)
+
+    @property
+    def edges(self) -> int:
+        """Edges of the pages that have to be copied or are being copied."""
+        with self.lock:
+            return self.copying + sum(page.edges for page in self.streamed)
+
+    def pop_on_device(self) -> tuple[Page, Slot] | None:
+        """Take the next page that is on the device, if there is one."""
+        with self.lock:
+            pages = self.buffered or self.resident
+            return pages.popleft() if pages else None
+
+    def peek_streamed(self) -> Page | None:
+        """The next page to copy, if there is one. Another thread can steal it before it is taken only if it is the
+        last one.
+        """
+        with self.lock:
+            return self.streamed[0] if self.streamed else None
+
+    def pop_streamed(self) -> Page | None:
+        """Take the next page to copy, if there is one; its edges count as `copying` until `arrived` is called."""
+        with self.lock:
+            if not self.streamed:
+                return None
+            page = self.streamed.popleft()
+            self.copying += page.edges
+            return page
+
+    def arrived(self, page: Page) -> None:
+        """The copy of a page has ended."""
+        with self.lock:
+            self.copying -= page.edges
+
+    def streamed_pages(self) -> list[Page]:
+        """The pages to copy, in order."""
+        with self.lock:
+            return list(self.streamed)
+
+    def steal(self, most: int | None) -> Page | None:
+        """Take the last page to copy, or the end of it, for another processor; None if there is nothing to steal.
+
+        Parameters
+        ----------
+        most : int or None
+            Bound on the edges. About half as many are taken, so that the rest can be shared again. What is taken may
+            span several pages, if they are adjacent. If `most` is None, one whole page is taken, a resident one if no
+            other is left.
+        """
+        with self.lock:
+            if most is None:
+                return self.streamed.pop() if self.streamed else self.resident.pop()[0] if self.resident else None
+            taken = None
+            while self.streamed and (left := most // 2 - (taken.edges if taken else 0)) > 0:
+                page, rest = self.streamed[-1], None
+                if taken is not None and page.last_vertex != taken.first_vertex:
+                    break
+                if self.split is not None and page.edges > left:
+                    rest, page = self.split(page, left)
+                if page.edges > left + most // 2:
+                    break
+                if rest is None:
+                    self.streamed.pop()
+                else:  # replaced in place: a thread that reads `is_empty` without the lock must not see an empty queue
+                    self.streamed[-1] = rest
+                taken = (
+                    page if taken is None else replace(page, last_vertex=taken.last_vertex, last_edge=taken.last_edge)
+                )
+            return taken
+
+    def clear(self) -> None:
+        """Drop all pages, so that no processor takes them."""
+        with self.lock:
+            for pages in (self.buffered, self.resident, self.streamed):
+                pages.clear()
+
+
+def device_order(pages: Iterable[Page], shared: bool) -> list[Page]:
+    """The order in which a device takes `pages`.
+
+    The page with most vertices comes first, so that the copy of its new values to the host overlaps with the pages
+    after it. If the pages are `shared`, they keep the order of their vertices, so that other processors steal adjacent
+    ones.
+    """
+    return sorted(pages, key=lambda page: page.number if shared else page.first_vertex - page.last_vertex)

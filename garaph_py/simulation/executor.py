@@ -1,0 +1,352 @@
+"""Executors on a model of a machine: what stays where from iteration to iteration, and how long each one takes."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from ..errors import ParameterError
+from ..executor.gpu.residency import too_little
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..executor.protocol import Capabilities, Decision, Sharing
+from ..pages.layout import Page, commit_plan
+from ..pages.queue import PageQueue, device_order
+from .clock import Channel
+from .gpu import BufferModel
+from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
+from .machine import Machine, WorkCost
+from .workload import Activity, Workload
+
+FOREVER = float("inf")
+
+
+@dataclass(frozen=True)
+class SimulatedStep:
+    """What an iteration did.
+
+    Attributes
+    ----------
+    edges : int
+        Edges visited.
+    seconds : float
+    owners : dict of Page to str
+        The processor of each page, or part of one.
+    skipped : int
+        Pages without a notified vertex.
+    to_device, from_device : float
+        Bytes of edges copied to the GPU, and of values copied back.
+    sharing : tuple of Sharing
+        The decision's, after what this iteration has measured.
+    """
+
+    edges: int
+    seconds: float
+    owners: dict[Page, str]
+    skipped: int = 0
+    to_device: float = 0.0
+    from_device: float = 0.0
+    sharing: tuple[Sharing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """What an iteration did in which the GPU pulled.
+
+    Attributes
+    ----------
+    step : SimulatedStep
+    gpu_edges, copied_edges : int
+        Edges of the GPU's pages, and of those that were copied.
+    gpu_seconds : float
+        Time until the GPU had ended.
+    """
+
+    step: SimulatedStep
+    gpu_edges: int
+    copied_edges: int
+    gpu_seconds: float
+
+
+class SimulatedExecutor(Protocol):
+    """What `simulate` asks of the models of a CPU, a GPU, and both."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """See `executor.protocol.Executor`."""
+
+    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+        """One iteration in which these vertices are active."""
+
+
+class SimulatedCpu:
+    """A CPU that works alone, and the disks from which it reads.
+
+    Parameters
+    ----------
+    workload : Workload
+    machine : Machine
+    cores : int
+        Of the machine's, those that process pages.
+    """
+
+    def __init__(self, workload: Workload, machine: Machine, cores: int) -> None:
+        self.workload, self.machine, self.cores = workload, machine, cores
+        self._pages = workload.pages()
+        self._edges_in_memory = self._kept_edges()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        modes = (PULL, NOTIFY_PULL, PUSH) if self.workload.pushes else (PULL, NOTIFY_PULL)
+        return Capabilities(CPU, modes, has_priorities=True, threads=self.cores)
+
+    def _kept_edges(self) -> float:
+        """The edges that stay in the host's memory are the first ones; how many."""
+        workload, machine = self.workload, self.machine
+        if not workload.on_disks:
+            return FOREVER
+        if machine.disks is None:
+            raise ParameterError("the graph is on disks, and the machine has none; add [disks], or leave on_disks out")
+        if not workload.keep or machine.host_memory is None:
+            return 0.0
+        return max(machine.host_memory - 2 * workload.vertex_data, 0) / workload.edge_bytes
+
+    def is_on_disk(self, page: Page) -> bool:
+        return page.last_edge > self._edges_in_memory
+
+    def disks(self) -> Channel:
+        disks = self.machine.disks
+        return Channel(FOREVER if disks is None else disks.rate)
+
+    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+        """One iteration."""
+        workload, mode = self.workload, decision.mode
+        work = self.machine.work_of(CPU, workload.traits.name, mode)
+        if mode == NOTIFY_PULL:
+            edges, vertices = activity.active_edges + workload.gathered(activity), activity.active
+        elif mode == PUSH:
+            edges, vertices = activity.active_edges, activity.active
+        else:
+            edges, vertices = workload.edges, workload.vertices
+        seconds = work.seconds(edges, vertices, workload.vertex_data, self.cores)
+        if mode in (NOTIFY_PULL, PUSH):
+            seconds = max(seconds + work.page * len(self._pages), self._list_seconds(edges))
+        else:
+            seconds = self._pull_seconds(seconds / max(edges, 1), work.page)
+        return SimulatedStep(edges, seconds + work.iteration, dict.fromkeys(self._pages, CPU))
+
+    def _list_seconds(self, edges: int) -> float:
+        """Seconds to read the lists of single vertices, wherever they are on the disks."""
+        workload, disks = self.workload, self.machine.disks
+        if not workload.on_disks or disks is None:
+            return 0.0
+        on_disk = edges * max(1 - self._edges_in_memory / max(workload.edges, 1), 0.0)
+        return on_disk * workload.edge_bytes / disks.rate * disks.k
+
+    def _pull_seconds(self, edge_seconds: float, page_seconds: float) -> float:
+        """Seconds to process all pages in their order."""
+        costs = self.costs(lambda page: edge_seconds * page.edges + page_seconds)
+        model = IterationModel(
+            PageQueue.of(self._pages, {}, {}), costs, self.disks(), take=lambda queue: queue.pop_streamed()
+        )
+        model.run()
+        return model.cpu_seconds
+
+    def costs(self, cpu: Callable[[Page], float]) -> PageCosts:
+        """What pages take that the CPU processes in ``cpu(page)`` seconds."""
+        workload = self.workload
+        return PageCosts(
+            cpu, workload.edge_bytes, workload.traits.value_bytes, workload.back_bytes, is_on_disk=self.is_on_disk
+        )
+
+    def notify_seconds(self, activity: Activity, pages: list[Page], skipped: list[Page]) -> float:
+        """Seconds to notify for a GPU that processes `pages`, and to make its new values the current ones."""
+        workload, machine = self.workload, self.machine
+        # notifying follows the same edges as a push: where it was not measured, push is nearest
+        work = machine.work_of(CPU, workload.traits.name, NOTIFY_PULL, PUSH)
+        seconds = work.iteration + work.seconds(
+            activity.active_edges, activity.active, workload.vertex_data, self.cores
+        )
+        copied, _ = commit_plan(pages, skipped)  # as `GpuExecutor.commit` does
+        return seconds + machine.copying(sum(page.vertices for page in copied) * workload.traits.value_bytes)
+
+
+class SimulatedGpu:
+    """A GPU that works alone; in notify-pull, a CPU finds the vertices to update.
+
+    Parameters
+    ----------
+    cpu : SimulatedCpu
+    room : int or None
+        Bytes of the GPU's memory that are left for edges; None for what the machine has beside `Workload.fixed`.
+    """
+
+    def __init__(self, cpu: SimulatedCpu, room: int | None) -> None:
+        self.cpu, self.workload, self.machine = cpu, cpu.workload, cpu.machine
+        workload, machine = self.workload, self.machine
+        assert machine.gpu_memory is not None
+        assert machine.link is not None
+        left = machine.gpu_memory - workload.fixed if room is None else room
+        if left < 0:
+            raise too_little(workload.fixed, 0, workload.fixed + left)
+        residency = workload.residency(left)
+        resident = residency.pages[: residency.resident]
+        self.link, self.pages = machine.link, residency.pages
+        self._resident = [BufferModel() for _ in resident]
+        self._buffers = [BufferModel() for _ in range(residency.streams)]
+        self._prefetched = set[Page]()  # copied before the first iteration, and not yet processed
+        if not workload.on_disks and workload.keep:
+            for page, buffer in zip(resident, self._resident, strict=True):
+                buffer.page = page
+                self._prefetched.add(page)
+        self._streamed_edges = sum(page.edges for page in residency.pages[residency.resident :])
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(GPU, (PULL, NOTIFY_PULL), skips_pages=True)
+
+    @property
+    def load(self) -> tuple[int, int, float]:
+        """Edges of the graph, those that every iteration copies, and bytes an edge."""
+        return self.workload.edges, self._streamed_edges, self.workload.edge_bytes
+
+    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+        """One iteration."""
+        if decision.mode == PULL:
+            return self.pull(self.pages, self.costs()).step
+        pages = expected_pages(self.pages, activity.active_edges)
+        chosen = set(pages)
+        skipped = [page for page in self.pages if page not in chosen]
+        done = self.pull(pages, self.costs()).step
+        return replace(
+            done, edges=activity.active_edges + done.edges, skipped=len(skipped),
+            seconds=self.cpu.notify_seconds(activity, pages, skipped) + done.seconds,
+        )  # fmt: skip
+
+    def costs(self, cpu: Callable[[Page], float] = lambda page: FOREVER) -> PageCosts:
+        """What pages take that the CPU processes in ``cpu(page)`` seconds, and that are copied to the GPU."""
+        work, size = self.work, self.workload.vertex_data
+        return replace(
+            self.cpu.costs(cpu),
+            gpu=lambda page: work.seconds(self.workload.gpu_edges(page), 0, size) + work.page,
+            link_beside_cpu=self.link.beside_cpu,
+        )
+
+    @property
+    def work(self) -> WorkCost:
+        """What the GPU's work costs."""
+        return self.machine.work_of(GPU, self.workload.traits.name, PULL)
+
+    def pull(
+        self, pages: list[Page], costs: PageCosts, take: Take | None = None, listener: Listener = ignore
+    ) -> Pulled:
+        """Pull over `pages`, of which a CPU may `take` some."""
+        workload, work = self.workload, self.work
+        places = GpuPlaces(
+            self._resident, deque[BufferModel](), Channel(self.link.to_device), Channel(self.link.from_device)
+        )
+        queue = self._queue(pages, take is not None, places.free)
+        model = IterationModel(queue, costs, self.cpu.disks(), places, take, listener)
+        model.run()
+        prefetched = sum(page.edges for page in self._prefetched & model.owners.keys())
+        self._prefetched -= model.owners.keys()
+        # the CPU need not wait for what the GPU does beside its pages, and the rates count that, too
+        gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, workload.vertices, workload.vertex_data)
+        copied = model.copied_edges + prefetched
+        step = SimulatedStep(
+            sum(model.edges.values()), max(model.cpu_seconds, gpu_seconds), model.owners,
+            to_device=copied * workload.edge_bytes, from_device=places.from_device.nbytes,
+        )  # fmt: skip
+        return Pulled(step, model.edges[GPU], copied, gpu_seconds)
+
+    def _queue(self, pages: list[Page], shared: bool, free: deque[BufferModel]) -> PageQueue[BufferModel]:
+        """The queue of the pages, as `Streams.order` makes it; buffers that hold none of them become `free`."""
+        ordered = device_order(pages, shared)
+        wanted, buffered = set(ordered), {}
+        for buffer in self._buffers:
+            if buffer.page is not None and buffer.page in wanted and self.workload.keep:
+                buffered[buffer.page] = buffer
+            else:
+                free.append(buffer)
+        resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
+        return PageQueue.of(ordered, buffered, resident, self.workload.split)
+
+
+class SimulatedHybrid:
+    """A CPU and a GPU, as `HybridExecutor` runs them.
+
+    Parameters
+    ----------
+    cpu : SimulatedCpu
+    gpu : SimulatedGpu
+    in_place : bool
+        New values of the GPU's pages come to where the CPU reads them; otherwise to a staging buffer first.
+    """
+
+    def __init__(self, cpu: SimulatedCpu, gpu: SimulatedGpu, in_place: bool) -> None:
+        self.cpu, self.gpu, self._in_place = cpu, gpu, in_place
+        self._gpu_has_values = True
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(self.cpu.capabilities, has_priorities=False, loads=(self.gpu.load,))
+
+    def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
+        """One iteration."""
+        (sharing,) = decision.sharing
+        if decision.device == CPU:
+            self._gpu_has_values = False
+            done = self.cpu.step(activity, decision)
+            sharing = sharing.without_gpu(
+                decision.mode, activity.active, activity.active_edges, done.edges, done.seconds
+            )
+            return replace(done, sharing=(sharing,))
+        before = self._send_values()
+        if decision.device == GPU:
+            pulled = self.gpu.pull(self.gpu.pages, self.gpu.costs())
+        else:
+            pulled, sharing, overhead = self._pull_together(sharing)
+            before += overhead
+        sharing = sharing.measured(
+            gpu_edges=pulled.gpu_edges, gpu_seconds=pulled.gpu_seconds, copied_edges=pulled.copied_edges
+        )
+        return replace(pulled.step, seconds=before + pulled.step.seconds, sharing=(sharing,))
+
+    def _send_values(self) -> float:
+        """Seconds to send all values to the GPU, if the CPU has newer ones."""
+        if self._gpu_has_values:
+            return 0.0
+        self._gpu_has_values = True
+        return self.gpu.workload.vertex_data / self.gpu.link.to_device
+
+    def _pull_together(self, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
+        """An iteration in which the CPU steals pages: what it did and measured, and the seconds that sharing cost."""
+        workload, machine, cores = self.cpu.workload, self.cpu.machine, self.cpu.cores
+        work, overhead = machine.work_of(CPU, workload.traits.name, PULL), machine.overhead(workload.traits.name)
+        size = workload.vertex_data
+
+        def measure(edges: int, seconds: float) -> None:
+            nonlocal sharing
+            sharing = sharing.measured(edges, seconds)
+
+        costs = replace(
+            self.gpu.costs(lambda page: work.seconds(page.edges, page.vertices, size, cores) + work.page),
+            staging=0.0 if self._in_place else machine.copying(workload.traits.value_bytes),
+            handover=overhead.page,
+        )
+        pulled = self.gpu.pull(self.gpu.pages, costs, lambda queue: sharing.steal(queue), measure)
+        return pulled, sharing, overhead.iteration + overhead.seconds(0, workload.vertices, size)
+
+
+def expected_pages(pages: list[Page], notified: int) -> list[Page]:
+    """Some of `pages`: as many as are expected to have a notified vertex, where so many edges notify at random."""
+    edges, due, chosen = sum(page.edges for page in pages), 0.5, []
+    for page in pages:
+        share = page.edges / max(edges, 1)
+        due += 1.0 if share == 1 else -math.expm1(notified * math.log1p(-share))
+        if due >= 1:
+            chosen.append(page)
+            due -= 1
+    return chosen

@@ -1,0 +1,110 @@
+"""A model of a GPU and its link in one iteration: the link makes one copy at a time, the GPU runs one kernel."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from ..pages.layout import Page
+from .clock import Channel, Clock, Event
+
+
+@dataclass
+class BufferModel:
+    """A buffer for a page's edges in the GPU's memory.
+
+    Attributes
+    ----------
+    page : Page or None
+        The page whose edges are in the buffer, or on their way there.
+    is_copied : bool
+        The edges are there.
+    is_idle : bool
+        The page's kernel has ended, and its new values are on the host.
+    """
+
+    page: Page | None = None
+    is_copied: bool = True
+    is_idle: bool = True
+
+
+class LinkModel:
+    """The copies to the GPU, one after the other.
+
+    Parameters
+    ----------
+    clock : Clock
+    channel : Channel
+    share : callable
+        ``share()``: the share of the channel's rate that a copy has which begins now.
+    """
+
+    def __init__(self, clock: Clock, channel: Channel, share: Callable[[], float]) -> None:
+        self._clock, self._channel, self._share = clock, channel, share
+        self._copies = deque[tuple[float, float, Event]]()  # the first one is under way
+
+    def copy(self, nbytes: float, ready: float, on_end: Event) -> None:
+        """Make a copy after those before it, but not before its bytes are `ready` in the host's memory."""
+        self._copies.append((nbytes, ready, on_end))
+        if len(self._copies) == 1:
+            self._clock.at(max(self._clock.now, ready), self._begin)
+
+    def _begin(self) -> None:
+        self._clock.at(self._channel.transfer(self._copies[0][0], self._clock.now, self._share()), self._end)
+
+    def _end(self) -> None:
+        _, _, on_end = self._copies.popleft()
+        if self._copies:
+            self._clock.at(max(self._clock.now, self._copies[0][1]), self._begin)
+        on_end()
+
+
+class GpuModel:
+    """The kernels of pages, and the copies of new values to the host behind them.
+
+    A page that was copied goes before those that were on the GPU.
+
+    Parameters
+    ----------
+    clock : Clock
+    kernel_seconds : callable
+        ``kernel_seconds(page)``.
+    from_device : Channel
+    back_bytes : float
+        Bytes that a page sends back for each of its vertices.
+    """
+
+    def __init__(
+        self, clock: Clock, kernel_seconds: Callable[[Page], float], from_device: Channel, back_bytes: float
+    ) -> None:
+        self._clock, self._kernel_seconds = clock, kernel_seconds
+        self._from_device, self._back_bytes = from_device, back_bytes
+        self._copied, self._on_device = deque[tuple[Page, BufferModel]](), deque[tuple[Page, BufferModel]]()
+        self._is_busy = False
+
+    def arrived(self, page: Page, buffer: BufferModel) -> None:
+        """The copy of a page has ended, behind which its kernel was launched."""
+        buffer.is_copied = True
+        self._copied.append((page, buffer))
+        self._run_next()
+
+    def launch(self, page: Page, buffer: BufferModel) -> None:
+        """Launch the kernel of a page that is on the GPU."""
+        buffer.is_idle = False
+        self._on_device.append((page, buffer))
+        self._run_next()
+
+    def _run_next(self) -> None:
+        if self._is_busy or not (self._copied or self._on_device):
+            return
+        page, buffer = (self._copied or self._on_device).popleft()
+        self._is_busy = True
+        self._clock.at(self._clock.now + self._kernel_seconds(page), partial(self._end_kernel, page, buffer))
+
+    def _end_kernel(self, page: Page, buffer: BufferModel) -> None:
+        self._is_busy = False
+        back = self._from_device.transfer(page.vertices * self._back_bytes, self._clock.now)
+        self._clock.at(back, partial(setattr, buffer, "is_idle", True))
+        self._run_next()

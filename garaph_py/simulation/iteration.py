@@ -1,0 +1,198 @@
+"""One iteration over pages on a model of a machine, in which link, GPU, CPU and disks each do one thing at a time.
+
+The GPU's thread decides as the real one does: it takes pages from a `PageQueue` and does the steps of a `Pipeline`. The
+model says how long a copy, a kernel and a page on the CPU take.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from ..executor.gpu.pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, Pipeline
+from ..executor.modes import CPU, GPU
+from ..pages.layout import Page
+from ..pages.queue import PageQueue
+from .clock import Channel, Clock
+from .gpu import BufferModel, GpuModel, LinkModel
+
+Take = Callable[[PageQueue[BufferModel]], Page | None]
+Listener = Callable[[int, float], None]
+
+
+def ignore(edges: int, seconds: float) -> None:
+    """A `Listener` that does nothing."""
+
+
+@dataclass(frozen=True)
+class PageCosts:
+    """What a page takes, in seconds and bytes.
+
+    Attributes
+    ----------
+    cpu : callable
+        ``cpu(page)``: seconds to process a page on the CPU.
+    edge_bytes : float
+        Bytes of an edge over the link and on disks.
+    value_bytes, back_bytes : float
+        Bytes of a vertex's value, and of everything that the GPU sends back for a vertex.
+    is_on_disk : callable
+        ``is_on_disk(page)``: whether a page has to be read.
+    gpu : callable
+        ``gpu(page)``: seconds of a page's kernel.
+    link_beside_cpu : float
+        Share of the link's rate that is left while the CPU computes.
+    staging : float
+        Seconds a vertex in which the GPU's thread copies a new value from a staging buffer to where others see it.
+    handover : float
+        Seconds in which the CPU gets a stolen page. The CPU's rate does not count them.
+    """
+
+    cpu: Callable[[Page], float]
+    edge_bytes: float
+    value_bytes: float
+    back_bytes: float
+    is_on_disk: Callable[[Page], bool]
+    gpu: Callable[[Page], float] = lambda page: float("inf")
+    link_beside_cpu: float = 1.0
+    staging: float = 0.0
+    handover: float = 0.0
+
+
+@dataclass
+class GpuPlaces:
+    """Where pages can be on the GPU, and the link to it.
+
+    Attributes
+    ----------
+    resident : sequence of BufferModel
+        The buffers of the pages that stay on the GPU.
+    free : deque of BufferModel
+        The buffers of streams that hold none of the iteration's pages.
+    to_device, from_device : Channel
+    """
+
+    resident: Sequence[BufferModel]
+    free: deque[BufferModel]
+    to_device: Channel
+    from_device: Channel
+
+
+@dataclass
+class IterationModel:
+    """One iteration; `run` fills in the attributes from `owners` on.
+
+    Attributes
+    ----------
+    queue : PageQueue
+        The pages; none is left at the end.
+    costs : PageCosts
+    disks : Channel
+    places : GpuPlaces or None
+        None if the CPU works alone.
+    take : callable or None
+        ``take(queue)``: the next page for the CPU; it takes no more after None. None if the GPU works alone.
+    listener : callable
+        ``listener(edges, seconds)`` is called when the CPU has processed a page.
+    owners : dict of Page to str
+        The processor of each page, or part of one.
+    copied_edges : int
+        Edges copied to the GPU.
+    edges : dict of str to int
+        Edges that each processor processed.
+    cpu_seconds, gpu_seconds : float
+        When each processor had ended.
+    """
+
+    queue: PageQueue[BufferModel]
+    costs: PageCosts
+    disks: Channel
+    places: GpuPlaces | None = None
+    take: Take | None = None
+    listener: Listener = ignore
+    owners: dict[Page, str] = field(default_factory=dict)
+    copied_edges: int = 0
+    edges: dict[str, int] = field(default_factory=lambda: {CPU: 0, GPU: 0})
+    cpu_seconds: float = 0.0
+    gpu_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        costs, places, self._clock = self.costs, self.places, Clock()
+        if places is not None:
+            self._link = LinkModel(self._clock, places.to_device, self._link_share)
+            self._gpu = GpuModel(self._clock, costs.gpu, places.from_device, costs.back_bytes)
+
+    def run(self) -> None:
+        """Let the iteration happen."""
+        if self.take is not None:
+            self._clock.at(0.0, self._take)
+        if self.places is not None:
+            self._serve_gpu(Pipeline(self.queue, self.places.resident, self.places.free))
+        self._clock.run()
+
+    def _serve_gpu(self, pipeline: Pipeline[BufferModel]) -> None:
+        """What the GPU's thread does: `Streams.process` with this model in the driver's place."""
+        self._poll(pipeline)
+        while (step := pipeline.next()) is not None:
+            action, page, buffer = step
+            if action is COPY_AND_LAUNCH:
+                self._copy(page, buffer)
+            elif action is LAUNCH:
+                self._gpu.launch(page, buffer)
+            elif action is AWAIT_COPY:
+                self._clock.wait(partial(getattr, buffer, "is_copied"))
+            else:
+                self._clock.wait(partial(getattr, buffer, "is_idle"))
+            self._poll(pipeline)
+        launched = pipeline.on_device, pipeline.streamed
+        self._clock.wait(lambda: all(buffer.is_idle for pages in launched for _, buffer in pages))
+        self._poll(pipeline)
+        self.gpu_seconds = self._clock.now
+
+    def _poll(self, pipeline: Pipeline[BufferModel]) -> None:
+        """Report the copies and pages that have ended."""
+        while pipeline.copies and pipeline.copies[0][1].is_copied:
+            pipeline.arrived()
+        for launched in pipeline.on_device, pipeline.streamed:
+            while launched and launched[0][1].is_idle:
+                page, _ = launched[0]
+                self.owners[page] = GPU
+                self.edges[GPU] += page.edges
+                self._clock.sleep(page.vertices * self.costs.staging)
+                pipeline.ended(launched)
+
+    def _copy(self, page: Page, buffer: BufferModel) -> None:
+        buffer.page, buffer.is_copied, buffer.is_idle = page, False, False
+        self.copied_edges += page.edges
+        on_end = partial(self._gpu.arrived, page, buffer)
+        self._link.copy(page.edges * self.costs.edge_bytes, self._read(page), on_end)
+
+    def _link_share(self) -> float:
+        return self.costs.link_beside_cpu if self.cpu_seconds > self._clock.now else 1.0
+
+    def _read(self, page: Page) -> float:
+        """Read a page if it is on disk; the time at which it is in the host's memory."""
+        nbytes = page.edges * self.costs.edge_bytes if self.costs.is_on_disk(page) else 0
+        return self.disks.transfer(nbytes, self._clock.now)
+
+    def _take(self) -> None:
+        """Let the CPU take a page. While it processes a page that was read, the next one is read."""
+        assert self.take is not None
+        page = self.take(self.queue)
+        if page is None:
+            return
+        ready = max(self._read(page), self.cpu_seconds, self._clock.now)
+        seconds = self.costs.cpu(page) + self.costs.handover
+        self.cpu_seconds = ready + seconds
+        self.owners[page] = CPU
+        self.edges[CPU] += page.edges
+        self._clock.at(self.cpu_seconds, partial(self._complete, page, seconds))
+        self._clock.at(ready if self.costs.is_on_disk(page) else self.cpu_seconds, self._take)
+
+    def _complete(self, page: Page, seconds: float) -> None:
+        """The CPU has processed a page: send its values to the GPU."""
+        self.listener(page.edges, seconds - self.costs.handover)
+        if self.places is not None:
+            self._link.copy(page.vertices * self.costs.value_bytes, self._clock.now, lambda: None)

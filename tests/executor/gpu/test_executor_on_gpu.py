@@ -1,0 +1,153 @@
+"""On a GPU: every program against the CPU, streamed and resident, replicated and segmented; faults."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import DeviceMemoryError, ParameterError
+from garaph_py.graph.generate import rmat
+from tests.support import twins
+from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
+from tests.support.real_gpu import memory_for
+
+pytestmark = pytest.mark.gpu
+
+WAYS = {
+    "auto, calibrated": {"replication": "calibrated"},
+    "segmented": {"gather": "segmented"},
+    "custom": {"gather": "replicated"},
+    "calibrated": {"gather": "replicated", "replication": "calibrated"},
+    "thirty-two": {"gather": "replicated", "replication": 32},
+    "packed": {"gather": "packed"},
+}
+
+
+@pytest.fixture(scope="module")
+def edges():
+    return {weights: twins.skewed(5, 6000, 90000, weights) for weights in (None, "int32", "float32", "float64")}
+
+
+def both(program, graph, **how):
+    """The answers of CPU and GPU."""
+    known = {name: how[name] for name in ("iterations", "sync") if name in how}
+    return gp.run(program, graph, device="cpu", **known), gp.run(program, graph, device="gpu", **how)
+
+
+def assert_same_bits(cpu, gpu):
+    assert gpu.stats.device != "cpu"
+    assert gpu.stats.note is None
+    assert cpu.values.tobytes() == gpu.values.tobytes()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+def test_exact_programs_have_the_same_bits(graph_of, edges, case, sync, way):
+    given = edges[case.weights]
+    graph = graph_of(given, directed=not case.symmetric)
+    assert_same_bits(*both(case.program(given.both_ways() if case.symmetric else given), graph, sync=sync, **WAYS[way]))
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+def test_float_programs_are_close(graph_of, edges, case, way):
+    given = edges[case.weights]
+    cpu, gpu = both(case.program(given), graph_of(given), iterations=8, sync=True, **WAYS[way])
+    np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+def test_asynchronous_float_programs_settle_on_the_same(graph_of, case):
+    given = twins.regular(22, 3000, 6, case.weights)
+    program, graph = case.settling(given), graph_of(given)
+    memory = memory_for(program, graph, 0.5)
+    cpu, gpu = both(program, graph, sync=False, gpu_memory=memory, page_edges=1000)
+    np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-7)
+
+
+SINGLE = {
+    "PageRank": lambda e: gp.apps.PageRank(stop="never", dtype=np.float32),
+    "NeuralNetwork": lambda e: gp.apps.NeuralNetwork(numbers(e), dtype=np.float32),
+    "HeatSimulation": lambda e: gp.apps.HeatSimulation(numbers(e), some(e), conductivity=stable(e), dtype=np.float32),
+    "CircuitSimulation": lambda e: gp.apps.CircuitSimulation(some(e), dtype=np.float32),
+    "DeltaPageRank": lambda e: gp.apps.DeltaPageRank(dtype=np.float32),
+    "PenalizedHittingProbability": lambda e: gp.apps.PenalizedHittingProbability(hub(e), dtype=np.float32),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_precision_is_close(graph_of, edges, name, way):
+    given = edges["float32"]
+    cpu, gpu = both(SINGLE[name](given), graph_of(given), iterations=5, sync=True, **WAYS[way])
+    np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_streamed_pages_give_the_same(graph_of, edges, share, way):
+    given = edges["int32"]
+    graph = graph_of(given)
+    program = gp.apps.SSSP(hub(given))
+    memory = memory_for(program, graph, share, **WAYS[way])
+    cpu, gpu = both(program, graph, gpu_memory=memory, page_edges=4000, streams=3, **WAYS[way])
+    assert_same_bits(cpu, gpu)
+    assert all(row.pages + row.pages_skipped > 10 for row in gpu.stats.iterations)
+    assert sum(row.to_device for row in gpu.stats.iterations[1:]) > 0
+
+
+def test_resident_pages_are_copied_once(graph_of, edges):
+    graph = graph_of(edges[None])
+    result = gp.run(gp.apps.PageRank(), graph, iterations=3, device="gpu", page_edges=10000)
+    copied = [row.to_device for row in result.stats.iterations]
+    assert copied == [4 * graph.m, 0, 0]
+    assert all(row.from_device >= 8 * graph.n for row in result.stats.iterations)
+
+
+def test_pages_nobody_notified_are_skipped(graph_of):
+    path = twins.Edges(40000, np.arange(39999), np.arange(1, 40000))
+    cpu, gpu = both(gp.apps.BFS(0), graph_of(path), page_edges=1000, sync=True, iterations=60)
+    assert_same_bits(cpu, gpu)
+    assert sum(row.pages_skipped for row in gpu.stats.iterations) > 1000
+    paper = gp.run(gp.apps.BFS(0), graph_of(path), device="gpu", engine="garaph", page_edges=1000, iterations=60)
+    assert_same_bits(cpu, paper)
+    assert sum(row.pages_skipped for row in paper.stats.iterations) == 0
+
+
+def test_deterministic_runs_have_the_same_bits(edges, graph_of):
+    graph = rmat(16, seed=3)
+    runs = [
+        gp.run(gp.apps.PageRank(dtype=np.float32), graph, iterations=6, device="gpu", deterministic=True).values
+        for _ in range(4)
+    ]
+    assert len({values.tobytes() for values in runs}) == 1
+    with pytest.raises(ParameterError, match="segmented"):
+        gp.run(gp.apps.PageRank(), graph, device="gpu", deterministic=True, gather="replicated")
+
+
+def test_a_hub_is_summed_over_many_runs(graph_of):
+    n = 300_000
+    star = twins.Edges(n, np.arange(1, n), np.zeros(n - 1, np.int64))
+    graph = graph_of(star)
+    for way in WAYS.values():
+        cpu, gpu = both(gp.apps.PageRank(stop="never"), graph, iterations=3, sync=True, **way)
+        np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(1, 0), (5, 0), (1, 1), (64, 3), (65, 200), (4097, 5000)])
+def test_small_graphs(graph_of, shape):
+    n, m = shape
+    rng = np.random.default_rng(n)
+    given = twins.Edges(n, rng.integers(0, n, m), rng.integers(0, n, m))
+    for program in (gp.apps.PageRank(stop="never"), gp.apps.BFS(0)):
+        cpu, gpu = both(program, graph_of(given), iterations=4, sync=True)
+        np.testing.assert_allclose(gpu.column().astype(float), cpu.column().astype(float), rtol=1e-12)
+
+
+def test_too_little_memory_is_said(graph_of, edges, monkeypatch):
+    with pytest.raises(DeviceMemoryError, match="gpu_memory"):
+        gp.run(gp.apps.PageRank(), graph_of(edges[None]), device="gpu", gpu_memory="100KiB")
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    result = gp.run(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
+    assert result.stats.device == "cpu"
+    assert "gpu_memory" in result.stats.note

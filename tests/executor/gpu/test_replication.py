@@ -1,0 +1,64 @@
+"""How often a shard's sums are replicated: the paper's equations, and a model of costs that is measured."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.executor.gpu.replication import DEGREE_BOUNDS, FACTORS, CostModel, custom, fixed
+
+
+@given(st.integers(1, 10**9), st.integers(0, 10**11))
+def test_equation_2(vertices, edges):
+    exponent = math.ceil(math.log2(edges / vertices) - 0.5) if edges else 0
+    assert custom().of(edges / vertices) == 2 ** min(max(exponent, 0), 5)
+
+
+@given(st.floats(0, 1e9), st.sampled_from(FACTORS))
+def test_a_fixed_factor(degree, factor):
+    assert fixed(factor).of(degree) == factor
+
+
+@given(st.floats(1, 1e6), st.floats(0, 32), st.sampled_from(FACTORS), st.floats(0.1, 10), st.floats(0.1, 10))
+def test_equation_1_is_a_cost_model(v, degree, r, t_l, t_a):
+    """As long as not more edges of a destination meet than a warp has threads."""
+    e = v * degree
+    expected = r * v * t_l + e * t_l + e**2 / (v * r) * t_a + v * t_a * np.log2(r)
+    found = CostModel.terms(v, e, degree, r) @ np.array([0, t_l, t_l, t_a, t_a, 0])
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+COEFFICIENTS = st.lists(st.floats(0.1, 10), min_size=6, max_size=6)
+
+
+def cycles(k, v, e, d, r):
+    """The model of a work item: equation 1 with a coefficient a term."""
+    return k[0] + k[1] * r * v + k[2] * e + k[3] * e * min(d, 32) / r + k[4] * v * math.log2(r) + k[5] * v
+
+
+@given(COEFFICIENTS, st.integers(32, 20000), st.sampled_from([64, 1 << 15]))
+def test_calibrated_replication_is_the_cheapest_by_the_model(k, copies, item_edges):
+    rule = CostModel(np.array(k)).replication(copies, item_edges)
+    for degree in [1.0, *np.sqrt(DEGREE_BOUNDS[1:] * DEGREE_BOUNDS[:-1])]:
+        cost = {}
+        for factor in FACTORS:
+            v = max(copies // factor, 1)
+            e = v * degree
+            pieces = max(math.ceil(e / item_edges), 1)
+            cost[factor] = cycles(k, v, e / pieces, degree, factor) * pieces / e
+        assert cost[rule.of(degree)] == pytest.approx(min(cost.values()), rel=1e-9)
+
+
+@given(COEFFICIENTS, st.integers(0, 99))
+def test_the_model_is_found_from_what_items_took(k, seed):
+    rng = np.random.default_rng(seed)
+    v, d = rng.integers(1, 5000, 200).astype(float), 2 ** rng.uniform(0, 12, 200)
+    r = rng.choice(FACTORS, 200).astype(float)
+    e = v * d
+    took = np.array([cycles(k, *item) for item in zip(v, e, d, r, strict=True)])
+    model = CostModel.fit(v, e, d, r, took)
+    assert (model.coefficients >= 0).all()
+    np.testing.assert_allclose(CostModel.terms(v, e, d, r) @ model.coefficients, took, rtol=1e-6)
+    assert (CostModel.fit(v, e, d, r, rng.uniform(1, 1e6, 200)).coefficients >= 0).all()

@@ -1,0 +1,124 @@
+"""Which pages stay on a GPU: within its memory, as many as fit, and what is said where none does."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.gpu import residency
+from garaph_py.executor.gpu.edges import page_bytes, raw_layout
+from garaph_py.executor.gpu.ranks import RUN
+from garaph_py.executor.gpu.residency import VERTICES, plan
+from garaph_py.pages.layout import layout
+from tests.support.degrees import DEGREES, offsets_of
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Small graphs are cut into pages as large ones are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(residency, "PAGE_EDGES", 1 << 14)
+        patch.setattr(residency, "LEAST_PAGE_EDGES", 1 << 11)
+        yield
+
+
+ARRAYS = st.sampled_from([raw_layout(), raw_layout(4), raw_layout(8)])
+
+
+STREAMS = st.integers(1, 6)
+
+
+LIMITS = st.one_of(st.none(), st.integers(1, 20000))
+
+
+def assert_covered(pages, offsets):
+    """Each vertex and edge in one page, cut where a word of a bitmap ends."""
+    bounds = [page.first_vertex for page in pages] + [len(offsets) - 1]
+    assert [page.number for page in pages] == list(range(len(pages)))
+    assert bounds[0] == 0
+    for page, end in zip(pages, bounds[1:], strict=True):
+        assert page.first_vertex < page.last_vertex == end
+        assert page.first_vertex % VERTICES == 0
+        assert (page.first_edge, page.last_edge) == (offsets[page.first_vertex], offsets[page.last_vertex])
+
+
+def resident_bytes(found, arrays):
+    return sum(page_bytes(page, arrays) for page in found.pages[: found.resident])
+
+
+@given(DEGREES, ARRAYS, st.integers(0, 10000), st.floats(0, 1.2), STREAMS, LIMITS)
+def test_a_plan_keeps_within_its_budget(degrees, arrays, others, share, streams, page_edges):
+    offsets = offsets_of(degrees)
+    budget = others + int(share * sum(degrees) * arrays.width)
+    try:
+        found = plan(offsets, arrays, others, budget, streams, page_edges)
+    except DeviceMemoryError:
+        largest = max(page.edges for page in layout(offsets, 1 << 11, VERTICES))
+        assert budget < others + (max(largest, 1 << 11) + 2 * RUN) * arrays.width
+        return
+    sizes = [page_bytes(page, arrays) for page in found.pages]
+    assert_covered(found.pages, offsets)
+    assert found.used <= budget
+    assert 1 <= found.streams <= streams
+    assert found.used == others + sum(sizes[: found.resident]) + found.streams * found.buffer_bytes
+    if found.resident < len(sizes):
+        assert found.buffer_bytes == max(sizes)
+        assert found.used + sizes[found.resident] > budget  # what could have stayed, stays
+        limit = page_edges or 1 << 14
+        assert all(page.edges <= limit or page.last_vertex - page.first_vertex <= VERTICES for page in found.pages)
+    else:
+        assert found.buffer_bytes == 0
+
+
+@given(DEGREES, ARRAYS, st.integers(0, 10000), STREAMS, LIMITS)
+def test_what_fits_stays(degrees, arrays, others, streams, page_edges):
+    offsets = offsets_of(degrees)
+    roomy = plan(offsets, arrays, others, 1 << 40, streams, page_edges)
+    assert roomy.resident == len(roomy.pages)
+    assert (roomy.streams, roomy.buffer_bytes) == (streams, 0)
+
+
+@given(DEGREES, ARRAYS, st.integers(1, 1 << 11))
+def test_more_memory_never_keeps_less_of_the_same_pages(degrees, arrays, page_edges):
+    offsets, kept = offsets_of(degrees), []
+    full = plan(offsets, arrays, 0, 1 << 40, 1, page_edges)
+    for budget in np.linspace(max(map(page_bytes, full.pages, itertools.repeat(arrays)), default=0), full.used, 20):
+        found = plan(offsets, arrays, 0, int(budget) + 1, 1, page_edges)
+        kept.append(resident_bytes(found, arrays))
+    assert kept == sorted(kept)
+    assert kept[-1] == full.used
+
+
+def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():
+    offsets = np.arange(10001, dtype=np.int64) * 100
+    least = 4 * 7 * RUN  # 64 vertices have 6400 edges, which touch seven runs
+    found = [
+        plan(offsets, raw_layout(), 0, budget, 4) for budget in (1_000_000, 4 * least, 3 * least, 2 * least, least)
+    ]
+    assert [one.streams for one in found] == [4, 4, 3, 2, 1]
+    assert [one.is_short for one in found] == [False, True, True, True, True]
+    assert found[0].buffer_bytes > least
+    assert [one.buffer_bytes for one in found[1:]] == [least] * 4
+
+
+def test_no_page_fits():
+    """The message has everything one needs to choose a budget."""
+    offsets = np.arange(1001, dtype=np.int64) << 20
+    with pytest.raises(
+        DeviceMemoryError, match=r"3\.0 MiB .* vertices and 256\.0 MiB .* page.* 200\.0 MiB; .*gpu_memory"
+    ):
+        plan(offsets, raw_layout(), 3 << 20, 200 << 20, 4)
+    with pytest.raises(DeviceMemoryError, match="CPU"):
+        plan(np.zeros(100, np.int64), raw_layout(), 1000, 999, 1)
+
+
+def test_pages_of_more_edges_than_32_bits_count():
+    offsets = np.arange(4097, dtype=np.int64) << 22
+    found = plan(offsets, raw_layout(8), 1 << 20, 16 << 30, 4)
+    assert_covered(found.pages, offsets)
+    assert found.pages[-1].last_edge == 1 << 34
+    assert 0 < resident_bytes(found, raw_layout(8)) < found.used <= 16 << 30
+    assert all(page_bytes(page, raw_layout(8)) == page.edges * 12 for page in found.pages)

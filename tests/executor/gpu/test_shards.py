@@ -1,0 +1,97 @@
+"""Shards and work items, beside slow twins: they cover every edge once, and their copies fit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from garaph_py.executor.gpu import shards as cutting
+from garaph_py.executor.gpu.ranks import Ranks
+from garaph_py.executor.gpu.replication import custom, fixed
+from garaph_py.executor.gpu.shards import shards, work_items
+from garaph_py.executor.gpu.task import Layouts
+from garaph_py.pages.layout import Page
+from tests.support.degrees import DEGREES, offsets_of
+
+ITEM = Layouts(np.dtype([("identity", np.float32)], align=True), np.dtype(np.int64)).item
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small():
+    """Shards of small graphs are cut into work items as those of large ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cutting, "ITEM_EDGES", 64)
+        yield
+
+
+RULES = st.sampled_from([custom(), fixed(1), fixed(8), fixed(32)])
+
+
+def slow_shards(offsets, page, copies, rule):
+    """First vertex, end and factor of each shard, by trying every end."""
+    found, start = [], page.first_vertex
+
+    def fitting(end):
+        destinations = sum(offsets[u] < offsets[u + 1] for u in range(start, end))
+        factor = rule.of((offsets[end] - offsets[start]) / max(destinations, 1))
+        return factor if destinations * factor <= copies else None
+
+    while start < page.last_vertex:
+        end = start + 1
+        while end < page.last_vertex and fitting(end + 1) is not None:
+            end += 1
+        found.append((start, end, fitting(end)))
+        start = end
+    return found
+
+
+@given(DEGREES, RULES, st.integers(32, 400), st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_shards_are_extended_while_their_copies_fit(degrees, rule, copies, part):
+    offsets, (first, last) = offsets_of(degrees), sorted(int(len(degrees) * x) for x in part)
+    page = Page(0, first, last, int(offsets[first]), int(offsets[last]))
+    firsts, factors = shards(offsets, page, copies, rule)
+    assert list(zip(firsts[:-1], firsts[1:], factors, strict=True)) == slow_shards(offsets, page, copies, rule)
+    assert firsts[-1] == last
+
+
+def test_a_shard_has_no_more_vertices_than_16_bits_count():
+    offsets = np.zeros(200_001, np.int64)
+    firsts, factors = shards(offsets, Page(0, 0, 200_000, 0, 0), 1000, custom())
+    assert firsts.tolist() == [0, 65536, 131072, 196608, 200_000]
+    assert factors.tolist() == [1] * 4
+
+
+def assert_items(ranks, firsts, factors, most):
+    items, split = work_items(ranks, firsts, factors, ITEM)
+    at, tickets = 0, 0
+    for first, last, factor in zip(firsts[:-1], firsts[1:], factors, strict=True):
+        pieces = items[at : at + items["pieces"][at]]
+        at += len(pieces)
+        assert len(pieces) == max(-(-(ranks.offsets[last] - ranks.offsets[first]) // most), 1)
+        cuts = [*pieces["first_edge"], ranks.offsets[last]]
+        assert cuts[0] == ranks.offsets[first]
+        assert (pieces["last_edge"] == cuts[1:]).all()
+        assert (np.diff(cuts) <= most).all()
+        for name, value in (("first_vertex", first), ("last_vertex", last), ("replication", factor)):
+            assert (pieces[name] == value).all()
+        assert (pieces["pieces"] == len(pieces)).all()
+        assert (pieces["first_rank"] == ranks.before[first]).all()
+        assert (pieces["ranks"] == ranks.before[last] - ranks.before[first]).all()
+        if len(pieces) > 1:
+            assert (pieces["ticket"] == tickets).all()
+            tickets += 1
+    assert at == len(items)
+    assert split == tickets
+
+
+@given(DEGREES, RULES, st.integers(32, 400))
+def test_work_items_cover_every_edge_once(degrees, rule, copies):
+    ranks = Ranks.of(offsets_of(degrees))
+    whole = Page(0, 0, len(degrees), 0, sum(degrees))
+    assert_items(ranks, *shards(ranks.offsets, whole, copies, rule), 64)
+
+
+def test_work_items_of_more_edges_than_32_bits_count(monkeypatch):
+    monkeypatch.setattr(cutting, "ITEM_EDGES", 1 << 26)
+    ranks = Ranks.of(np.arange(65, dtype=np.int64) << 27)
+    assert_items(ranks, *shards(ranks.offsets, Page(0, 0, 64, 0, 1 << 33), 100, custom()), 1 << 26)

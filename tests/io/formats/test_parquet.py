@@ -1,0 +1,59 @@
+"""Tables of Arrow, in Parquet, Feather and Arrow files: which are edges, and what is said of those that are none."""
+
+import pyarrow as pa
+import pytest
+
+from garaph_py.errors import FormatError
+from garaph_py.io.read import read
+from tests.support.contents import STRINGS, TABLE, TABLE_WRITERS
+from tests.support.graphs import edges_of
+
+TABLE_EDGES = [(1, 2, 0.5), (2, 2, 2.5), (2, 3, 1.5)]
+
+
+@pytest.fixture(params=TABLE_WRITERS)
+def write_table(request, tmp_path):
+    def write(table):
+        path = str(tmp_path / request.param)
+        TABLE_WRITERS[request.param](table, path)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("table", "edges"),
+    [
+        (TABLE, TABLE_EDGES),
+        (TABLE.select(["weight", "target", "source"]), TABLE_EDGES),
+        (TABLE.rename_columns(["a", "b", "c"]), TABLE_EDGES),
+        (TABLE.rename_columns(["dst", "src", "other"]), [(2, 1, 0.5), (2, 2, 2.5), (3, 2, 1.5)]),
+        (TABLE.append_column("w", pa.array([7, 8, 9])).drop_columns("weight"), [(1, 2, 7), (2, 2, 9), (2, 3, 8)]),
+        (TABLE.set_column(2, "kind", pa.array(["x", "y", "z"])), [(1, 2, None), (2, 2, None), (2, 3, None)]),
+        (STRINGS, [("a", "b", None), ("b", "é", None)]),
+        (pa.table([STRINGS[0].dictionary_encode(), STRINGS[1]], ["x", "y"]), [("a", "b", None), ("b", "é", None)]),
+        (pa.table({"x": pa.array([2**64 - 1], pa.uint64()), "y": pa.array([5], pa.int8())}), [(2**64 - 1, 5, None)]),
+    ],
+)
+def test_tables(write_table, table, edges):
+    assert edges_of(read(write_table(table))) == sorted(edges)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (TABLE.slice(0, 0), "no edges"),
+        (TABLE.select(["source"]), "1 columns"),
+        (pa.table({"source": [1, None], "target": [1, 2]}), "'source' has missing values"),
+        (pa.table({"source": ["a", None], "target": ["b", "c"]}), "'source' has missing values"),
+        (pa.table({"source": [1.5], "target": [1]}), "'source' holds fractions"),
+        (pa.table({"source": [1], "target": ["x"]}), "differ in kind"),
+        (pa.table({"source": [[1]], "target": [1]}), "'source' has type list"),
+        (pa.table([[1], [2], [3]], ["source", "target", "source"]), "several columns are called 'source'"),
+        (pa.table({"a": pa.array([-1]), "b": pa.array([2**64 - 1], pa.uint64())}), "no 64-bit integer type"),
+    ],
+)
+def test_tables_that_are_no_edges(write_table, table, message):
+    path = write_table(table)
+    with pytest.raises(FormatError, match=message):
+        read(path)

@@ -1,0 +1,28 @@
+"""An empty cache of compiled code, and a count of compilations."""
+
+import pytest
+
+from garaph_py.native import kernel
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache, and a process that has loaded nothing yet."""
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(kernel, "_loaded", {})
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compilations(monkeypatch):
+    """Names of the functions compiled during the test."""
+    from garaph_py.native import compiler
+
+    compiled, compile_object = [], compiler.compile_object
+
+    def counting(function, signature):
+        compiled.append(function.__name__)
+        return compile_object(function, signature)
+
+    monkeypatch.setattr(compiler, "compile_object", counting)
+    return compiled

@@ -1,0 +1,121 @@
+"""The cache of compiled code: what is damaged or of another key is never run, what is warm is not compiled again."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from garaph_py.native import Kernel, cache, kernel
+from tests.support.compiled import define, python
+
+
+def test_another_processor_has_other_keys(folder, compilations, monkeypatch):
+    def double(x):
+        return 2 * x
+
+    assert Kernel("i64", double)(4) == 8
+    monkeypatch.setattr(cache, "environment", lambda: "a processor with other instructions")
+    monkeypatch.setattr(kernel, "_loaded", {})
+    assert not Kernel("i64", double).is_ready
+    assert Kernel("i64", double)(4) == 8
+    assert compilations == ["double", "double"]
+
+
+def triple(x):
+    return 3 * x
+
+
+def compiled_entry(folder):
+    assert Kernel("i64", triple)(5) == 15
+    (entry,) = folder.glob("*.o")
+    return entry
+
+
+DAMAGE = {
+    "empty": lambda data: b"",
+    "only a header": lambda data: data[:16],
+    "header and checksum": lambda data: data[:32],
+    "half": lambda data: data[: len(data) // 2],
+    "last byte missing": lambda data: data[:-1],
+    "a byte too many": lambda data: data + b"\0",
+    "a bit of the code flipped": lambda data: data[:200] + bytes([data[200] ^ 1]) + data[201:],
+    "another version": lambda data: data.replace(b"garaph object 1", b"garaph object 0", 1),
+    "not ours": lambda data: b"\x7fELF" + bytes(500),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damaged_code_is_never_run(folder, compilations, monkeypatch, damage):
+    entry = compiled_entry(folder)
+    whole = entry.read_bytes()
+    entry.write_bytes(damage(whole))
+    monkeypatch.setattr(kernel, "_loaded", {})
+    assert not Kernel("i64", triple).is_ready
+    assert Kernel("i64", triple)(5) == 15
+    assert compilations == ["triple", "triple"]
+    assert cache.load(entry.stem) is not None  # replaced by a whole one
+
+
+def test_code_under_another_key_is_never_run(folder, compilations):
+    entry = compiled_entry(folder)
+    other = Kernel("i64", define("def f(x): return 4 * x"))
+    entry.rename(folder / f"{other.key}.o")
+    assert not other.is_ready
+    assert other(5) == 20
+    assert compilations == ["triple", "f"]
+
+
+def test_a_warm_kernel_is_loaded_not_compiled(folder, compilations, monkeypatch):
+    compiled_entry(folder)
+    monkeypatch.setattr(kernel, "_loaded", {})
+    again = Kernel("i64", triple)
+    assert again.is_ready
+    assert again(6) == 18
+    assert compilations == ["triple"]
+
+
+@pytest.mark.parametrize("below", [".", "deeper"])
+def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch, below):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "file" / below))
+    monkeypatch.setattr(kernel, "_loaded", {})
+    assert Kernel("i64", triple)(5) == 15
+
+
+COMPILES = """
+from garaph_py.native import Kernel
+def f(x): return 7 * x
+print(Kernel("i64", f)(6))
+"""
+
+
+def test_processes_may_compile_the_same_at_once(folder):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    both = [
+        subprocess.Popen([sys.executable, "-c", COMPILES], stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    assert [process.communicate()[0] for process in both] == ["42\n", "42\n"]
+    assert len(list(folder.iterdir())) == 1
+
+
+LIBRARY_PROGRAM = """
+import sys
+import garaph_py as gp
+light = not {"numba", "llvmlite", "pyarrow", "scipy", "typer", "rich", "pandas"} & set(sys.modules)
+graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+for mode in ("pull", "notify-pull"):
+    result = gp.run(gp.apps.BFS(source=0), graph, mode=mode)
+print(light, result.values["level"].tolist(), "numba" in sys.modules)
+"""
+
+
+def test_a_warm_process_does_not_import_numba(folder):
+    assert python(LIBRARY_PROGRAM) == "True [0, 1, 2] True\n"
+    assert python(LIBRARY_PROGRAM) == "True [0, 1, 2] False\n"
+
+
+def test_the_import_is_light():
+    code = "import time; t = time.perf_counter(); import garaph_py; print(time.perf_counter() - t)"
+    assert min(float(python(code)) for _ in range(3)) < 0.6

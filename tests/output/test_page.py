@@ -1,0 +1,87 @@
+"""Reports as pages: whole, of any length, true to the run, and safe to open."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.events import Iteration, Span
+from garaph_py.output.page import page
+from garaph_py.output.result import Stats
+from tests.support.reports import EVIL, Reader
+
+pytestmark = pytest.mark.usefixtures("cut_pages")
+
+
+def long_run(count: int, **more: object) -> Stats:
+    rows = [
+        Iteration(
+            k, "pull", 0.5**k, 10, 100, 1, 0, 0.1, "cpu+gpu", 1 << 20, 5, 0.5 + k / 10, f"f <= {EVIL}", 1 / (k + 1)
+        )
+        for k in range(count)
+    ]
+    return Stats(rows, True, 0.1 * count, 2, **more)
+
+
+def test_a_report_has_every_iteration(graph: gp.Graph, tmp_path: Path) -> None:
+    target = tmp_path / "report.html"
+    stats = gp.run(gp.apps.BFS(0), graph, page_edges=5000, threads=2, report=target).stats
+    read = Reader(target.read_text())
+    heading, *lines = read.cells
+    assert heading[:6] == ["#", "mode", "why", "device", "f", "alpha"]
+    assert [line[:4] for line in lines] == [[str(row.number), row.mode, row.why, "cpu"] for row in stats.iterations]
+    assert {len(line) for line in lines} == {len(heading)}
+    assert read.tags["svg"] == 2  # f, and who worked when
+    assert read.tags["circle"] == len(stats.iterations)
+    assert "BFS on 3,000 vertices, 40,000 directed edges" in target.read_text()
+
+
+def test_what_users_wrote_is_text() -> None:
+    spans = [Span(f"cpu {EVIL}", EVIL, 6 * 10**8, 7 * 10**8, {EVIL: 3})]
+    text = "\n".join(page(EVIL, long_run(3, note=EVIL, device=EVIL), spans, 0.0))
+    read = Reader(text)
+    assert read.tags["script"] == 0
+    assert read.tags["svg"] == 3
+    assert text.count("&lt;script&gt;") > 5
+    assert not re.search(r"""(src|href)=|url\(|@import""", text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 150, 3000])
+def test_reports_of_any_length(count: int) -> None:
+    spans = [
+        Span(f"cpu {k % 2}", "pull", int((0.5 + k / 1000) * 1e9), int((0.5 + (k + 0.9) / 1000) * 1e9), {"page": k})
+        for k in range(20 * count)
+    ]
+    text = "\n".join(page("Test", long_run(count), spans, 0.0))
+    read = Reader(text)
+    assert len(read.cells) == count + 1
+    assert read.tags["rect"] < 6000
+    for number in re.findall(r' (?:x|y|[xy][12]|width|height|cx|cy)="([^"]*)"', text):
+        assert math.isfinite(float(number))
+        assert float(number) >= 0
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
+def test_a_browser_shows_it(graph: gp.Graph, tmp_path: Path) -> None:
+    target, picture = tmp_path / "report.html", tmp_path / "report.png"
+    gp.run(gp.apps.PageRank(), graph, iterations=5, page_edges=5000, threads=2, report=target)
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+        "--window-size=1280,1200",
+    ]  # fmt: skip
+    shown = subprocess.run(
+        [*command, "--dump-dom", target.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    ).stdout
+    assert shown.count("<tr>") == 6
+    assert shown.count("<circle") == 5
+    subprocess.run([*command, f"--screenshot={picture}", target.as_uri()], capture_output=True, timeout=120, check=True)
+    assert picture.stat().st_size > 10_000

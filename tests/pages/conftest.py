@@ -1,0 +1,51 @@
+"""Graphs on disk, and sources of their pages."""
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.pages import memory
+from garaph_py.pages.disk_source import DiskPageSource
+from garaph_py.storage import directory as store
+from garaph_py.storage import disks, sectors
+from tests.support.stored_graphs import opened
+
+
+@pytest.fixture(autouse=True)
+def little(monkeypatch):
+    """Little memory at hand, and requests as small as they come: small graphs are read as large ones are."""
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
+    monkeypatch.setattr(disks, "PAUSE", 0)
+    monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
+
+
+@pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
+def saved(request, tmp_path_factory):
+    """A graph, the directory it is in, and how it is stored."""
+    directed, encoding = request.param
+    graph = gp.rmat(13, 8, directed=directed, weights=(1, 255))
+    folder = tmp_path_factory.mktemp("stored")
+    disks = [folder / name for name in ("a", "b", "c")]
+    for disk in disks:
+        disk.mkdir()
+    path = folder / "graph"
+    striped = directed == (encoding == "raw")
+    store.save(graph, path, encoding=encoding, block_bytes=8192, disks=disks if striped else ["."])
+    return graph, path, encoding
+
+
+@pytest.fixture
+def source(saved):
+    """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
+    _, path, _ = saved
+    edges = opened(path, 300_000).in_edges
+    reading = [disks.Disk(str(data), None) for data in edges.neighbour_array.reader.paths]
+    made = []
+
+    def make(room, **how):
+        made.append(DiskPageSource([edges.neighbour_array], edges.offsets, room, reading, **how))
+        return made[-1]
+
+    yield make
+    for one in (*made, *reading):
+        one.close()

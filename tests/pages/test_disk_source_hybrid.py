@@ -1,0 +1,165 @@
+"""Edges on disk for a GPU that is NumPy, alone and with the CPU: whose memory is whose, also when the GPU is gone."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
+from garaph_py.errors import DeviceError, GraphError
+from garaph_py.executor.gpu import device as gpu_device
+from garaph_py.executor.memory import vertex_bytes
+from garaph_py.program import bind
+from garaph_py.storage import directory as store
+from garaph_py.storage.disks import Disk
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
+from tests.support.stored_graphs import opened, with_memory
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [0.1, 0.5, 2.0])
+def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_path, device, sync, share):
+    """Alone and with the CPU, who takes parts of pages; some pages stay on the device, some in the host's memory."""
+    graph = graph_of(GRAPH, weighted=False)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    program, rng = Hops(HUB), np.random.default_rng(1)
+    driver = device_for(program, graph)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: rng.integers(waiting + 1))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    expected = gp.run(program, graph, device="cpu", sync=True)
+    for room in (900_000, 3_000_000):
+        stored = opened(tmp_path / "g", room)
+        how = {"gather": "segmented", "streams": 3, "gpu_memory": memory_for(program, graph, share), "sync": sync}
+        for mode in ("pull", "auto"):
+            for ratio in (1e9, 1e-9):
+                monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
+                result = gp.run(program, stored, device=device, page_edges=3000, mode=mode, **how)
+                np.testing.assert_array_equal(result.values, expected.values)
+                assert driver.held == 0
+    assert sum(step.from_disk for step in result.stats.iterations) > 0
+
+
+@pytest.fixture
+def worthwhile(monkeypatch):
+    """Any GPU is worth its start."""
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+
+
+def stored_hops(graph_of, tmp_path, directed):
+    """A graph on disk, its program, and what its edges take there."""
+    graph = graph_of(GRAPH, weighted=False, directed=directed)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    return graph, Hops(HUB), store.info(tmp_path / "g").arrays["in_sources"].stored_bytes
+
+
+def later(result):
+    """Bytes read in the iterations after the first two."""
+    return [step.from_disk for step in result.stats.iterations[2:]]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_both_processors_share_the_pages_in_memory(device_for, graph_of, monkeypatch, tmp_path, share):
+    """What one has read, and stays, the other does not read again."""
+    graph, program, edges = stored_hops(graph_of, tmp_path, False)
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: int(share * waiting))
+    how = {"gather": "segmented", "streams": 2, "gpu_memory": memory_for(program, graph, 0.2), "sync": True}
+    result = gp.run(program, opened(tmp_path / "g", 2 * edges), device="hybrid", page_edges=10_000, mode="pull", **how)
+    assert {step.device for step in result.stats.iterations} == {"both"}
+    assert later(result)
+    assert set(later(result)) == {0}
+
+
+@pytest.mark.parametrize("fails", ["start", "later"])
+def test_the_cpu_has_all_the_memory_when_the_gpu_is_gone(
+    device_for, graph_of, monkeypatch, tmp_path, worthwhile, fails
+):
+    graph, program, edges = stored_hops(graph_of, tmp_path, False)
+    driver = device_for(program, graph)
+    how = {"sync": True, "mode": "pull", "page_edges": 40_000}
+
+    def fail(*_):
+        raise driver.Error("unspecified launch failure")
+
+    if fails == "start":
+        driver.mem_alloc = fail
+    else:
+        driver.memcpy_htod_async = fail
+    device = "auto" if fails == "start" else "gpu"
+    room = edges + (1 << 16)
+    result = gp.run(program, opened(tmp_path / "g", room), device=device, gather="segmented", **how)
+    assert "launch failure" in result.stats.note
+    alone = gp.run(program, opened(tmp_path / "g", room), device="cpu", **how)
+    np.testing.assert_array_equal(result.values, alone.values)
+    assert later(result) == later(alone)
+    assert set(later(result)) == {0}
+
+
+@pytest.mark.parametrize("copies", [1, 5, 12])
+def test_the_cpu_reads_on_when_the_gpu_pins_no_more(device_for, graph_of, monkeypatch, tmp_path, copies):
+    graph, program, edges = stored_hops(graph_of, tmp_path, False)
+    driver = device_for(program, graph)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    how = {"sync": True, "mode": "pull", "page_edges": 3000, "gpu_memory": memory_for(program, graph, 0.2)}
+    copy, context, done = driver.memcpy_htod_async, gpu_device.find().context, []
+
+    def fail(*_):
+        raise driver.Error("unspecified launch failure")
+
+    def copied(*given):
+        done.append(copy(*given))
+        if len(done) == copies:
+            context.push = fail
+            fail()
+
+    driver.memcpy_htod_async = copied
+    stored = opened(tmp_path / "g", 2 * edges)
+    result = gp.run(program, stored, device="hybrid", gather="segmented", streams=2, **how)
+    assert result.stats.note.startswith("the GPU failed, the CPU goes on alone")
+    assert result.stats.iterations[-1].device == "cpu"
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+
+
+def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
+    """Where the GPU's vertices want more than there is, its absence costs time."""
+    graph, program, edges = stored_hops(graph_of, tmp_path, False)
+    device_for(program, graph)
+    stored = opened(tmp_path / "g", edges)
+    bound = bind(program, stored)
+    counted = [vertex_bytes(bound, stored, False, gpu) for gpu in (False, True)]
+    stored = with_memory(stored, (counted[0] + counted[1]) // 2)
+    result = gp.run(program, stored, sync=False, mode="pull", page_edges=1000)
+    assert result.stats.note.startswith("no GPU used: the run takes")
+    with pytest.raises(GraphError, match="of memory for the vertices and"):
+        gp.run(program, stored, device="gpu")
+
+
+@pytest.mark.parametrize("nth", [1, 2, 5])
+def test_a_page_whose_requests_fail_has_not_been_read(device_for, graph_of, monkeypatch, tmp_path, nth):
+    """A thread of a disk cannot be had once, by the GPU's thread: the CPU must not take its pages for read."""
+    graph, program = graph_of(GRAPH, weighted=False), Hops(HUB)
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
+    edges = store.info(tmp_path / "g").arrays["in_sources"].stored_bytes
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: 0)
+    put, calls = Disk.put, itertools.count(1)
+
+    def fails(self, requests):
+        if threading.current_thread().name == "garaph-gpu" and next(calls) == nth:
+            raise DeviceError("garaph-disk: can't start new thread; allow more threads")
+        put(self, requests)
+
+    monkeypatch.setattr(Disk, "put", fails)
+    how = {"gather": "segmented", "page_edges": 10_000, "mode": "pull", "streams": 2, "sync": True}
+    memory = memory_for(program, graph, 0.2)
+    result = gp.run(program, opened(tmp_path / "g", 3 * edges), device="hybrid", gpu_memory=memory, **how)
+    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    assert "can't start new thread" in result.stats.note

@@ -1,0 +1,92 @@
+"""Edges on disk of which few are wanted: what is read of them, and held against what."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import DamagedGraphError
+from garaph_py.storage import directory as store
+from garaph_py.storage import sectors
+from tests.support.stored_graphs import hub, opened
+
+SECTOR = sectors.SECTOR
+WIDTH = SECTOR // 4
+
+
+def alone(*elements):
+    """What is wanted of a page: these elements, each by itself."""
+    return lambda page: np.array([[e, e + 1] for e in sorted(elements) if page.first_edge <= e < page.last_edge])
+
+
+def read(source, pages, wanted):
+    """The edges of pages of which some are wanted, a copy each, and how many bytes were read for them."""
+    before = source.bytes_read
+    source.prefetch(pages, wanted)
+    found = []
+    for page in pages:
+        edges = source.edges(page)
+        found.append((edges.first_edge, np.array(edges.sources.data)))
+        source.release(page)
+    return found, source.bytes_read - before
+
+
+@pytest.mark.parametrize("saved", [(False, "raw")], indirect=True, ids=str)
+def test_of_blocks_that_have_been_checked_sectors_are_read(saved, source):
+    graph, path, _ = saved
+    pages = source(300_000, page_edges=30_000)
+    pages.stays = [False] * len(pages.pages)
+    (first, *_), all_of_it = pages.pages, store.info(path).arrays["in_sources"].stored_bytes
+    places = 5, 5 * WIDTH, first.last_edge - 1
+    nobody_knows_them = read(pages, [first], alone(*places))[1]
+    assert nobody_knows_them <= 3 * 8192 + SECTOR
+    _, everything = read(pages, pages.pages, None)
+    assert everything < all_of_it + 2 * SECTOR
+    ((begin, sources_),), some = read(pages, [first], alone(*places))
+    assert some == 3 * SECTOR
+    np.testing.assert_array_equal(sources_[np.array(places) - begin], graph.in_edges.neighbours[list(places)])
+    within = [e for page in pages.pages for e in range(page.first_edge, page.last_edge, WIDTH // 2)]
+    _, dense = read(pages, pages.pages, alone(*within))
+    assert dense == everything  # a page at once, and a block that two share once
+    assert read(pages, [first], lambda page: np.empty((0, 2), np.int64))[1] == 0
+
+
+@pytest.mark.parametrize("saved", [(False, "raw")], indirect=True, ids=str)
+def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
+    _, path, _ = saved
+    pages = source(300_000, page_edges=30_000)
+    pages.stays = [False] * len(pages.pages)
+    read(pages, pages.pages, None)
+    data = path / store.info(path).disks[0] / "in_sources.data"
+    whole, place = data.read_bytes(), 5 * SECTOR + 123
+    try:
+        with data.open("r+b") as file:
+            file.seek(place)
+            file.write(bytes([whole[place] ^ 1]))
+        read(pages, pages.pages[:1], alone(4 * WIDTH, 8 * WIDTH))  # on either side of it
+        with pytest.raises(DamagedGraphError, match=rf"in_sources.data, byte {5 * SECTOR}: block 2: its checksum does"):
+            read(pages, pages.pages[:1], alone(5 * WIDTH))
+    finally:
+        data.write_bytes(whole)
+
+
+@pytest.mark.parametrize("saved", [(True, "raw"), (False, "raw")], indirect=True, ids=str)
+def test_few_vertices_are_updated_from_few_sectors(saved):
+    """Of a page that nobody has read before, blocks; then sectors, of lists and of values, and no values to notify."""
+    graph, path, _ = saved
+    stored, ends = opened(path, 300_000), graph.in_edges.offsets
+    leaf = int(np.flatnonzero((graph.out_degrees == 1) & (graph.in_degrees > 0))[0])
+    target = int(graph.out_edges.neighbours[graph.out_edges.offsets[leaf]])
+    how = {"device": "cpu", "mode": "notify-pull", "sync": True, "iterations": 1, "page_edges": 12_000}
+    gp.run(gp.apps.SSSP(leaf), stored, **how | {"mode": "pull"})
+    step = gp.run(gp.apps.SSSP(leaf), stored, **how).stats.iterations[0]
+    lists = (1 + bool(graph.directed)) * 8192 + SECTOR  # in- and out-edges, of which nobody knew the latter
+    around = ends[min((target // 64 + 1) * 64, graph.n)] - ends[target // 64 * 64]
+    assert step.from_disk <= lists + 2 * (int(around) * 4 + 2 * SECTOR) + 2 * SECTOR
+
+
+def test_blocks_that_do_not_begin_where_sectors_do_are_read_whole(tmp_path):
+    graph = gp.rmat(11, 8, weights=(1, 255))
+    store.save(graph, tmp_path / "g", encoding="raw", block_bytes=4608)
+    stored, how = opened(tmp_path / "g", 180_000), {"device": "cpu", "mode": "notify-pull", "sync": True}
+    expected = gp.run(gp.apps.SSSP(hub(graph)), graph, **how).values
+    np.testing.assert_array_equal(gp.run(gp.apps.SSSP(hub(graph)), stored, page_edges=1500, **how).values, expected)

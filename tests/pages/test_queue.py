@@ -1,0 +1,107 @@
+"""The queue of pages: who may take which page, what is stolen, and what two threads take at once."""
+
+import sys
+import threading
+
+import pytest
+
+from garaph_py.pages.layout import Page
+from garaph_py.pages.queue import PageQueue, device_order
+
+
+def pages_of(*sizes):
+    """Adjacent pages with so many edges, one vertex an edge."""
+    pages, first = [], 0
+    for number, size in enumerate(sizes):
+        pages.append(Page(number, first, first + size, first, first + size))
+        first += size
+    return pages
+
+
+def halves(page, edges):
+    """A `Split` at any edge."""
+    at = page.last_edge - edges
+    parts = (
+        Page(page.number, page.first_edge, at, page.first_edge, at),
+        Page(page.number, at, page.last_edge, at, page.last_edge),
+    )
+    return parts if at > page.first_edge else (None, page)
+
+
+def test_buffered_pages_come_before_resident_ones():
+    pages = pages_of(10, 10, 10, 10)
+    queue = PageQueue.of(pages, {pages[2]: "buffer"}, {pages[1]: "place"})
+    assert queue.pop_on_device() == (pages[2], "buffer")
+    assert queue.pop_on_device() == (pages[1], "place")
+    assert queue.pop_on_device() is None
+    assert queue.streamed_pages() == [pages[0], pages[3]]
+
+
+def test_a_page_that_is_copied_counts_until_it_has_arrived():
+    pages = pages_of(10, 20, 30)
+    queue = PageQueue.of(pages, {}, {pages[2]: None})
+    assert queue.edges == 30
+    assert queue.peek_streamed() == queue.pop_streamed() == pages[0]
+    assert queue.edges == 30
+    queue.arrived(pages[0])
+    assert queue.edges == 20
+    assert queue.pop_streamed() == pages[1]
+    assert queue.pop_streamed() is queue.peek_streamed() is None
+    assert not queue.is_empty
+    queue.clear()
+    assert queue.is_empty
+
+
+def test_stealing_whole_pages_ends_with_the_resident_ones():
+    pages = pages_of(10, 10, 10)
+    queue = PageQueue.of(pages, {pages[0]: None}, {pages[1]: None})
+    assert [queue.steal(None) for _ in range(3)] == [pages[2], pages[1], None]
+
+
+@pytest.mark.parametrize(("most", "split", "first", "last"), [
+    (20, halves, 90, 100), (60, halves, 70, 100), (160, halves, 20, 100), (1, halves, None, None),
+    (60, None, 70, 100), (60, lambda page, edges: (None, page), 70, 100), (9, None, None, None), (120, None, 40, 100),
+])  # fmt: skip
+def test_about_half_as_many_edges_are_stolen_from_the_back(most, split, first, last):
+    queue = PageQueue.of(pages_of(40, 30, 30), {}, {}, split)
+    stolen = queue.steal(most)
+    if first is None:
+        assert stolen is None
+    else:
+        assert (stolen.first_edge, stolen.last_edge) == (stolen.first_vertex, stolen.last_vertex) == (first, last)
+        assert queue.edges == first
+
+
+def test_only_adjacent_pages_are_stolen_together():
+    first, second, third = pages_of(10, 10, 10)
+    queue = PageQueue.of([second, first, third], {}, {})
+    assert queue.steal(100) == third
+
+
+def test_the_largest_page_comes_first_unless_pages_are_shared():
+    pages = pages_of(10, 30, 20)
+    assert device_order(pages, False) == [pages[1], pages[2], pages[0]]
+    assert device_order(reversed(pages), True) == pages
+
+
+def test_two_threads_take_every_resident_page_once():
+    """By two threads at a time, to the very last."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            pages = [Page(k, k, k + 1, k, k + 1) for k in range(200)]
+            waiting, stolen, begin = PageQueue.of(pages, {}, dict.fromkeys(pages)), [], threading.Barrier(2)
+
+            def steal(waiting=waiting, stolen=stolen, begin=begin):
+                begin.wait()
+                stolen += iter(lambda: waiting.steal(None), None)
+
+            thread = threading.Thread(target=steal)
+            thread.start()
+            begin.wait()
+            taken = [page for page, _ in iter(waiting.pop_on_device, None)]
+            thread.join()
+            assert sorted(page.number for page in taken + stolen) == list(range(200))
+    finally:
+        sys.setswitchinterval(interval)

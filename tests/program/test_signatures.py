@@ -1,0 +1,109 @@
+"""Vertex programs whose functions, names or types are wrong: what is refused, and how it is said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import ProgramError
+from tests.support.programs import RING, check, derived, parameter
+
+MALFORMED = {
+    "no init": ({"init": None}, "Wrong has no init"),
+    "no gather": ({"gather": None}, "Wrong has no gather"),
+    "no value": ({"value": None}, "Wrong.value is not set"),
+    "no sum": ({"sum": None}, "Wrong.sum must be a unified operation"),
+    "sum is a function": ({"sum": lambda a, b: a + b}, "Wrong.sum must be a unified operation"),
+    "no self": (
+        {"gather": lambda: 0},
+        r"Wrong.gather \(.*test_program.py, line \d+\): the first argument must be self",
+    ),
+    "another self": ({"gather": lambda this, src: src}, "the first argument must be self"),
+    "unknown argument": (
+        {"gather": lambda self, source: source},
+        r"Wrong.gather \(.*\) asks for 'source'; allowed are src, edge, dst, src_id",
+    ),
+    "argument of another function": ({"gather": lambda self, acc: acc}, "asks for 'acc'"),
+    "per-vertex parameter in gather": (
+        {"gather": lambda self, heat: heat, **parameter("heat", gp.PerVertex)},
+        "asks for 'heat'",
+    ),
+    "default": ({"gather": lambda self, src=0: src}, "without a default"),
+    "star": ({"gather": lambda self, *src: src}, "without a default"),
+    "keyword only": ({"gather": lambda self, *, src: src}, "without a default"),
+    "static": ({"gather": staticmethod(lambda src: src)}, "plain method, not staticmethod"),
+    "class method": ({"gather": classmethod(lambda self, src: src)}, "plain method, not classmethod"),
+    "not a function": ({"gather": 3}, "plain method, not int"),
+    "total without aggregate": ({"apply": lambda self, total: total}, "no aggregate"),
+    "reports without result": ({"reports": np.int64}, "no result"),
+    "gathers": ({"gathers": "out"}, '"in" and "both"'),
+    "async": ({"gather": eval("lambda self, src: (yield src)")}, "yield"),
+    "parameter called value": (parameter("value"), "parameter called 'value'"),
+    "parameter called sum": (parameter("sum"), "parameter called 'sum'"),
+    "parameter called init": (parameter("init"), "parameter called 'init'"),
+    "parameter called total": (parameter("total"), "parameter called 'total'"),
+    "parameter called identity": (parameter("identity"), "parameter called 'identity'"),
+    "private parameter": (parameter("_hidden"), "parameter called '_hidden'"),
+    "per-vertex parameter called id": (parameter("id", gp.PerVertex), "PerVertex parameter cannot be called 'id'"),
+    "per-vertex parameter called old": (parameter("old", gp.PerVertex), "PerVertex parameter cannot be called 'old'"),
+    "bool": ({"value": bool}, r"Wrong.value has type <class 'bool'>; allowed are int32, int64, uint32, uint64, float"),
+    "int8": ({"value": np.int8}, "allowed are int32"),
+    "float16": ({"value": np.float16}, "allowed are int32"),
+    "complex": ({"value": complex}, "allowed are int32"),
+    "string": ({"value": str}, "allowed are int32"),
+    "object": ({"value": object}, "allowed are int32"),
+    "date": ({"value": "M8[s]"}, "allowed are int32"),
+    "byte order": ({"value": ">f4"}, "allowed are int32"),
+    "no type": ({"value": "nonsense"}, "allowed are int32"),
+    "structured dtype": ({"value": np.dtype([("a", "f4")])}, "dict of a few names"),
+    "no fields": ({"value": {}}, "identifier"),
+    "field of no type": ({"value": {"a": None}}, "allowed are int32"),
+    "field of a wrong type": ({"accumulator": {"a": np.int16}}, "Wrong.accumulator has type"),
+    "field that is a keyword": ({"value": {"class": np.int64}}, "identifier"),
+    "private field": ({"value": {"_a": np.int64}}, "identifier"),
+    "field that is code": ({"value": {"a); print(1": np.int64}}, "identifier"),
+    "field that is a number": ({"value": {1: np.int64}}, "identifier"),
+    "value fails": ({"value": lambda self, edge: edge.kind}, r"Wrong.value\(edge=None\) failed: AttributeError"),
+    "value asks for nothing": ({"value": lambda self: np.int64}, r"Wrong.value\(edge=None\) failed: TypeError"),
+    "float from integers": (
+        {"apply": lambda self, acc: acc / 2},
+        r"Wrong.apply \(.*test_program.py, line \d+\) returns float64; allowed is int64 \(a division",
+    ),
+    "float constant": ({"apply": lambda self, acc: 0.5}, "returns a float; allowed is int64"),
+    "a number for fields": ({"value": {"a": np.int64, "b": np.int64}}, r"Wrong.init .* allowed is a tuple \(a, b\)"),
+    "too few fields": (
+        {"value": {"a": np.int64, "b": np.int64}, "init": lambda self: (1,)},
+        r"returns a tuple of 1 \(int(64)?\); allowed is a tuple \(a, b\)",
+    ),
+    "wrong field": (
+        {"value": {"a": np.int64, "b": np.int64}, "init": lambda self, id: (id, id / 2)},
+        "returns float64 for b; allowed is int64",
+    ),
+    "no truth value": ({"activate": lambda self, new, old: (new, old)}, r"Wrong.activate .* allowed is a truth value"),
+    "wrong result": ({"result": lambda self, value: value / 2}, "Wrong.result .* returns float64"),
+    "wrong prepare": ({"prepare": lambda self, value: (value, 1)}, "Wrong.prepare .* returns a tuple of 2"),
+    "wrong aggregate": ({"aggregate": lambda self, new: new / 2, "total": int}, "Wrong.aggregate .* returns float64"),
+    "wrong done": ({"done": lambda self, acc: acc.foo}, "Wrong.done .* int64 has no 'foo'"),
+}
+
+
+@pytest.mark.parametrize(("contents", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_a_malformed_program_is_refused(contents, message):
+    with pytest.raises(ProgramError, match=message):
+        check(derived(**contents)())
+
+
+def test_a_class_that_is_no_dataclass_is_refused_when_it_is_defined():
+    with pytest.raises(ProgramError, match=r"Wrong: mutable default .*list"):
+        derived(**parameter("weights", list, [1, 2]))
+    with pytest.raises(ProgramError, match=r"Worse: non-default argument 'more' follows"):
+        type("Worse", (gp.apps.PageRank,), {"__annotations__": {"more": float}})
+
+
+def test_a_function_that_is_not_needed_until_the_end_is_checked_at_the_start():
+    """Also when all kernels of the first iteration are on disk already."""
+    gp.run(derived(result=lambda self, value: value + 1)(), RING, iterations=1)
+    wrong = derived(result=lambda self, value: value / 2)()
+    with pytest.raises(ProgramError, match=r"Wrong.result .* returns float64"):
+        gp.run(wrong, RING, iterations=1)

@@ -1,0 +1,64 @@
+"""Simulated graphs and their pages: those of the runtime, also for graphs that are too large to be held."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import garaph_py as gp
+from garaph_py.simulation import Activity, Workload
+from garaph_py.simulation.workload import bound_alone, device_bytes, even_offsets, scaled, workload_of
+from tests.support.simulated import EVERYBODY, LABELS, SUMS, workload
+
+
+def test_pages_are_those_of_the_runtime():
+    graph = gp.rmat(12, 16)
+    work = workload_of(
+        bound_alone(gp.apps.PageRank(dtype=np.float32), False), graph, [EVERYBODY], synchronous=True, page_edges=4000
+    )
+    pages = work.residency(graph.m * 2).pages
+    assert [page.first_edge for page in pages] == [int(graph.in_edges.offsets[page.first_vertex]) for page in pages]
+    assert pages[-1].last_edge == graph.m
+
+
+@given(st.integers(1, 1 << 34), st.integers(0, 1 << 40))
+def test_graphs_that_nobody_holds_have_all_their_edges(n, m):
+    offsets = even_offsets(n, m)
+    assert offsets[0] == 0
+    assert offsets[-1] == m
+    assert (np.diff(offsets) >= 0).all()
+    work = Workload(SUMS, n, m, offsets, (), 4.0, 8.0, page_edges=max(m // 7, 1))
+    pages = work.pages()
+    assert pages[0].first_vertex == 0
+    assert pages[-1].last_vertex == n
+    assert all(a.last_vertex == b.first_vertex for a, b in pairwise(pages))
+
+
+def test_pages_never_fit_exactly():
+    """As those of real graphs: after equal ones a small one is left."""
+    n, m = 1 << 22, 1 << 26
+    sizes = [page.edges for page in Workload(SUMS, n, m, even_offsets(n, m), (), 4.0, 8.0).residency(m).pages]
+    assert len(set(sizes[:-1])) <= 2
+    assert sizes[-1] < sizes[0] / 50
+
+
+def test_gathered_edges_are_as_recorded_between_what_is_known():
+    known = [Activity(1, 0, 0), Activity(10, 100, 800), Activity(5, 50)]
+    work = workload(LABELS, known)
+    assert work.gathered(known[2]) == 400
+    assert work.gathered(known[1]) == 800
+    assert workload(LABELS, [Activity(5, 50)]).gathered(Activity(5, 50)) == 50  # the paper's 2 f
+
+
+def test_shares_go_with_the_graph():
+    assert scaled([Activity(10, 100, 30), Activity(0, 0)], 2, 3) == [Activity(20, 300, 90), Activity(0, 0)]
+    assert scaled([Activity(1, 3)], 0.1, 0.5) == [Activity(1, 2)]
+
+
+def test_device_bytes_are_those_of_the_arrays():
+    bound = bound_alone(gp.apps.PageRank(dtype=np.float32), False)
+    each = device_bytes(bound, 1 << 20, 1 << 24, True, True)
+    assert 28 < each < 33  # offsets both ways, two values, a sum, 16 bits of starts, other bits

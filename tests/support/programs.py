@@ -1,0 +1,147 @@
+"""Programs that several tests run, derive others from, or write down as text."""
+
+import numpy as np
+
+import garaph_py as gp
+from garaph_py.program import bind
+from garaph_py.program.check import check_types
+
+
+class DataDriven(gp.VertexProgram):
+    """PageRank without redistribution as in Grus: a residual is handed out once it is worth it."""
+
+    damping: float = 0.85
+    worth: float = 1e-7
+
+    value = {"rank": np.float64, "residual": np.float64, "delta": np.float64}  # noqa: RUF012
+    accumulator = np.float64
+    sum = gp.add
+    reports = float
+
+    def init(self, n):
+        return 0.0, (1 - self.damping) / n, 0.0
+
+    def prepare(self, value, active):
+        if active:
+            return value.rank + value.residual, 0.0, value.residual
+        return value.rank, value.residual, 0.0
+
+    def gather(self, src):
+        return src.delta
+
+    def apply(self, old, acc):
+        return old.rank, old.residual + self.damping * acc, old.delta
+
+    def activate(self, new):
+        return new.residual > self.worth
+
+    def result(self, value):
+        return value.rank + value.residual
+
+
+RING = gp.from_edges([0, 1, 2], [1, 2, 0])
+
+
+WEIGHTED = gp.from_edges([0, 1, 2], [1, 2, 0], np.array([1, 2, 3], np.float32))
+
+
+HELPERS = """
+import math
+import numba
+import numpy as np
+K = 2.0
+def scaled(x): return x * float(K)
+def doubled(x): return inner(x) + scaled(x) - inner(x)
+def inner(x): return math.tanh(x)
+def wide(x): return x * 0.5
+def hidden(x): return np.float32(x * 0.5)
+def deep(x): return hidden(x)
+def raises(x):
+    if x < 0:
+        raise ValueError("negative")
+    return x
+def ping(x): return pong(x)
+def pong(x): return ping(x)
+@numba.njit
+def jitted(x): return x + float(1)
+"""
+
+
+PROGRAM = """
+import enum
+import math
+import numpy as np
+import garaph_py as gp
+import helpers_for_tests as helpers
+from collections import namedtuple
+from helpers_for_tests import deep, doubled, jitted, ping, raises, wide
+
+RATE = 0.85
+PAIR = namedtuple("Pair", "a b")(3, 4)
+TABLE = np.arange(3, dtype=np.float32)
+TEXTS = {{"a": 1}}
+
+class Colour(enum.IntEnum):
+    RED = 5
+
+class Mine(gp.VertexProgram):
+    rate: float = 0.5
+    count: int = 3
+    flag: bool = True
+    name: str = "x"
+    heat: gp.PerVertex = 0.0
+
+    value = {value}
+    sum = gp.add
+
+    def init(self, id):
+        return float(id + 1)
+
+    def gather(self, src, edge):
+        return src
+
+    def apply(self, old, acc, id):
+        {body}
+
+    def method(self):
+        return 1
+"""
+
+
+def program(body, value="np.float32"):
+    """A program class made as in a REPL, with no source file: ``apply`` has this body, from line 38 on."""
+    names = {"__name__": "__main__"}
+    exec(compile(PROGRAM.format(value=value, body=body.replace("\n", "\n        ")), "mine.py", "exec"), names)
+    return names["Mine"]
+
+
+def check(instance, graph=RING):
+    check_types(bind(instance, graph))
+
+
+FLOAT64 = "computes in float64, but the program is float32"
+
+
+class Sum(gp.VertexProgram):
+    """A correct program that tests derive wrong ones from."""
+
+    value = np.int64
+    sum = gp.add
+
+    def init(self, id):
+        return id
+
+    def gather(self, src):
+        return src
+
+    def apply(self, acc):
+        return acc
+
+
+def derived(**contents):
+    """`Sum` with other contents."""
+    return type("Wrong", (Sum,), {"__module__": __name__, **contents})
+
+
+def parameter(name, hint=float, default=0.5):
+    return {"__annotations__": {name: hint}, name: default}

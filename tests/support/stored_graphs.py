@@ -1,0 +1,99 @@
+"""Graphs in directories: open with little room for their edges, or changed so that their checksums are right again."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import xxhash
+
+import garaph_py as gp
+from garaph_py.errors import FormatError
+from garaph_py.storage import directory as store
+from garaph_py.storage import manifest as manifests
+from garaph_py.storage.blocks import INDEX_DTYPE
+from garaph_py.storage.encode import raw_blocks
+from tests.support.graphs import equal, write_array
+
+
+def opened(path, room):
+    """The graph in `path`, with `room` for edges beside what its vertices take."""
+    offsets = store.info(path).arrays["in_offsets"].raw_bytes
+    graph = store.read_graph(path, "auto", 3 * offsets, None, gp.events.ignore, on_disk=True)
+    assert graph.on_disk
+    return with_memory(graph, graph.nbytes + 18 * graph.n + room)
+
+
+def with_memory(graph, memory):
+    """The graph, whose runs may take so much."""
+    return replace(graph, memory=memory)
+
+
+def hub(graph):
+    """A vertex from which most others are reached."""
+    return int(graph.out_degrees.argmax())
+
+
+def outcome(directory, graph):
+    """ "refused" or "equal", and whether `verify` says the same; "unread" if that finds damage where nobody looks."""
+    problems = store.verify(directory, threads=1)
+    try:
+        back = store.open(directory, threads=1)
+    except FormatError:
+        assert problems, "verify finds nothing, but open refuses"
+        return "refused"
+    assert equal(graph, back)
+    unread = [os.path.basename(problem.path) == "out_values.data" for problem in problems]  # made in memory
+    assert all(unread), "open accepts what verify complains of"
+    return "unread" if unread else "equal"
+
+
+def rewrite(directory, change):
+    """Apply `change` to the manifest's document and seal it again."""
+    document = json.loads((directory / "manifest.json").read_bytes())
+    del document["checksum"]
+    change(document)
+    (directory / "manifest.json").write_bytes(manifests.seal(document))
+
+
+def rewrite_array(directory, name, change):
+    """Apply `change` to an array's elements; blocks, index and manifest fit them again."""
+    info = store.info(directory)
+    old = info.arrays[name]
+    elements = np.fromfile(directory / old.data, old.dtype)
+    change(elements)
+    for file in (old.data, old.index):
+        (directory / file).unlink()
+    write_array(directory, info, name, len(elements), raw_blocks(elements, old.block_bytes))
+    new = manifests.array_document(info.arrays[name])
+    rewrite(directory, lambda document: document["arrays"].update({name: new}))
+
+
+def rewrite_index(directory, name, change):
+    info = store.info(directory)
+    file = directory / info.arrays[name].index
+    index = np.fromfile(file, INDEX_DTYPE)
+    change(index)
+    file.write_bytes(index.tobytes())
+    digest = xxhash.xxh3_64_hexdigest(index.tobytes())
+    rewrite(directory, lambda document: document["arrays"][name].update(index_checksum=digest))
+
+
+def setting(*keys_and_value):
+    *keys, last, value = keys_and_value
+
+    def change(document):
+        for key in keys:
+            document = document[key]
+        document[last] = value
+
+    return change
+
+
+def dropping(*keys):
+    def change(document):
+        for key in keys[:-1]:
+            document = document[key]
+        del document[keys[-1]]
+
+    return change
