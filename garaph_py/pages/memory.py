@@ -17,7 +17,7 @@ from ..storage.disks import checkers_of_disk
 from ..storage.fit import check_run
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
-from .disk_source import least_room
+from .disk_frames import least_room
 from .layout import PAGE_EDGES
 
 OUT_SHARE = 5

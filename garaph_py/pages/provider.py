@@ -12,7 +12,8 @@ from ..events import Span
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
 from ..storage.disks import Disk
-from .disk_source import DiskPageSource, RoomError
+from .disk_frames import RoomError
+from .disk_source import DiskPageSource
 from .layout import Page
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
 from .memory_source import MemoryPageSource

@@ -17,7 +17,7 @@ from ..errors import FormatError
 from ..native.threads import ThreadPool
 from .blocks import BlockReader
 from .files import Damage
-from .keep import Kept, Repacked
+from .keep import Assembled, Repacked
 from .manifest import Manifest
 
 Array = npt.NDArray[Any]
@@ -121,7 +121,7 @@ def scan(
     pool: ThreadPool,
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
-    target: Array | Kept | Repacked | None = None,
+    target: Array | Assembled | Repacked | None = None,
     begins: Begins | None = None,
 ) -> Array | None:
     """Read and check all blocks of an array. A block is checked while it is in the cache of the core that read it.
@@ -163,11 +163,11 @@ def scan(
         if piece.masks is not None and begins is not None and (piece.masks != begins(*array.bounds(block))).any():
             raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[array.name]} says")
         found.bases[block], found.continues[block] = piece.base, piece.continues
-        if isinstance(target, Kept):
+        if isinstance(target, Assembled):
             target.put(block, piece)
 
     def work(numbers: Iterator[int]) -> None:
-        needs_scratch = target is None or isinstance(target, Kept)
+        needs_scratch = target is None or isinstance(target, Assembled)
         scratch = np.empty(array.bounds(0)[1] if needs_scratch else 0, array.dtype)
         try:
             for block in numbers:

@@ -33,6 +33,7 @@ from .blocks import (
     PACKED_1,
     ArrayLayout,
     BlockReader,
+    StoredArray,
     identity,
 )
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
@@ -51,7 +52,7 @@ from .fit import (
     log_fallback,
     memory_limit,
 )  # fmt: skip
-from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
+from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
 from .manifest import Manifest
 from .progress import Progress
 from .reader import array_reader
@@ -60,8 +61,8 @@ from .write import HERE, Destination, creating, write_blocks, write_manifest
 Array = npt.NDArray[Any]
 
 MADE_OF_RAW = ("out_values",)
-"""What is not read with raw edges: `Graph.valued_out_edges` takes no longer to make it when it is needed. Of packed
-ones it does not, and while it is made it takes several times its memory."""
+"""Arrays that are not read if edges are raw in memory, because `Graph.valued_out_edges` makes them as fast as they
+could be read. Made of packed edges they would take longer, and meanwhile several times their memory."""
 
 
 def save(
@@ -191,11 +192,22 @@ def read_graph(
     path: str | os.PathLike[str], encoding: str, limit: int, threads: int | None, on_event: events.Listener,
     beside: int = 0, on_disk: bool = False,
 ) -> Graph:  # fmt: skip
-    """See `open`; the edges stay `on_disk`, or all fits, with `beside` bytes a vertex, or raises `TooLargeError`."""
+    """Read a graph; see `open`.
 
-    def refuse(damage: FormatError) -> None:
-        raise damage
+    Parameters
+    ----------
+    limit : int
+        Bytes of memory that its arrays may take.
+    beside : int
+        Bytes for each vertex that must be left of `limit`; not if edges stay on disk.
+    on_disk : bool
+        Leave the edges on disk.
 
+    Raises
+    ------
+    TooLargeError
+        If the arrays take more than `limit`.
+    """
     with ExitStack() as stack, ThreadPool(threads) as pool:
         folder = stack.enter_context(GraphDirectory(path))
         manifest = read_manifest(folder)
@@ -211,12 +223,7 @@ def read_graph(
         room = max(limit - kept, 0)
         rules, chosen = expectations(manifest), encoding_to_open(encoding, total, room)
         wanted = manifest.arrays if on_disk or chosen == PACKED else arrays_raw
-        if on_disk:
-            sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in wanted.items()}
-        elif chosen == PACKED:
-            sizes = {name: least_bytes(array) for name, array in wanted.items()}
-        else:
-            sizes = {name: array.raw_bytes for name, array in wanted.items()}
+        sizes = {name: bytes_in_memory(array, chosen, on_disk) for name, array in wanted.items()}
 
         def allow(name: str, nbytes: int) -> None:
             sizes[name] = nbytes
@@ -242,7 +249,7 @@ def read_graph(
             offsets, text = arrays["id_offsets"], arrays["id_bytes"]
             if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
                 raise damage
-        if on_disk:  # nobody may write there as long as the graph is used
+        if on_disk:  # the directory stays locked as long as the graph is used
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
@@ -255,6 +262,17 @@ def read_graph(
     return graph
 
 
+def refuse(damage: FormatError) -> None:
+    raise damage
+
+
+def bytes_in_memory(array: StoredArray, codec: str, on_disk: bool) -> int:
+    """Bytes of memory that an array takes in a graph of that codec, or with edges on disk; at least."""
+    if on_disk and array.name in EDGES:
+        return 0
+    return least_bytes(array) if codec == PACKED and not on_disk else array.raw_bytes
+
+
 def read_packed(
     reader: BlockReader,
     read: Callable[..., object],
@@ -262,11 +280,11 @@ def read_packed(
     pool: ThreadPool,
     allow: Callable[[int], None],
 ) -> Packed | None:
-    """An array packed; None if its numbers do not fit 32 bits, which only raw blocks can hold."""
+    """An array, packed in memory; None if its numbers do not fit into 32 bits, which only raw blocks can hold."""
     if reader.array.encoding == PACKED_1:
-        kept = Kept(reader.array, reader.index["length"])
-        read(target=kept)
-        return kept.packed
+        assembled = Assembled(reader.array, reader.index["length"])
+        read(target=assembled)
+        return assembled.packed
     repacked = Repacked(reader.array, offsets, pool, allow)
     try:
         read(target=repacked)
@@ -276,6 +294,13 @@ def read_packed(
 
 
 def adjacency(offsets: Array, neighbours: Array | EdgeArray, values: Array | EdgeArray | None) -> Adjacency:
+    """The edges of these arrays, in a combination of codecs that compiled code can read.
+
+    Raises
+    ------
+    GraphError
+        If compiled code cannot read them from disk.
+    """
     edges = Adjacency(offsets, neighbours, values)
     if edges.on_disk and edges.value_array is not None and edges.value_array.codec not in (RAW, edges.encoding):
         raise GraphError(
@@ -285,6 +310,7 @@ def adjacency(offsets: Array, neighbours: Array | EdgeArray, values: Array | Edg
 
 
 def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
+    """The graph that consists of these `arrays`."""
     incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"))
     outgoing = incoming
     if manifest.directed:

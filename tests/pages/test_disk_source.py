@@ -20,7 +20,8 @@ from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
 from garaph_py.pages import memory
-from garaph_py.pages.disk_source import BUFFERS, spread
+from garaph_py.pages.disk_frames import spread
+from garaph_py.pages.disk_source import BUFFERS
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks
 from garaph_py.storage.blocks import INDEX_DTYPE
@@ -195,7 +196,7 @@ def test_two_threads_share_the_pages_that_stay(source):
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(buffers) == len(one._buffers) + len(other._buffers) + sum(one.stays)
+    assert len(buffers) == len(one._frames) + len(other._frames) + sum(one.stays)
     assert sum(buffer.nbytes for buffer in buffers) <= room
 
 

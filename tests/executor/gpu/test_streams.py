@@ -146,7 +146,7 @@ def test_every_page_finds_its_edges(setting, share):
             left[buffer.address] = page
             sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
-            np.testing.assert_array_equal(sources, edges.sources)
+            np.testing.assert_array_equal(sources, edges.sources.data)
             np.testing.assert_array_equal(weights, edges.values)
             seen.append(page)
 
