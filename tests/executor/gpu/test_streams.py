@@ -147,7 +147,7 @@ def test_every_page_finds_its_edges(setting, share):
             sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
             np.testing.assert_array_equal(sources, edges.sources.data)
-            np.testing.assert_array_equal(weights, edges.values)
+            np.testing.assert_array_equal(weights, edges.values.data)
             seen.append(page)
 
         work = Work(see)
@@ -178,7 +178,7 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
     for turn in range(2):
 
         def see(page, buffer, turn=turn):
-            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources.data)
             if page in resident:
                 assert getattr(buffer.copied, "waited", False) == (turn == 0)
                 buffer.copied.waited = False
@@ -202,7 +202,7 @@ def test_what_others_steal_is_left_to_them(setting):
         waiting, stolen = streams.order(source.pages, True, split), []
 
         def see(page, buffer, waiting=waiting, stolen=stolen, turn=turn):
-            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources.data)
             before = waiting.edges
             if turn and (part := waiting.steal(None if rng.random() < 0.1 else int(rng.integers(8000)))) is not None:
                 assert waiting.edges in (before, before - part.edges)  # a page that is there does not count
