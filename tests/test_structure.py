@@ -70,7 +70,6 @@ LONG_FUNCTIONS = {
     "garaph_py/executor/cpu/push.py: make_push",
     "garaph_py/native/references.py: fingerprint",
     "garaph_py/runtime/run.py: run",
-    "garaph_py/storage/check.py: scan",
     "garaph_py/storage/directory.py: read_graph",
 }
 WIDE_FUNCTIONS = {
@@ -121,20 +120,11 @@ WIDE_FUNCTIONS = {
     "garaph_py/graph/group.py: place",
     "garaph_py/graph/group.py: scatter",
     "garaph_py/graph/tiles.py: place_tiles",
-    "garaph_py/io/bulk/build.py: write_external",
-    "garaph_py/io/bulk/entries.py: add_edges",
-    "garaph_py/io/bulk/entries.py: join",
-    "garaph_py/io/bulk/entries.py: take_apart",
-    "garaph_py/io/bulk/import_.py: import_file",
-    "garaph_py/io/bulk/sort.py: scatter_keys",
-    "garaph_py/io/bulk/sort.py: sort_bucket",
-    "garaph_py/io/read.py: read",
     "garaph_py/native/lowering.py: _sums_of_packed",
     "garaph_py/pages/disk_source.py: __init__",
     "garaph_py/runtime/run.py: __init__",
     "garaph_py/runtime/run.py: run",
     "garaph_py/simulation/workload.py: workload_of",
-    "garaph_py/storage/write.py: write_blocks",
 }
 
 

@@ -125,7 +125,7 @@ class Saver:
 
         A signal interrupts the run afterwards. If a checkpoint cannot be written, that is logged and the run goes on.
         """
-        now, signalled = time.perf_counter(), interrupts.waiting()
+        now, signalled = time.perf_counter(), interrupts.pending()
         seen = Measured(iterations - self._saved, now - self._last, now - self._began, self._spent, self._expected)
         if signalled or is_due(self._every, seen):
             self._last, self._saved = now, iterations
@@ -141,7 +141,7 @@ class Saver:
             self._expected = time.perf_counter() - now
             self._spent += self._expected
         if signalled:
-            interrupts.leave()
+            interrupts.deliver()
 
     def finish(self) -> None:
         """Remove the checkpoints, once the run has given its answer."""

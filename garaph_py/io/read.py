@@ -20,6 +20,7 @@ from .formats import EdgeList, ReadOptions, format_of
 from .formats.format import check_memory
 
 
+# wide: users' keyword arguments
 def read(
     path: str | os.PathLike[str],
     *,
@@ -33,8 +34,6 @@ def read(
     on_event: events.Listener = events.ignore,
 ) -> Graph:
     """Read a graph from a file.
-
-    The parameters are users' keyword arguments, hence their number.
 
     Parameters
     ----------

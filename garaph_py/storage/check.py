@@ -93,28 +93,6 @@ def expectations(manifest: Manifest) -> dict[str, Constraints]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class ScanResult:
-    """What a scan has found out about each block of an array.
-
-    Attributes
-    ----------
-    sound : ndarray of bool, shape (blocks,)
-        No damage was found in the block itself.
-    ends : ndarray, shape (blocks, 2)
-        The first and the last element.
-    bases : ndarray of int64, shape (blocks,)
-        Of packed blocks: the number that the first element is stored relative to.
-    continues : ndarray of bool, shape (blocks,)
-        Of packed blocks: the base must equal the last element of the block before.
-    """
-
-    sound: Array
-    ends: Array
-    bases: Array
-    continues: Array
-
-
 def scan(
     reader: BlockReader,
     constraints: Constraints,
@@ -145,67 +123,93 @@ def scan(
     ndarray, shape (blocks, 2), or None
         The first and the last element of each block; None if there is damage.
     """
-    array = reader.array
-    count = array.blocks
-    found = ScanResult(
-        np.zeros(count, np.bool_),
-        np.zeros((count, 2), array.dtype),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.bool_),
-    )
+    scanning = ArrayScan(reader, constraints, target, begins)
+    chunks = target.chunks() if isinstance(target, Repacked) else (range(reader.array.blocks),)
+    for blocks in chunks:  # the threads share one iterator: a free thread takes the next block
+        pool.run(scanning.check_blocks, [(iter(blocks), report, advance)] * pool.size)
+    if not scanning.sound.all():
+        return None
+    if damage := scanning.damage_between_blocks():
+        report(damage)
+        return None
+    return scanning.ends
 
-    def check(block: int, elements: Array) -> None:
-        piece = reader.read(block, elements.view(np.uint8).data)
-        if fault := constraints.fault(elements):
-            raise reader.damage(block, fault[1], element=fault[0])
-        if piece is None:
-            return
-        if piece.masks is not None and begins is not None and (piece.masks != begins(*array.bounds(block))).any():
-            raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[array.name]} says")
-        found.bases[block], found.continues[block] = piece.base, piece.continues
-        if isinstance(target, Assembled):
-            target.put(block, piece)
 
-    def work(numbers: Iterator[int]) -> None:
+class ArrayScan:
+    """The state of one `scan`, which several threads share.
+
+    Attributes
+    ----------
+    sound : ndarray of bool, shape (blocks,)
+        Blocks that have been read and have no damage.
+    ends : ndarray, shape (blocks, 2)
+        The first and the last element of each block.
+    """
+
+    def __init__(
+        self,
+        reader: BlockReader,
+        constraints: Constraints,
+        target: Array | Assembled | Repacked | None,
+        begins: Begins | None,
+    ) -> None:
+        blocks = reader.array.blocks
+        self._reader, self._constraints, self._target, self._begins = reader, constraints, target, begins
+        self.sound, self.ends = np.zeros(blocks, np.bool_), np.zeros((blocks, 2), reader.array.dtype)
+        # of packed blocks: the base of the first run, and whether it must be the last element of the block before
+        self._bases, self._continues = np.zeros(blocks, np.int64), np.zeros(blocks, np.bool_)
+
+    def check_blocks(
+        self, blocks: Iterator[int], report: Callable[[FormatError], None], advance: Callable[[int], None]
+    ) -> None:
+        """Read and check blocks until the iterator, which the threads share, is empty."""
+        array, target = self._reader.array, self._target
         needs_scratch = target is None or isinstance(target, Assembled)
         scratch = np.empty(array.bounds(0)[1] if needs_scratch else 0, array.dtype)
         try:
-            for block in numbers:
+            for block in blocks:
                 first, last = array.bounds(block)
                 if isinstance(target, Repacked):
                     elements = target.elements(first, last)
                 else:
                     elements = target[first:last] if isinstance(target, np.ndarray) else scratch[: last - first]
                 try:
-                    check(block, elements)
-                    found.sound[block] = True
+                    self._check(block, elements)
+                    self.sound[block] = True
                 except Damage as damage:
                     report(damage)
-                found.ends[block] = elements[0], elements[-1]
+                self.ends[block] = elements[0], elements[-1]
                 advance(elements.nbytes)
         except BaseException:
-            deque(numbers, maxlen=0)  # take the remaining blocks, so that the other threads stop, too
+            deque(blocks, maxlen=0)  # take the remaining blocks, so that the other threads stop, too
             raise
 
-    for blocks in target.chunks() if isinstance(target, Repacked) else (range(count),):
-        pool.run(work, [(iter(blocks),)] * pool.size)  # the threads share one iterator: a free thread takes the next
-    if not found.sound.all():
-        return None
-    if damage := damage_between_blocks(reader, constraints, found):
-        report(damage)
-        return None
-    return found.ends
+    def _check(self, block: int, elements: Array) -> None:
+        reader, begins = self._reader, self._begins
+        piece = reader.read(block, elements.view(np.uint8).data)
+        if fault := self._constraints.fault(elements):
+            raise reader.damage(block, fault[1], element=fault[0])
+        if piece is None:
+            return
+        if (
+            piece.masks is not None
+            and begins is not None
+            and (piece.masks != begins(*reader.array.bounds(block))).any()
+        ):
+            raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[reader.array.name]} says")
+        self._bases[block], self._continues[block] = piece.base, piece.continues
+        if isinstance(self._target, Assembled):
+            self._target.put(block, piece)
 
-
-def damage_between_blocks(reader: BlockReader, constraints: Constraints, found: ScanResult) -> Damage | None:
-    """Damage that shows only when blocks, each sound, are compared with their neighbours."""
-    array, ends = reader.array, found.ends
-    if array.blocks and (fault := constraints.fault_between(ends)):
-        block, end, problem = fault
-        element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
-        return reader.damage(block, problem, element=element)
-    wrong = found.continues & (found.bases != np.append(0, ends[:-1, 1])[: array.blocks])
-    return reader.damage(int(np.argmax(wrong)), PROBLEMS[BASE]) if wrong.any() else None
+    def damage_between_blocks(self) -> Damage | None:
+        """Damage that shows only when blocks, each sound, are compared with their neighbours."""
+        reader, array, ends = self._reader, self._reader.array, self.ends
+        if array.blocks and (fault := self._constraints.fault_between(ends)):
+            block, end, problem = fault
+            element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
+            return reader.damage(block, problem, element=element)
+        wrong = self._continues & (self._bases != np.append(0, ends[:-1, 1])[: array.blocks])
+        return reader.damage(int(np.argmax(wrong)), PROBLEMS[BASE]) if wrong.any() else None
 
 
 def begins_stored(reader: BlockReader, ends: Array) -> Begins:

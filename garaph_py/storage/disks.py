@@ -178,7 +178,8 @@ class Disk(Heartbeat):
         """The thread ends because of `error`: end all requests with it."""
         what = str(error) or type(error).__name__
         with self._changed:
-            self._failure = GraphError(f"{self.name}: what reads it failed ({what}); run again, or check the system")
+            problem = f"the thread that reads it failed ({what}); run again, or check the system"
+            self._failure = GraphError(f"{self.name}: {problem}")
             left = [*done, *self._in_flight, *self._queue]
             self._in_flight.clear()
             self._queue.clear()

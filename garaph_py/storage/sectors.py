@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 SECTOR = ALIGNMENT
 """Bytes of a sector: the unit in which parts of blocks are read and checked."""
 REQUEST_BYTES = 1 << 17
-"""Fixed cost of a request, in bytes that a disk reads meanwhile: 60 us of Python at 2 GB/s."""
+"""Fixed cost of a request: 60 us of Python, given as the bytes that a disk reads in that time at 2 GB/s."""
 
 
 def access_bytes(k: float) -> int:
@@ -37,7 +37,7 @@ def worth_reading(ranges: Array, access: int, elements: int) -> Array | None:
     ranges : ndarray of int64, shape (k, 2)
         First element, and one past the last, of each wanted range; ascending and disjoint.
     access : int
-        Cost of one more read, in elements that the disk reads in sequence meanwhile.
+        Cost of one more read, in elements that the disk reads in sequence in the same time.
     elements : int
         Number of elements of the page.
 

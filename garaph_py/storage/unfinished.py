@@ -1,7 +1,8 @@
 """Unfinished graph directories: their names, and the removal of those that a killed process left.
 
-A graph is written into directories with temporary names, which the writing process keeps locked (`system.files.alone`).
-The next process that writes a graph of the same name there removes every such directory that is not locked.
+A graph is written into directories with temporary names, which the writing process keeps locked
+(`system.files.try_lock`). The next process that writes a graph of the same name there removes every such directory that
+is not locked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..errors import FormatError
-from ..system.files import alone
+from ..system.files import try_lock
 from . import manifest as manifests
 from .files import reason
 
@@ -60,7 +61,7 @@ def unfinished(target: Path, roots: Iterable[str]) -> Iterator[tuple[Path, str]]
 
 def clear(directory: Path, suffix: str) -> None:
     """Remove an unfinished graph directory, unless it is locked, and its directories on disks, renamed or not yet."""
-    with alone(directory) as locked:
+    with try_lock(directory) as locked:
         if not locked or os.stat(directory, follow_symlinks=False).st_uid != os.geteuid():
             return
         for disk in listed(directory, suffix):

@@ -17,7 +17,7 @@ import xxhash
 
 from ..errors import GaraphError, ParameterError
 from ..system import interrupts
-from ..system.files import make_alone
+from ..system.files import make_locked
 from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
@@ -84,7 +84,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Desti
         try:
             for directory in (temporary, *partial):
                 with writing(directory):
-                    make_alone(make_directory, directory, locks)
+                    make_locked(make_directory, directory, locks)
             yield Destination(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
             for now, name in zip(partial, final, strict=True):
@@ -93,7 +93,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Desti
             rename(temporary, target)  # last, so that all directories that the manifest lists exist
         except BaseException:
             if os.path.lexists(temporary):  # else it has become the graph
-                with interrupts.held():  # a second Ctrl-C comes soon after the first
+                with interrupts.deferred():  # a second Ctrl-C comes soon after the first
                     for directory in (*partial, *final, temporary):
                         shutil.rmtree(directory, ignore_errors=True)
             raise

@@ -195,7 +195,7 @@ def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch)
     disk.put(reading.requests)
     waits.set()
     assert reading.batch.ended.wait(5)
-    with pytest.raises(GraphError, match=r"what reads it failed .*not in here.*; run again"):
+    with pytest.raises(GraphError, match=r"the thread that reads it failed .*not in here.*; run again"):
         raise reading.batch.error
     with pytest.raises(GraphError, match="not in here"):
         disk.put(reading.requests)

@@ -64,12 +64,7 @@ class Residency:
 
 
 def plan(
-    offsets: Array,
-    arrays: EdgeLayout,
-    fixed: int,
-    budget: int,
-    streams: int,
-    page_edges: int | None = None,
+    offsets: Array, arrays: EdgeLayout, fixed: int, budget: int, streams: int, page_edges: int | None = None
 ) -> Residency:
     """Lay out pages and choose those that stay within `budget`.
 

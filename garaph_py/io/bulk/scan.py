@@ -18,7 +18,7 @@ from ...graph.ids import VertexIds
 from ...graph.order import vertex_order
 from ...native.threads import ThreadPool
 from ...system import interrupts
-from ...system.memory import give_back
+from ...system.memory import release_unused
 from ..formats.format import EdgeList, joined_strings
 from .numbering import IntegerNumbering, NameNumbering, Numbering
 from .spill import SpillFile, prefetched
@@ -139,7 +139,7 @@ class NumberedEdges:
                 places = tuple((self._spill.append(column), column.dtype) for column in kept)
                 self._batches.append(SpilledBatch(len(columns[0]), places))
             self.edges += len(batch.sources)
-        give_back()  # memory that the reader has freed; sorting needs it
+        release_unused()  # memory that the reader has freed; sorting needs it
         self.dtype = np.result_type(*dtypes) if dtypes else None
         self.ids = VertexIds(0) if self._numbering is None else self._numbering.finish()
 

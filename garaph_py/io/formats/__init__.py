@@ -57,7 +57,10 @@ def format_of(path: Path, name: str | None = None) -> Format:
     if candidates:
         return claiming(path, candidates)
     if suffix:
-        raise FormatError(path, f"suffix {suffix!r} says no known format; name it: format= one of {names(FORMATS)}")
+        known = names(FORMATS)
+        raise FormatError(
+            path, f"suffix {suffix!r} belongs to no known format; name the format: format= one of {known}"
+        )
     with malformed(path, "not readable"), open(path, "rb") as file:
         beginning = file.read(16)
     return next((format for format in FORMATS if format.magic and beginning.startswith(format.magic)), text.FORMAT)

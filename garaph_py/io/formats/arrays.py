@@ -76,7 +76,7 @@ class ArrayFile:
             with malformed(self.path, "not readable"):
                 count = self._file.readinto(raw[:PIECE])
             if not count:
-                raise FormatError(self.path, "the file ends early; it was changed meanwhile", offset=self.place)
+                raise FormatError(self.path, "the file ends early; it was changed while it was read", offset=self.place)
             self.place += count
             raw = raw[count:]
             self._listener(events.Step("reading", min(self.place, self.size - 1), self.size))

@@ -59,7 +59,7 @@ def read_galois(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
 
 def check_size(file: ArrayFile, version: int, data_bytes: int, n: int, m: int) -> None:
-    """Refuse a file whose length differs from its header; padding may miss in version 2, or without edge data."""
+    """Refuse a file whose length differs from its header; version 2 and files without edge data may have no padding."""
     plain = HEADER.itemsize + 8 * n + (TARGET_BYTES[version] + data_bytes) * m
     padded = plain + TARGET_BYTES[version] * (m % 2)
     file.check_size(n, m, padded, *([plain] if version == 2 or not data_bytes else []))

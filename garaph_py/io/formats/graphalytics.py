@@ -103,7 +103,7 @@ def read_graphalytics(path: Path, options: ReadOptions, listener: events.Listene
     """Read X.e, and X.v and X.properties if they exist; see `FORMAT`."""
     edge_path, vertex_path, property_path = companions(path)
     if not edge_path.is_file():
-        raise FormatError(edge_path, "no such file; the edges of a Graphalytics graph stand in it")
+        raise FormatError(edge_path, "no such file, which has the edges of a Graphalytics graph; put it there")
     said = Properties(property_path) if property_path.is_file() else None
     wanted = options.weights
     if said is not None and wanted is not False:

@@ -119,8 +119,8 @@ def undirected_graph(path: Path, lists: Lists, ids: VertexIds, pool: ThreadPool,
     if lists.forth != lists.back:
         raise FormatError(
             path,
-            "not the graph of undirected edges: those do not stand in it in both directions, with equal values; read "
-            "it with directed=True, and symmetrize it if you like",
+            "not an undirected graph: not every edge is there in both directions, with equal values; read it with "
+            "directed=True, and symmetrize it if you like",
         )
     adjacency = lists.adjacency if lists.ascending else transposed(lists.adjacency, pool, listener)
     return Graph(adjacency, adjacency, False, ids)

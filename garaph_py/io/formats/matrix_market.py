@@ -118,7 +118,7 @@ def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:
         raise FormatError(path, problem, line=1)
     _, _, layout, field, symmetry = words
     if layout != "coordinate" or field not in FIELDS or symmetry not in SYMMETRIES:
-        problem = f"a {layout} {field} {symmetry} matrix; of use are sparse ones (coordinate) of real numbers"
+        problem = f"a {layout} {field} {symmetry} matrix; only sparse ones (coordinate) of real numbers are read"
         raise FormatError(path, shortened(problem, 200), line=1)
     text, rest, line = find_line(NEITHER_COMMENT_NOR_EMPTY, chain([beginning], blocks))
     if text is None:

@@ -166,7 +166,7 @@ def graph_of(
     ends = checked(path, adjacency, 0, 0, pool, listener)
     if ends.forth != ends.back:
         one, other = one_sided(adjacency, pool, listener)
-        problem = f"vertex {one} has neighbour {other}, but {other} has not {one} as often, with equal weight"
+        problem = f"vertex {one} has neighbour {other}, but {other} does not have {one} as often, with equal weight"
         raise FormatError(path, f"{problem}; give every edge to both its ends")
     if options.directed:
         return directed_graph(ends, ids, pool, listener, ends)
@@ -201,7 +201,7 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
         If it is directed, or has self-loops, parallel edges, or weights other than positive integers.
     """
     if graph.directed:
-        raise GraphError("the graph is directed, which METIS files are not; symmetrize it")
+        raise GraphError("the graph is directed, but METIS files are undirected; symmetrize it")
     weights = whole_values(graph)
     if weights is not None and len(weights) and int(weights.min()) < 1:
         raise GraphError(f"an edge has weight {weights.min()}; METIS takes positive integers")
@@ -227,9 +227,9 @@ def check_simple(graph: Graph) -> None:
     with ThreadPool() as pool:
         vertices, neighbours = group.expand(graph.in_edges.offsets, pool), graph.in_edges.neighbours
     if (vertices == neighbours).any():
-        raise GraphError("the graph has self-loops, which METIS files have not; drop them")
+        raise GraphError("the graph has self-loops, which METIS does not allow; drop them")
     if ((vertices[1:] == vertices[:-1]) & (neighbours[1:] == neighbours[:-1])).any():
-        raise GraphError("the graph has parallel edges, which METIS files have not; drop all but one")
+        raise GraphError("the graph has parallel edges, which METIS does not allow; drop all but one")
 
 
 def vertex_runs(offsets: Array) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,16 +36,17 @@ UNREADABLE = "not readable as the {} file its name or beginning says it is"
 
 Parts = Iterator[tuple[list[str], list[Any]]]
 """Names and contents of the columns of each batch."""
+TableReader = Callable[[Path, ReadOptions, events.Listener], Parts]
 
 
-def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
-    """Read the edge columns of a Parquet file; see `PARQUET`."""
-    return edge_list(path, parquet_parts(path, options, listener))
+def read_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
+    """Read the edge columns of a table; see `PARQUET` and `ARROW`."""
+    return edge_list(path, parts(path, options, listener))
 
 
-def stream_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """Read a Parquet file batch by batch."""
-    return (edge_list(path, iter([part])) for part in parquet_parts(path, options, listener))
+def stream_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """Read the edge columns of a table batch by batch."""
+    return (edge_list(path, iter([part])) for part in parts(path, options, listener))
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
@@ -66,16 +68,6 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
     if found != rows:
         raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
     listener(events.Step("reading", rows, rows, "edges"))
-
-
-def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
-    """Read the edge columns of an Arrow file or stream; see `ARROW`."""
-    return edge_list(path, arrow_parts(path, options, listener))
-
-
-def stream_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """Read an Arrow file or stream batch by batch."""
-    return (edge_list(path, iter([part])) for part in arrow_parts(path, options, listener))
 
 
 def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
@@ -175,21 +167,21 @@ def edge_list(path: Path, found: Parts) -> EdgeList:
     return EdgeList(sources, targets, *weights)
 
 
-def write_parquet(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write a Parquet file; see `write_table`."""
+def parquet_writer(file: IO[bytes], schema: Any) -> Any:
     from pyarrow import parquet
 
-    write_table(graph, path, listener, parquet.ParquetWriter)
+    return parquet.ParquetWriter(file, schema)
 
 
-def write_arrow(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write an uncompressed Arrow file; see `write_table`."""
+def arrow_writer(file: IO[bytes], schema: Any) -> Any:
     import pyarrow as pa
 
-    write_table(graph, path, listener, pa.ipc.new_file)
+    return pa.ipc.new_file(file, schema)
 
 
-def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer: Callable[[Any, Any], Any]) -> None:
+def write_table(
+    new_writer: Callable[[IO[bytes], Any], Any], graph: Graph, path: Path, listener: events.Listener
+) -> None:
     """Write the columns source and target (the user's ids) and, if there are weights, weight.
 
     Raises
@@ -221,10 +213,10 @@ PARQUET = Format(
     (".parquet", ".pq"),
     b"PAR1",
     "table of edges in Apache Parquet",
-    read_parquet,
+    partial(read_table, parquet_parts),
     KEEPS,
-    write_parquet,
-    stream=stream_parquet,
+    partial(write_table, parquet_writer),
+    stream=partial(stream_table, parquet_parts),
     edge_bytes=4,
 )
 ARROW = Format(
@@ -232,9 +224,9 @@ ARROW = Format(
     (".arrow", ".feather", ".ipc"),
     b"ARROW1",
     "table of edges, Arrow or Feather",
-    read_arrow,
+    partial(read_table, arrow_parts),
     KEEPS,
-    write_arrow,
-    stream=stream_arrow,
+    partial(write_table, arrow_writer),
+    stream=partial(stream_table, arrow_parts),
     edge_bytes=8,
 )

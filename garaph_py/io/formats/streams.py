@@ -126,7 +126,7 @@ def line_number(path: Path, index: int, counts: Callable[[bytes], bool]) -> int:
                 index -= 1
                 if index < 0:
                     return line
-    raise FormatError(path, "it was changed meanwhile")
+    raise FormatError(path, "it was changed while it was read; read it again")
 
 
 def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:
