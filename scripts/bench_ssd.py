@@ -113,7 +113,7 @@ def scan(path: str, room: int) -> float:
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
     with SourceFactory(graph, False) as sources, closing(source_of(graph.in_edges, room, sources)) as source:
         began = time.perf_counter()
-        source.expect(source.pages)
+        source.prefetch(source.pages)
         for page in source.pages:
             source.edges(page)
             source.release(page)
@@ -155,7 +155,7 @@ def lists(path: str, repeats: int) -> None:
             chosen = None if vertices is None else partial(wanted, vertices, step)
             pages = [page for page in source.pages if chosen is None or len(chosen(page))]
             before, cpu, began = source.bytes_read, time.process_time(), time.perf_counter()
-            source.expect(pages, chosen)
+            source.prefetch(pages, chosen)
             for page in pages:
                 source.edges(page)
                 source.release(page)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
+from ...codec.arrays import PACKED
 from ...errors import DeviceError, DeviceMemoryError
 from ...graph import Graph
-from ...graph.graph import PACKED
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...pages.layout import Page, commit_plan, cut
 from ...pages.provider import SourceFactory
@@ -28,7 +28,7 @@ from ..state import HOST, State
 from ..step import StepByParts
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
-from .edges import PackedArrays, pinned_arrays
+from .edges import pinned_arrays
 from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
 from .launch import Launcher
@@ -234,7 +234,7 @@ class GpuExecutor(StepByParts):
             for array in pinned_arrays(self.edges.edges):
                 self._pinned.pin(array)
             self.source = self._sources.into(
-                pages=pages, elsewhere=self.residency.resident, made=self._pin, edges=self.edges.edges
+                pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
             )
             if self.edges.packs:
                 self.pack()
@@ -264,12 +264,12 @@ class GpuExecutor(StepByParts):
 
     def pack(self) -> None:
         """Fill every page, all of which stay, from raw sources."""
-        edges, arrays = self.edges.edges, self.edges.arrays
-        assert isinstance(arrays, PackedArrays)
+        edges, records = self.edges.edges, self.edges.records
+        assert records is not None
         packing = Packing(edges.neighbours, self.launcher, self._memory, self.address("starts"))
         for page in self.residency.pages:
             buffer = self.streams.resident(page)
-            packing.fill(page, arrays, self.streams.places(page, buffer), edges.values)
+            packing.fill(page, self.edges.arrays, records, self.streams.places(page, buffer), edges.values)
             buffer.page = page
         packing.close()
 
@@ -392,7 +392,7 @@ class GpuExecutor(StepByParts):
         arguments = self._arrays.page_arguments(page, self._tally_address + page.number * self._tallies.itemsize)
         self.gather.write_args(arguments, page)
         if buffer is not None:
-            self.edges.arrays.tell(arguments, page, self.streams.places(page, buffer))
+            self.edges.arrays.write_args(arguments, page, self.streams.places(page, buffer))
         return arguments.tobytes()
 
     def commit(self, state: State, mode: str) -> None:
