@@ -6,7 +6,7 @@
 >>> result.top(1)
 [(0, 0.333...)]
 
-Everything is loaded when first used, so that the import itself costs little.
+Modules are loaded when they are first used, so that ``import garaph_py`` is fast.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ if TYPE_CHECKING:
         min,
         mul,
     )
-    from .runtime.run import check, run
+    from .runtime.run import run
+    from .runtime.verify import check
     from .storage.directory import open, save
 
+# Public names and the modules that define them.
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
-    "check": "runtime.run", "run": "runtime.run",
+    "check": "runtime.verify", "run": "runtime.run",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),

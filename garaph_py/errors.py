@@ -1,4 +1,4 @@
-"""Every failure a user can cause ends in one of these errors: what happened, where, and what to do."""
+"""The errors that garaph_py raises. Their messages say what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 class GaraphError(Exception):
-    """Base of every error garaph_py raises on purpose."""
+    """Base class of all errors that garaph_py raises on purpose."""
 
 
 class ParameterError(GaraphError, ValueError):
@@ -14,19 +14,19 @@ class ParameterError(GaraphError, ValueError):
 
 
 class DiskFullError(ParameterError):
-    """A disk has less room than is needed on it: the message names both."""
+    """A disk has too little free space. The message states how much is free and how much is needed."""
 
 
 class ProgramError(GaraphError, TypeError):
-    """A vertex program is not well formed: the message names function, line and what is allowed."""
+    """A vertex program is not valid. The message names the function, the line, and what is allowed."""
 
 
 class GraphError(GaraphError, ValueError):
-    """The graph does not fit the request: a vertex that is not in it, a missing direction, a negative weight."""
+    """The graph does not allow what is asked for: a vertex is not in it, or a weight is negative, for example."""
 
 
 class FormatError(GaraphError, ValueError):
-    """A graph file cannot be read as what it claims to be.
+    """A file is not valid in its format.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class FormatError(GaraphError, ValueError):
     problem : str
         What is wrong and, after a semicolon, what to do.
     line, offset : int, optional
-        Where: a 1-based line of a text file, or a byte offset of a binary one.
+        Where it is: the line of a text file, from 1, or the byte offset in a binary file.
     """
 
     def __init__(
@@ -51,24 +51,24 @@ class FormatError(GaraphError, ValueError):
 
 
 class DamagedGraphError(FormatError):
-    """A graph directory's contents do not match its checksums, sizes or ranges."""
+    """A graph directory's contents do not match their checksums, sizes or ranges."""
 
 
 class DamagedCheckpointError(FormatError):
-    """A checkpoint's contents do not match its checksums, or it cannot be read."""
+    """A checkpoint's contents do not match their checksums, or cannot be read."""
 
 
 class DeviceError(GaraphError):
-    """A GPU cannot be used, or failed: the message names the cause and, after a semicolon, the fix."""
+    """A GPU failed or cannot be used. The message names the cause and, after a semicolon, what to do."""
 
 
 class DeviceMemoryError(DeviceError):
-    """The GPU's memory, or the part of it that may be used, is too small."""
+    """The GPU's memory, or the part of it that the run may use, is too small."""
 
 
 class Interrupted(GaraphError):
-    """The user ended what was under way; what had been done is kept, and the message says where."""
+    """The user interrupted the work. What had been done is kept; the message says where."""
 
 
 class VerificationError(GaraphError):
-    """An answer violates a property that defines it (``--verify``)."""
+    """A result does not have a property that defines it (``--verify``)."""

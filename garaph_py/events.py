@@ -1,4 +1,4 @@
-"""What happened, as small typed records: progress bars, traces and callbacks listen; nobody decides by them."""
+"""Records of what has happened, for progress bars, traces and callbacks. No part of a run decides by them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class Step:
-    """Progress of a step that is not an iteration: reading, building, writing, compiling.
+    """Progress of a step that is not an iteration, such as reading, building, writing or compiling.
 
     Attributes
     ----------
     name : str
-        What is being done, for a person.
+        The step, in words for people.
     done, total : int
-        Progress in `unit`; `total` is 0 while it is not known. The step has ended when ``done == total > 0``.
+        The progress in `unit`. `total` is 0 while it is not known. The step has ended when ``done == total > 0``.
     unit : str
         ``"bytes"``, ``"edges"``, ``"functions"`` or ``"measurements"``.
     """
@@ -33,13 +33,13 @@ class PageGroup(NamedTuple):
     Attributes
     ----------
     mode : str
-        Direction, as in `Iteration`.
+        The direction, as in `Iteration`.
     device : {"cpu", "gpu", "both"}
-        Who processed them; ``"both"`` where it is not known page by page.
+        The processor; ``"both"`` if it is not known page by page.
     transfer : {"resident", "copied"} or None
-        How their edges reached a GPU: they stay in its memory, or were copied there; None on the CPU.
+        How their edges reached a GPU: they stay in its memory, or were copied there. None on the CPU.
     pages, edges : int
-        How many pages, and edges visited in them.
+        The number of pages, and of edges visited in them.
     """
 
     mode: str
@@ -51,34 +51,35 @@ class PageGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Iteration:
-    """One finished iteration, that is one pass over all pages (Garaph section 2.2).
+    """A finished iteration, which is one pass over all pages (Garaph, section 2.2).
 
     Attributes
     ----------
     number : int
-        From 0.
+        The iteration's number, from 0.
     mode : str
         ``"pull"`` or ``"notify-pull"`` (section 4.2); with ``engine="auto"`` also ``"push"`` or ``"pull-tiled"``.
     f : float
-        Estimated share of the vertices to update: out-degrees of the active vertices over all edges.
+        The estimated share of the vertices to update: the active vertices' out-degrees divided by all edges.
     active : int
-        Vertices active when the iteration began.
+        The number of vertices that were active when the iteration began.
     edges : int
-        In-edges gathered plus out-edges followed, to notify or to push.
+        The number of in-edges gathered, plus the out-edges followed to notify or to push.
     pages, pages_skipped : int
-        Pages processed, and pages with nobody to update.
+        The numbers of pages that were processed, and of pages without a vertex to update.
     seconds : float
-        Wall time.
+        The wall time.
     device : str
         ``"cpu"``, ``"gpu"`` or ``"both"``.
     to_device, from_device : int
-        Bytes copied to the GPU's memory and back. Edges that were copied ahead count where they are first used.
+        Bytes copied to the GPU's memory, and back. Edges that were copied in an earlier iteration count in the one that
+        first uses them.
     started : float
-        Seconds after the run began.
+        When the iteration began, in seconds after the run did.
     why : str
-        Why this mode.
+        Why this mode was chosen.
     alpha : float or None
-        T_CPU / T_GPU as expected (equation 3), in runs of both: below 1 the CPU works alone.
+        In runs on CPU and GPU, the expected T_CPU / T_GPU (equation 3). Below 1 the CPU works alone.
     from_disk : int
         Bytes read from disks.
     groups : tuple of PageGroup
@@ -104,20 +105,22 @@ class Iteration:
 
     @property
     def edges_per_second(self) -> float:
+        """`edges` divided by `seconds`."""
         return self.edges / self.seconds if self.seconds > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that has been made: it outlasts the process and a loss of power.
+    """A checkpoint that has been written. It survives the end of the process, and a loss of power.
 
     Attributes
     ----------
     iterations : int
-        Done by then.
+        The number of iterations that the run had done.
     nbytes : int
+        The checkpoint's size in bytes.
     seconds : float
-        What it took.
+        The time it took.
     """
 
     iterations: int
@@ -126,16 +129,17 @@ class Checkpoint:
 
 
 class Span(NamedTuple):
-    """Something that took a while, in a trace.
+    """A piece of work in a trace.
 
     Attributes
     ----------
     track : str
-        Who did it: ``"cpu 0"``, ``"stream 1"``, ``"copy to device"``, ``"disk nvme0"``, ... One thing at a time.
+        What did it: ``"cpu 0"``, ``"stream 1"``, ``"copy to device"``, ``"disk nvme0"``, ... The spans of a track do
+        not overlap.
     name : str
         What was done.
     start, end : int
-        Nanoseconds of ``time.perf_counter_ns``.
+        When it started and ended, in nanoseconds of ``time.perf_counter_ns``.
     details : mapping
         Numbers to show with it, such as ``page`` and ``edges``.
     """
@@ -152,4 +156,4 @@ Listener = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The listener of those who do not want to know."""
+    """A listener that does nothing: the default."""

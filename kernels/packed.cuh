@@ -1,4 +1,4 @@
-// Packed numbers (docs/architecture.md, "Packed edges"): 32 of a group at one width, a record a run of 1024.
+// Packed numbers (docs/packed.md): 32 of a group at one width, a record a run of 1024.
 
 struct Record {
   i64 first_word, base;

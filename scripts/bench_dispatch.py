@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 from bench_hybrid import program_of, quarter
+from graphs import grid, load
 
 import garaph_py as gp
-from tests.support.graphs import grid, load
 
 WARM = 2
 

@@ -21,34 +21,30 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from graphs import load
 
 import garaph_py as gp
-from garaph_py.apps.checks import targets
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.edges import page_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
-from garaph_py.executor.gpu.gather import CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
+from garaph_py.executor.gpu.gather import SEGMENTED
 from garaph_py.executor.gpu.measure import host_to_device_bandwidth
 from garaph_py.executor.gpu.packing import STAGING_BYTES, measured
 from garaph_py.executor.gpu.pinned import Pinned
-from garaph_py.executor.gpu.replication import FACTORS
 from garaph_py.executor.gpu.residency import VERTICES
 from garaph_py.executor.gpu.settings import STREAMS, Settings
 from garaph_py.executor.modes import PULL
 from garaph_py.graph import PackedAdjacency
-from garaph_py.graph.build import from_numbered_edges
+from garaph_py.graph.build import rebuilt
 from garaph_py.graph.graph import PACKED
-from garaph_py.graph.order import vertex_order
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
 from garaph_py.program import VertexProgram, bind
-from tests.support.graphs import load
 
 LIMIT = r"""
 extern "C" __global__ void limit(const uint4* sources, const float* values, float* out, long long quads) {
@@ -66,14 +62,6 @@ GRIDS = (8, 16, 64)
 REPEATS = 9
 STREAMED = 1 << 24
 """Edges of a streamed page."""
-
-
-def by_degree(graph: gp.Graph) -> gp.Graph:
-    """The graph with its vertices by descending out-degree."""
-    new = np.empty(graph.n, np.uint32)
-    new[vertex_order("degree", graph.out_degrees, graph.in_degrees)] = np.arange(graph.n, dtype=np.uint32)
-    sources, ends = new[graph.in_edges.neighbours], new[targets(graph)]
-    return from_numbered_edges(sources, ends, graph.n, graph.in_edges.values, directed=True)
 
 
 class Timed:
@@ -142,7 +130,7 @@ def gather(options: argparse.Namespace) -> None:
     for name in options.graphs:
         given = load(name)
         for order in options.order:
-            graph = by_degree(given) if order == "degree" else given
+            graph = rebuilt(given, order="degree") if order == "degree" else given
             with Timed(graph, Settings(gather=SEGMENTED, page_edges=graph.m)) as timed:
                 ((page, task),), kind = timed.tasks(), timed.kernel.gather
                 limit = limit_seconds(timed)
@@ -165,7 +153,7 @@ def packing(options: argparse.Namespace) -> None:
     for name in options.graphs:
         given = load(name)
         for order in options.order:
-            graph = by_degree(given) if order == "degree" else given
+            graph = rebuilt(given, order="degree") if order == "degree" else given
             with Timed(graph, Settings(gather=PACKED)) as timed, ThreadPool() as pool:
                 for called, work in passes(timed, graph, pool):
                     seconds = statistics.median(wall(timed.device, work) for _ in range(5))
@@ -199,28 +187,6 @@ def wall(device: devices.Device, work: Callable[[], Any]) -> float:
     return time.perf_counter() - started
 
 
-def replication(options: argparse.Namespace) -> None:
-    kinds: list[str | int] = [*FACTORS, CUSTOM, CALIBRATED]
-    print(
-        "| graph | order | mean in-degree | " + " | ".join(f"R = {k}" if isinstance(k, int) else k for k in kinds),
-        end="",
-    )
-    print(" | segmented and apply |\n" + "|---" * (len(kinds) + 4) + "|")
-    for name in options.graphs:
-        given = load(name)
-        for order in options.order:
-            graph = by_degree(given) if order == "degree" else given
-            rates = []
-            for kind in [*kinds, None]:
-                how = Settings(gather=SEGMENTED) if kind is None else Settings(gather=REPLICATED, replication=kind)
-                with Timed(graph, replace(how, page_edges=graph.m)) as timed:
-                    launch = timed.kernel.gather.launch
-                    seconds = [timed.seconds(partial(launch, page, task)) for page, task in timed.tasks()]
-                rates.append(f"{graph.m / sum(seconds) / 1e9:.1f}")
-            degree = graph.m / max(int((graph.in_degrees > 0).sum()), 1)
-            print(f"| {name} | {order} | {degree:.1f} | {' | '.join(rates)} |", flush=True)
-
-
 def iteration(options: argparse.Namespace) -> None:
     head = "graph | order | edges | that stay | ms | GE/s | bytes an edge copied | of memcpy | lost by threads, ms"
     print(f"| {head} |\n{'|---' * 9}|")
@@ -228,7 +194,7 @@ def iteration(options: argparse.Namespace) -> None:
     for name in options.graphs:
         given = load(name)
         for order in options.order:
-            graph = by_degree(given) if order == "degree" else given
+            graph = rebuilt(given, order="degree") if order == "degree" else given
             for kind, called in ((SEGMENTED, "raw"), (PACKED, "packed")):
                 with Timed(graph, Settings(gather=kind)) as timed:
                     row(f"{name} | {order} | {called} | all", graph, timed, bandwidth)
@@ -257,29 +223,6 @@ def row(head: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
     of = f"{moved / middle / bandwidth:.3f} of {bandwidth / 1e9:.1f} GB/s" if moved else ""
     cells = f"{middle * 1e3:.2f} | {graph.m / middle / 1e9:.1f} | {moved / graph.m:.2f} | {of} | {lost * 1e3:.2f}"
     print(f"| {head} | {cells} |", flush=True)
-
-
-def apps(options: argparse.Namespace) -> None:
-    single = np.float32
-    programs = {
-        "PageRank": gp.apps.PageRank(dtype=single, stop="never"),
-        "NeuralNetwork": gp.apps.NeuralNetwork(0.5, dtype=single),
-        "HeatSimulation": gp.apps.HeatSimulation(0.5, dtype=single),
-        "CircuitSimulation": gp.apps.CircuitSimulation(dtype=single),
-    }
-    print("| graph | program | ms an iteration | of PageRank's |\n|---|---|---|---|")
-    for name in options.graphs:
-        graph = load(name)
-        values = np.random.default_rng(1).random(graph.m, single)
-        weighted = gp.Graph(replace(graph.in_edges, values=values), graph.out_edges, graph.directed, graph.ids)
-        if not graph.directed:
-            weighted = gp.Graph(weighted.in_edges, weighted.in_edges, False, graph.ids)
-        first = 0.0
-        for program, vertex_program in programs.items():
-            with Timed(weighted, Settings(), vertex_program) as timed:
-                middle = statistics.median(timed.iterate() for _ in range(REPEATS))
-            first = first or middle
-            print(f"| {name} | {program} | {middle * 1e3:.2f} | {middle / first:.2f} |", flush=True)
 
 
 def whole(options: argparse.Namespace) -> None:
@@ -318,7 +261,7 @@ def whole(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["gather", "packing", "replication", "iteration", "apps", "whole"])
+    parser.add_argument("table", choices=["gather", "packing", "iteration", "whole"])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
     options = parser.parse_args()

@@ -14,13 +14,13 @@ import argparse
 import statistics
 
 import numpy as np
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.program import VertexProgram, bind
-from tests.support.graphs import load
 
 WAYS = {
     "CPU": {"device": "cpu"},

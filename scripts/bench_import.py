@@ -30,15 +30,15 @@ from garaph_py.system.sizes import parse_bytes
 
 IMPORT = """
 import sys, time, psutil, garaph_py as gp
-from garaph_py.io.bulk.build import Wishes
+from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
 path, small, out, memory, undirected, encoding = sys.argv[1:]
-wishes = Wishes(undirected != "True", encoding=encoding)
-import_file(small, out + "-small", wishes, memory=memory)  # libraries and compiled code are loaded
+options = ImportOptions(undirected != "True", encoding=encoding)
+import_file(small, out + "-small", options, memory=memory)  # libraries and compiled code are loaded
 base = psutil.Process().memory_info().rss
 open('/proc/self/clear_refs', 'w').write('5')
 started = time.perf_counter()
-manifest = import_file(path, out, wishes, directed=wishes.directed, memory=memory)
+manifest = import_file(path, out, options, memory=memory)
 seconds = time.perf_counter() - started
 peak = next(int(line.split()[1]) * 1024 for line in open('/proc/self/status') if line.startswith('VmHWM'))
 print(seconds, peak - base, manifest.edges)

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.codec.format import ASCENDING, GROUP, LISTS, RECORD_BYTES, Packed
@@ -28,7 +29,6 @@ from garaph_py.codec.pack import unpack
 from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import rebuilt
 from garaph_py.native.threads import ThreadPool
-from tests.support.graphs import load
 
 ORDERS = {"given": "none", "degree": "degree", "hub": "hub"}
 

@@ -35,6 +35,7 @@ import numpy as np
 import garaph_py as gp
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.pages.layout import Page
+from garaph_py.pages.memory import MemoryNeeds
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage.directory import info, read_graph
 from garaph_py.storage.fit import AUTO
@@ -95,7 +96,7 @@ def scan(path: str, room: int) -> float:
     """Seconds in which a run would have had all edges, if it did nothing with them."""
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
     with SourceFactory(graph, False) as sources:
-        sources.divide(0)
+        sources.divide(MemoryNeeds(0))
         sources.room = room
         source = sources.into()
         began = time.perf_counter()
@@ -125,7 +126,7 @@ def lists(path: str, repeats: int) -> None:
     print(f"\n{Path(path).name}, k = {k:.1f} now, {graph.k:.1f} at the import\n")
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
     with SourceFactory(graph, False) as sources:
-        sources.divide(0)
+        sources.divide(MemoryNeeds(0))
         sources.room = 64 << 20
         source = sources.out(sources.into())
         assert isinstance(source, DiskPageSource)

@@ -18,10 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from graphs import grid
 
 import garaph_py as gp
 from garaph_py.native.threads import available_cores
-from tests.support.graphs import grid
 
 
 def compare(name: str, run: Callable[[Path | None], gp.Result], rounds: int, folder: Path) -> None:

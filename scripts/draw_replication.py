@@ -15,14 +15,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from bench_gpu import Timed, by_degree
+from bench_gpu import Timed
+from graphs import load
 
 import garaph_py as gp
 from garaph_py.errors import ParameterError
 from garaph_py.executor.gpu.gather import CUSTOM, REPLICATED
 from garaph_py.executor.gpu.replication import FACTORS
 from garaph_py.executor.gpu.settings import Settings
-from tests.support.graphs import load
+from garaph_py.graph.build import rebuilt
 
 PAGES = 33
 
@@ -65,7 +66,7 @@ def main() -> None:
     parser.add_argument("--order", choices=["given", "degree"], default="given")
     options = parser.parse_args()
     graph = load(options.graph)
-    graph = by_degree(graph) if options.order == "degree" else graph
+    graph = rebuilt(graph, order="degree") if options.order == "degree" else graph
     options.output.mkdir(parents=True, exist_ok=True)
     without, largest, _ = seconds(graph, 1, PAGES)
     with_it, _, _ = seconds(graph, CUSTOM, PAGES)

@@ -174,7 +174,8 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
     def pack(parts: Parts, folder: Path) -> None:
         path = folder / "g"
         path.mkdir()
-        place, written = write.Place(path, (path,), write.HERE, said.graph_id), dataclasses.replace(said, arrays={})
+        destination = write.Destination(path, (path,), write.HERE, said.graph_id)
+        written = dataclasses.replace(said, arrays={})
         progress = Progress("", 0, gp.events.ignore)
         for name in arrays:
             old, dtype = said.arrays[name], said.arrays[name].dtype
@@ -184,8 +185,7 @@ def directory_samples(graph: Graph, encoding: str) -> list[Sample]:
             else:
                 elements = np.frombuffer(parts[name][: len(parts[name]) // dtype.itemsize * dtype.itemsize], dtype)
                 stored = raw_blocks(elements, block_bytes)
-            count = len(elements)
-            write.write_blocks(place, written, name, dtype, count, old.encoding, block_bytes, stored, progress)
+            write.write_blocks(destination, written, dataclasses.replace(old, length=len(elements)), stored, progress)
         text = parts[manifest.NAME]
         try:
             claimed = json.loads(text)
@@ -432,12 +432,16 @@ INTRODUCTION = """# Fuzzing the readers
 
     {}
 
-{}, {:.0f} minutes with one process. Valid files of every format, and graph directories in both encodings, were mutated
-(bit flips, bytes set, truncation, splices, deletions, huge counts, noise; behind right checksums too) and read. An
-input must give a well-formed graph or a typed error that names the file. Worst peak memory: what reading took above
-what the process had, over what it may take, which is twice the arrays and 64 MiB; above 1 it counts as a crash. Packed
-blocks went to the decoder without checksums; its compiled kernels worked between pages without access, once right after
-one and once right before one, so a read or write outside is fatal. What was decoded is what the slow decoder says.
+{}, {:.0f} minutes with one process. Valid files of every format, and graph directories in both encodings, were
+mutated (bit flips, bytes set, truncation, splices, deletions, huge counts, noise; some with their checksums corrected)
+and read. Every input must give a well-formed graph or a typed error that names the file.
+
+"worst peak memory" is the memory that reading took, divided by what it may take: twice the arrays and 64 MiB. Above 1
+it counts as a crash.
+
+Packed blocks went to the decoder without checksums. Its compiled kernels worked on memory between two pages without
+access, once directly after the first and once directly before the second, so a read or write outside is fatal. What
+they decoded is compared with the slow decoder.
 """
 
 

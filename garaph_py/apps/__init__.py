@@ -1,4 +1,4 @@
-"""The library of vertex programs, one a file: each states its equation and source."""
+"""The library of vertex programs, one per file. Each states its equation, its parameters, its result and its source."""
 
 from .bfs import BFS
 from .circuit_simulation import CircuitSimulation

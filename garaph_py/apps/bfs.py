@@ -1,4 +1,4 @@
-"""Breadth-first search: levels and parents."""
+"""Breadth-first search (BFS)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,37 @@ from ..program.monoids import min as minimum
 
 
 class BFS(VertexProgram):
-    """Breadth-first search from `source`: ``level_v = 1 + min over u -> v of level_u``.
-
-    Reports the ``level`` (-1 where the source does not reach) and the ``parent``: of the in-neighbours one level below,
-    the one with the least internal id; the source is its own parent. Both are the same whatever ran them.
+    """Breadth-first search: ``level_v = 1 + min over u -> v of level_u``, with level 0 at the source.
 
     Parameters
     ----------
     source : vertex id
+        The vertex at which the search starts.
+
+    Returns
+    -------
+    level : int32
+        Number of edges on a shortest path from the source; -1 for vertices that the source does not reach.
+    parent : vertex
+        The in-neighbour on the level below. If there are several, it is the one with the smallest internal id, so that
+        every device and mode reports the same tree. The source is its own parent; unreached vertices have none.
 
     Notes
     -----
-    Level and parent share one integer, ``level * 2**32 + parent``, whose minimum over the in-neighbours is the answer.
-    Run synchronously, a vertex that has a level needs no further edge, and one without needs no more than the first
-    in-neighbour that has one, since they stand in ascending order (the bottom-up step of [1]).
+    A vertex's value holds level and parent in one integer, ``level * 2**32 + parent``. The new value is the minimum
+    over the in-neighbours. In a synchronous run, a vertex that has a level gathers no edges, and a vertex without one
+    stops at its first in-neighbour that has one, because in-neighbours are stored in ascending order (the bottom-up
+    step of [1]).
 
     References
     ----------
     .. [1] S. Beamer, K. Asanovic, D. Patterson, "Direction-optimizing breadth-first search", SC 2012.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1, 0], [1, 2, 3])
+    >>> gp.run(gp.apps.BFS(source=0), graph).column("level")
+    array([0, 1, 2, 1], dtype=int32)
     """
 
     source: VertexId
@@ -57,10 +70,10 @@ class BFS(VertexProgram):
 
 
 def verify_bfs(graph, source, level, parent):
-    """Raise `VerificationError` unless levels and parents (internal ids, -1 for none) are those of a BFS.
+    """Raise `VerificationError` unless `level` and `parent` are those of a BFS. Parents are internal ids, -1 for none.
 
-    The source alone has level 0; no edge from a reached vertex skips a level; every other reached vertex has a parent
-    one level below over an edge of the graph.
+    It checks three properties: only the source has level 0; no edge leads from a reached vertex more than one level
+    up; and every other reached vertex has as its parent an in-neighbour on the level below.
     """
     reached = level >= 0
     if level[source] != 0 or parent[source] != source or (level == 0).sum() != 1:

@@ -1,4 +1,4 @@
-"""Small parts that the programs' parameter checks and verifiers share."""
+"""Functions that the programs' parameter checks and verifiers share."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ Array = npt.NDArray[Any]
 
 
 def require_fraction(program: Any, name: str) -> None:
+    """Raise `ParameterError` unless the program's parameter `name` is a number in [0, 1)."""
     value = getattr(program, name)
     if not isinstance(value, (int, float, np.number)) or not 0 <= value < 1:
         raise ParameterError(f"{type(program).__name__}({name}={value!r}): give a number from 0 to below 1")
 
 
 def require_positive(program: Any, name: str) -> None:
+    """Raise `ParameterError` unless the program's parameter `name` is a finite number above 0."""
     value = getattr(program, name)
     if not isinstance(value, (int, float, np.number)) or not 0 < value < np.inf:
         raise ParameterError(f"{type(program).__name__}({name}={value!r}): give a number above 0")
 
 
 def require_no_negative_edges(program: Any, graph: Graph) -> None:
+    """Raise `GraphError`, naming an edge, if an edge value is negative or NaN."""
     if graph.edge_dtype is None or not graph.m:
         return
     lowest = graph.least_value
@@ -47,9 +50,10 @@ def require_no_negative_edges(program: Any, graph: Graph) -> None:
 
 
 def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[EdgeChunk], Array]) -> Array:
-    """Which vertices the `roots` reach over the edges that the mask ``chosen(edges)`` selects; bool, shape (n,).
+    """The vertices that the `roots` reach over the edges that the mask ``chosen(edges)`` selects.
 
-    One pass over the edges, and others while they reach more and not all that are `wanted`; masks of shape (n,).
+    Sets of vertices are boolean arrays of shape (n,). The function passes over all edges again until every `wanted`
+    vertex is reached, or a pass reaches no further vertex.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -63,28 +67,29 @@ def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[Ed
             known = np.unique(u[reached[u]])
             if not len(known):
                 continue
-            ends = np.append(u, np.full(len(known), n)), np.append(v, known)  # from one more vertex
+            # A search from an added vertex n, which has an edge to every source that is reached already.
+            ends = np.append(u, np.full(len(known), n)), np.append(v, known)
             matrix = csr_array((np.ones(len(ends[0]), bool), ends), shape=(n + 1, n + 1))
             reached[breadth_first_order(matrix, n, return_predecessors=False)[1:]] = True
     return reached
 
 
 def components(graph: Graph) -> int:
-    """How many components there are, by edges in either direction."""
+    """The number of weakly connected components."""
     count, component = graph.n, np.arange(graph.n, dtype=np.int32 if graph.n < 1 << 31 else np.int64)
     pairs, waiting = list[Array](), 0
     for edges in listed(graph, values=False):
         ends = np.stack((component[edges.sources], component[edges.targets]))
         pairs.append(ends[:, ends[0] != ends[1]])
         waiting += pairs[-1].shape[1]
-        if 4 * waiting >= count:  # to join them takes as long as there are components
+        if 4 * waiting >= count:  # joining takes time in proportion to `count`, so it waits for enough pairs
             count, joined = joined_by(pairs, count)
             component, pairs, waiting = joined[component], [], 0
     return joined_by(pairs, count)[0] if waiting else count
 
 
 def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
-    """Of `count` components, how many there are once `pairs` are joined, and which of these each is in."""
+    """Join the `pairs` among `count` components: the number of components left, and which of them each is in."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -95,7 +100,7 @@ def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
 
 
 def in_sums(graph: Graph, contributions: Array) -> Array:
-    """Sums over the in-edges of each vertex of what its sources contribute, float64; both of shape (n,)."""
+    """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge."""
     sums = np.zeros(graph.n)
     for edges in listed(graph, values=False):
         first, count = edges.first_vertex, edges.last_vertex - edges.first_vertex
@@ -105,5 +110,5 @@ def in_sums(graph: Graph, contributions: Array) -> Array:
 
 
 def edge_numbers(edges: EdgeChunk) -> Array:
-    """Edge values as the programs see them: 1 where the graph has none."""
+    """Edge values as programs see them: all 1 if the graph has none."""
     return np.ones(len(edges.sources), np.int64) if edges.values is None else edges.values

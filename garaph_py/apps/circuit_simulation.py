@@ -1,4 +1,4 @@
-"""Circuit simulation: potentials in a network of resistors."""
+"""Circuit simulation."""
 
 from __future__ import annotations
 
@@ -11,22 +11,34 @@ from .floating import FloatProgram
 
 
 class CircuitSimulation(FloatProgram):
-    """Kirchhoff's current law: ``V_v = sum over u -> v of G_uv V_u / sum of G_uv``, but `fixed` where that is given.
+    """Potentials in a network of resistors: ``V_v = sum over u -> v of G_uv V_u / sum over u -> v of G_uv``.
 
-    Edge values are conductances (1 where the graph has none). A vertex without conductance keeps its potential.
+    This is Kirchhoff's current law. Edge values are conductances, 1 in a graph without edge values. A vertex whose
+    conductances add up to 0 keeps its potential.
 
     Parameters
     ----------
     fixed : per vertex
-        Potential of the vertices tied to a source; NaN (the default) elsewhere.
+        Potential of each vertex that is tied to a voltage source; NaN (the default) for vertices that are not.
     tolerance : float
-        A vertex is active while it changes by more.
+        A vertex stays active while its potential changes by more than this in an iteration.
     dtype : dtype
-        float64 or float32.
+        Type of the potentials: float64, or float32.
+
+    Returns
+    -------
+    potential : `dtype`
+        V_v, which is `fixed` where that is given.
 
     References
     ----------
     .. [1] F. Khorasani, K. Vora, R. Gupta, L. Bhuyan, "CuSha", HPDC 2014 (reference [16] of Garaph).
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1], [1, 2], directed=False)
+    >>> gp.run(gp.apps.CircuitSimulation(fixed={0: 1.0, 2: 0.0}), graph).column()
+    array([1. , 0.5, 0. ])
     """
 
     fixed: PerVertex = np.nan

@@ -12,14 +12,25 @@ from .checks import components
 
 
 class ConnectedComponents(VertexProgram):
-    """Connected components: ``c_v = min(c_v, min over neighbours u of c_u)``, from ``c_v = v``.
+    """Connected components: ``c_v = min(c_v, min over neighbours u of c_u)``, starting from ``c_v = v``.
 
-    Reports for each vertex the one with the least internal id in its component. On directed input these are the weak
-    components: run it on ``graph.symmetrized()``.
+    The graph must be undirected. For the weakly connected components of a directed graph, run it on
+    ``graph.symmetrized()``.
+
+    Returns
+    -------
+    component : vertex
+        The vertex with the smallest internal id in the same component.
 
     References
     ----------
     .. [1] X. Zhu, Z. Ghahramani, "Learning from labeled and unlabeled data with label propagation", 2002.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 3], [1, 4], vertices=range(5), directed=False)
+    >>> gp.run(gp.apps.ConnectedComponents(), graph).column()
+    array([0, 0, 2, 3, 3])
     """
 
     gathers = "both"
@@ -42,10 +53,10 @@ class ConnectedComponents(VertexProgram):
 
 
 def verify_components(graph, label):
-    """Raise `VerificationError` unless labels (internal ids) partition the vertices into connected components.
+    """Raise `VerificationError` unless the labels (internal ids) are the connected components.
 
-    No edge joins two labels, every label is the least of the vertices that bear it, and there are as many labels as
-    components: so no label covers two.
+    It checks three properties: both ends of every edge have the same label; every label is the smallest vertex that
+    has it; and there are as many labels as components, so that no label covers two components.
     """
     for edges in listed(graph, values=False):
         if (label[edges.sources] != label[edges.targets]).any():

@@ -1,4 +1,4 @@
-"""Data-driven PageRank: a vertex speaks up only when it has something to say."""
+"""Data-driven PageRank: a vertex updates its out-neighbours only when its rank has changed enough."""
 
 from __future__ import annotations
 
@@ -11,25 +11,37 @@ from .floating import FloatProgram
 
 
 class DeltaPageRank(FloatProgram):
-    """PageRank by accumulated deltas: ``r_v = (1 - d) / n + d sum over u -> v of released_u``.
+    """Data-driven PageRank: ``r_v = (1 - d) / n + d * sum over u -> v of released_u``.
 
-    ``released_u`` is the share ``r_u / outdegree_u`` that u last made known. It releases anew, and activates its
-    out-neighbours, once its rank has moved by more than ``tolerance / n`` since. Deltas below that are withheld, not
-    lost: they add up until they count. Rank of dangling vertices is dropped.
+    ``released_u`` is the share ``r_u / outdegree_u`` that vertex u last released to its out-neighbours. Vertex u
+    releases its current share, and activates its out-neighbours, as soon as its rank differs by more than
+    ``tolerance / n`` from the rank it last released. Smaller changes are not lost: they add up until they reach that
+    bound. The rank of dangling vertices is dropped.
 
     Parameters
     ----------
     damping : float
-        d, between 0 and 1.
+        d, from 0 to below 1.
     tolerance : float
-        The sum of all errors is at most ``tolerance * d / (1 - d)``.
+        The errors of all ranks together are at most ``tolerance * d / (1 - d)``.
     dtype : dtype
-        float64 or float32.
+        Type of the ranks: float64, or float32.
+
+    Returns
+    -------
+    rank : `dtype`
+        r_v.
 
     References
     ----------
     .. [1] J. Whang, A. Lenharth, I. Dhillon, K. Pingali, "Scalable data-driven PageRank", Euro-Par 2015.
     .. [2] Y. Zhang, Q. Gao, L. Gao, C. Wang, "Maiter: delta-based accumulative iterative computation", TPDS 2014.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+    >>> gp.run(gp.apps.DeltaPageRank(tolerance=1e-6), graph).column().round(3)
+    array([0.333, 0.333, 0.333])
     """
 
     damping: float = 0.85
@@ -68,7 +80,7 @@ class DeltaPageRank(FloatProgram):
         require_positive(self, "tolerance")
 
     def verify(self, graph, result):
-        """Of a run that converged: the residual is at most what may be withheld."""
+        """Raise `VerificationError` if the run converged and the equation's residual is above ``tolerance * d``."""
         rank = result.values.astype(np.float64)
         gathered = in_sums(graph, rank / np.maximum(graph.out_degrees, 1))
         residual = np.abs((1 - self.damping) / max(graph.n, 1) + self.damping * gathered - rank).sum()

@@ -1,4 +1,4 @@
-"""What programs on real numbers share: a choice of precision."""
+"""The base of vertex programs on real numbers, which lets the user choose the precision."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FloatProgram(VertexProgram):
     Parameters
     ----------
     dtype : dtype
-        float64, or float32 for half the memory traffic and about seven digits.
+        float64 (the default), or float32 for half the memory traffic and about seven digits.
     """
 
     dtype: Any = field(default=np.float64, kw_only=True)

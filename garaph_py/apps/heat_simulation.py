@@ -11,27 +11,38 @@ from .floating import FloatProgram
 
 
 class HeatSimulation(FloatProgram):
-    """Heat flow: ``Q_v += sum over u -> v of c w_uv (Q_u - Q_v)``, held at `fixed` where that is given.
+    """Heat flow: ``Q_v = Q_v + c * sum over u -> v of w_uv (Q_u - Q_v)``.
 
-    Edge values are conductivities (1 where the graph has none). Explicit Euler steps are stable while
-    ``c * sum over u -> v of w_uv <= 1`` for every v.
+    Edge values are the conductivities w, 1 in a graph without edge values. An iteration is an explicit Euler step,
+    which is stable while ``c * sum over u -> v of w_uv <= 1`` for every vertex v.
 
     Parameters
     ----------
     initial : per vertex
         Heat at the start.
     fixed : per vertex
-        Heat of vertices whose heat is given; NaN (the default) where it is free.
+        Heat of each vertex that is kept at a given heat; NaN (the default) for vertices whose heat may change.
     conductivity : float
-        c, the time step in it.
+        c, the conductivity of all edges times the length of a time step.
     tolerance : float
-        A vertex is active while it changes by more.
+        A vertex stays active while its heat changes by more than this in an iteration.
     dtype : dtype
-        float64 or float32.
+        Type of the heat: float64, or float32.
+
+    Returns
+    -------
+    heat : `dtype`
+        Q_v, which is `fixed` where that is given.
 
     References
     ----------
     .. [1] F. Khorasani, K. Vora, R. Gupta, L. Bhuyan, "CuSha", HPDC 2014 (reference [16] of Garaph).
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1], [1, 2], directed=False)
+    >>> gp.run(gp.apps.HeatSimulation(fixed={0: 1.0}), graph, iterations=1).column()
+    array([1. , 0.1, 0. ])
     """
 
     initial: PerVertex = 0.0

@@ -16,32 +16,45 @@ STOP = ("sum", "mean", "never")
 
 
 class PageRank(FloatProgram):
-    """PageRank: ``r_v = (1 - d) / n + d (sum over u -> v of r_u / outdegree_u + D / n)``.
+    """PageRank: ``r_v = (1 - d) / n + d * (sum over u -> v of r_u / outdegree_u + D / n)``.
 
-    D is the rank of the dangling vertices (without out-edges), given to everybody alike, or 0 where it is dropped.
-    The ranks of all vertices sum to 1 when it is redistributed.
+    D is the total rank of the dangling vertices, those without out-edges. It is shared equally among all vertices, and
+    then all ranks sum to 1; or it is dropped, and then D is 0 in the equation.
 
     Parameters
     ----------
     damping : float
-        d, between 0 and 1.
+        d, from 0 to below 1.
     dangling : {"redistribute", "drop"}
-        What becomes of D. NetworkX and LDBC Graphalytics redistribute it, GAP drops it.
+        Whether D is shared among all vertices (as in NetworkX and LDBC Graphalytics) or dropped (as in GAP).
     stop : {"sum", "mean", "never"}
-        Converged when the sum of absolute changes of an iteration is below `tolerance` (GAP), or their mean
-        (NetworkX); or never, for a fixed number of iterations (Graphalytics; Garaph runs 10).
+        When the run has converged: when the sum of the absolute changes in an iteration is below `tolerance` (as in
+        GAP); when their mean is (as in NetworkX); or never, so that the run ends after a given number of iterations
+        (as in Graphalytics; Garaph's paper runs 10).
     tolerance : float
+        The bound for `stop`.
     dtype : dtype
-        float64 or float32.
+        Type of the ranks: float64, or float32.
+
+    Returns
+    -------
+    rank : `dtype`
+        r_v.
 
     Notes
     -----
-    What is stored and gathered is the rank divided by the out-degree: one array instead of two.
+    A vertex's value is its rank divided by its out-degree. Edges then gather from one array instead of two.
 
     References
     ----------
     .. [1] L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank citation ranking: bringing order to the web", 1998.
     .. [2] L. Ma et al., "Garaph", USENIX ATC 2017, section 6.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1, 2], [1, 2, 0])
+    >>> gp.run(gp.apps.PageRank(damping=0.85), graph, iterations=10).column().round(3)
+    array([0.333, 0.333, 0.333])
     """
 
     damping: float = 0.85
@@ -83,7 +96,11 @@ class PageRank(FloatProgram):
         self.redistributed = 1.0 if self.dangling == "redistribute" else 0.0
 
     def verify(self, graph, result):
-        """The residual of the equation is what `stop` promises (of a run that converged, else only positive ranks)."""
+        """Raise `VerificationError` if a rank is negative or not finite, or the equation's residual is too large.
+
+        The residual is the sum over all vertices of the difference between the two sides of the equation. It is
+        checked against `tolerance` only if the run converged.
+        """
         rank = result.values.astype(np.float64)
         if graph.n and not (np.isfinite(rank).all() and (rank >= 0).all()):
             raise VerificationError("PageRank: a rank is negative or not finite")

@@ -1,4 +1,4 @@
-"""Penalized hitting probability: how near a vertex is to a query vertex."""
+"""Penalized hitting probability."""
 
 from __future__ import annotations
 
@@ -9,27 +9,38 @@ from .floating import FloatProgram
 
 
 class PenalizedHittingProbability(FloatProgram):
-    """``p_q = 1``; elsewhere ``p_v = c sum over u -> v of w_uv p_u / sum over u -> v of w_uv``.
+    """Nearness to a query vertex q: ``p_v = c * sum over u -> v of w_uv p_u / sum over u -> v of w_uv``, ``p_q = 1``.
 
-    The chance that a walk from v, stepping to an in-neighbour in proportion to the edge value (1 where the graph has
-    none) and surviving each step with probability c, meets the query vertex q. On an undirected graph it is the
-    definition of [1].
+    p_v is the probability that a random walk from v meets q. The walk moves to an in-neighbour, chosen in proportion to
+    the edge value (1 in a graph without edge values), and survives each step with probability c. On an undirected graph
+    this is the definition of [1].
 
     Parameters
     ----------
     query : vertex id
-        q.
+        The query vertex q.
     decay : float
-        c, between 0 and 1.
+        c, from 0 to below 1.
     tolerance : float
-        A vertex is active while it changes by more.
+        A vertex stays active while its probability changes by more than this in an iteration.
     dtype : dtype
-        float64 or float32.
+        Type of the probabilities: float64, or float32.
+
+    Returns
+    -------
+    probability : `dtype`
+        p_v.
 
     References
     ----------
     .. [1] Z. Guan, J. Wu, Q. Zhang, A. Singh, X. Yan, "Assessing and ranking structural correlations in graphs",
        SIGMOD 2011.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1], [1, 2])
+    >>> gp.run(gp.apps.PenalizedHittingProbability(query=0, decay=0.5), graph).column()
+    array([1.  , 0.5 , 0.25])
     """
 
     query: VertexId

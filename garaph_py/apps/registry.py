@@ -1,4 +1,7 @@
-"""Vertex programs by name, and their parameters from the command line."""
+"""Finding a vertex program by its name, and making one from parameters that are given as text.
+
+The command line, experiments and simulations name programs so.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,20 @@ from ..program.bind import hints
 
 
 def find(name: str) -> type[VertexProgram]:
-    """The class called `name`: one of the library, in any case, or ``file.py:ClassName``."""
+    """The program class called `name`.
+
+    Parameters
+    ----------
+    name : str
+        A program of `garaph_py.apps`, in upper or lower case, or ``file.py:ClassName`` for a user's own.
+
+    Raises
+    ------
+    ParameterError
+        If there is no such program or file.
+    ProgramError
+        If the file fails when it is run.
+    """
     from .. import apps
 
     if ":" in name:
@@ -31,12 +47,13 @@ def find(name: str) -> type[VertexProgram]:
 
 
 def from_file(file: str, name: str) -> type[VertexProgram]:
+    """Run the Python file and return its program class `name`."""
     path = Path(file)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ParameterError(f"{file}: no such Python file; write file.py:ClassName")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # where dataclasses look for the module of a class
+    sys.modules[path.stem] = module  # dataclasses look here for the module of a class
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -50,6 +67,7 @@ def from_file(file: str, name: str) -> type[VertexProgram]:
 
 
 def last_line(error: BaseException, file: str) -> int | str:
+    """The line of `file` at which `error` came up, the innermost of several; ``"?"`` if none is known."""
     if isinstance(error, SyntaxError) and error.lineno:
         return error.lineno
     trace, line = error.__traceback__, None
@@ -65,12 +83,22 @@ def is_program(item: Any) -> bool:
 
 
 def option(name: str) -> str:
-    """What to add to a command that lacks the program's parameter `name`."""
+    """The advice for a command of ``garaph`` that lacks the program's parameter `name`."""
     return f"add --{name} ..." if name == "source" else f"add -p {name}=..."
 
 
 def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[str], str] = option) -> VertexProgram:
-    """An instance of `kind` with its parameters from strings; `advice` says how to give one that is missing.
+    """An instance of the program `kind`.
+
+    Parameters
+    ----------
+    kind : type
+        A program class.
+    given : dict of str to str
+        Its parameters by name, each written as text.
+    advice : callable
+        ``advice(name)`` ends the message about a missing parameter: how to give it. By default an option of the
+        command line.
 
     Raises
     ------
@@ -89,6 +117,7 @@ def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[st
 
 
 def convert(kind: type[VertexProgram], name: str, hint: Any, text: str) -> Any:
+    """The value of the parameter `name`, whose annotation is `hint`, that `text` stands for."""
     if hint == VertexId or hint is str:
         return text
     try:

@@ -12,23 +12,27 @@ from .checks import edge_numbers, reached_over, require_no_negative_edges
 
 
 def verify_sssp(program, graph, result):
-    """Raise `VerificationError` unless no edge is shorter than the distances it joins, and the source reaches every
-    vertex that has a distance over tight edges, those exactly as long as the distances they join."""
+    """Raise `VerificationError` unless the result holds the shortest distances from the source.
+
+    It checks two properties: no edge u -> v gives v a shorter distance than it has; and the source reaches every
+    vertex that has a distance over *tight* edges, that is edges with ``d_v == d_u + w_uv``.
+    """
     source, distance = graph.ids.index(program.source), result.values
     reached = np.isfinite(distance) if distance.dtype.kind == "f" else distance != np.iinfo(distance.dtype).max
     if distance[source] != 0:
         raise VerificationError("SSSP: the distance of the source is not 0")
 
     def ways(edges):
-        """Where edges can be passed, and how long the way over them is."""
+        """Which edges lead on from reached vertices, and the length of the path over each."""
         through = distance[edges.sources] + edge_numbers(edges).astype(distance.dtype)
-        return reached[edges.sources] & (through >= 0), through  # a way too long for int64 wraps around
+        return reached[edges.sources] & (through >= 0), through  # a path too long for int64 wraps below 0
 
     def tight(edges):
         passable, through = ways(edges)
         return passable & (distance[edges.targets] == through)
 
-    supported = np.arange(graph.n) == source  # so are who are farther than who a tight edge leads from
+    # A vertex is supported if a tight edge reaches it from a nearer vertex: such edges cannot form a cycle.
+    supported = np.arange(graph.n) == source
     for edges in listed(graph):
         passable, through = ways(edges)
         if (passable & (distance[edges.targets] > through)).any():
@@ -40,22 +44,34 @@ def verify_sssp(program, graph, result):
 
 
 class SSSP(VertexProgram):
-    """Shortest distances from `source`: ``d_v = min(d_v, min over u -> v of d_u + w_uv)`` (Bellman-Ford).
+    """Single-source shortest paths: ``d_v = min(d_v, min over u -> v of d_u + w_uv)``, with 0 at the source.
 
-    Near vertices go first (delta-stepping [2]) where the order is free.
+    This is the Bellman-Ford iteration [1]. Runs that are not synchronous process near vertices first (delta-stepping
+    [2]).
 
-    Edge values are lengths, 0 or more; without them every edge has length 1. Distances are int64 for integer lengths,
-    else of the edges' float type; where the source does not reach, the largest int64, or infinity. Paths too long for
-    int64 count as none.
+    Edge values are lengths of 0 or more. In a graph without edge values every edge has length 1.
 
     Parameters
     ----------
     source : vertex id
+        The vertex at which all paths start.
+
+    Returns
+    -------
+    distance : int64, or the float type of the edge values
+        Length of a shortest path from the source. For vertices that the source does not reach it is the largest int64,
+        or infinity. A path too long for int64 counts as no path.
 
     References
     ----------
     .. [1] R. Bellman, "On a routing problem", Quarterly of Applied Mathematics 16, 1958.
     .. [2] U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49, 2003.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 0, 1], [1, 2, 2], weights=[1, 5, 2])
+    >>> gp.run(gp.apps.SSSP(source=0), graph).column()
+    array([0, 1, 3])
     """
 
     source: VertexId

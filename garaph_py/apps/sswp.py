@@ -12,20 +12,31 @@ from .checks import edge_numbers, reached_over, require_no_negative_edges
 
 
 class SSWP(VertexProgram):
-    """Widest paths from `source`: ``b_v = max(b_v, max over u -> v of min(b_u, w_uv))``.
+    """Single-source widest paths: ``b_v = max(b_v, max over u -> v of min(b_u, w_uv))``.
 
-    A path is as wide as its narrowest edge. Edge values are widths, 0 or more; without them every edge has width 1.
-    Wide vertices go first where the order is free.
-    Widths are int64 for integer edge values, else of the edges' float type. The source's own is the largest int64, or
-    infinity; where it does not reach, 0.
+    A path is as wide as its narrowest edge. Edge values are widths of 0 or more. In a graph without edge values every
+    edge has width 1. Runs that are not synchronous process wide vertices first.
 
     Parameters
     ----------
     source : vertex id
+        The vertex at which all paths start.
+
+    Returns
+    -------
+    width : int64, or the float type of the edge values
+        Width of a widest path from the source: 0 for vertices that the source does not reach, and the largest int64,
+        or infinity, for the source itself.
 
     References
     ----------
     .. [1] M. Pollack, "The maximum capacity through a network", Operations Research 8, 1960.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 0, 1], [1, 2, 2], weights=[4, 1, 3])
+    >>> gp.run(gp.apps.SSWP(source=0), graph).column()[1:]
+    array([4, 3])
     """
 
     source: VertexId
@@ -37,7 +48,8 @@ class SSWP(VertexProgram):
         return edge if edge is not None and edge.kind == "f" else np.int64
 
     def init(self, id, n):
-        one = n // n  # in the program's own type; the largest value is one below minus the least, the identity of max
+        one = n // n  # 1 in the program's number type
+        # `identity` is the smallest value of that type, so -1 - identity is the largest.
         return -one - self.identity if id == self.source else 0
 
     def frontier(self, id):
@@ -52,8 +64,11 @@ class SSWP(VertexProgram):
     check_graph = require_no_negative_edges
 
     def verify(self, graph, result):
-        """The source is as wide as can be, no edge offers more than the width it leads to, and the source reaches every
-        width over edges that offer it."""
+        """Raise `VerificationError` unless the result holds the widest paths from the source.
+
+        It checks three properties: the source has the largest width; no edge offers its target a wider path than was
+        found; and the source reaches every vertex of width above 0 over edges that offer exactly the width found.
+        """
         width, source = result.values, graph.ids.index(self.source)
         if width[source] != (np.inf if width.dtype.kind == "f" else np.iinfo(width.dtype).max):
             raise VerificationError("SSWP: the width of the source is not the largest there is")
@@ -61,7 +76,8 @@ class SSWP(VertexProgram):
         def offered(edges):
             return np.minimum(width[edges.sources], edge_numbers(edges).astype(width.dtype))
 
-        supported = np.arange(graph.n) == source  # so are who an edge leads to from a wider one
+        # A vertex is supported if such an edge reaches it from a wider vertex: those edges cannot form a cycle.
+        supported = np.arange(graph.n) == source
         for edges in listed(graph):
             ours, theirs = width[edges.targets], offered(edges)
             if (theirs > ours).any():

@@ -21,7 +21,7 @@ from ..program import BoundProgram
 from ..system import interrupts
 from .files import Files
 from .identity import differences, identity_of
-from .policy import Measured, expected_seconds, is_due, parse_every
+from .policy import Every, Measured, expected_seconds, is_due
 from .store import Store
 
 Array = npt.NDArray[Any]
@@ -35,8 +35,8 @@ class Saver:
     Parameters
     ----------
     directory : path-like
-    every : int or str, optional
-        Iterations, or a time (`policy.parse_every`).
+    every : Every
+        How often a checkpoint is made.
     resume : bool
         Go on from the newest checkpoint there.
     listener : callable
@@ -49,10 +49,10 @@ class Saver:
     """
 
     def __init__(
-        self, directory: str | os.PathLike[str], every: int | str | None, resume: bool, listener: events.Listener,
+        self, directory: str | os.PathLike[str], every: Every, resume: bool, listener: events.Listener,
         files: Files | None = None,
     ) -> None:  # fmt: skip
-        self._every, self._resume, self._listener = parse_every(every), resume, listener
+        self._every, self._resume, self._listener = every, resume, listener
         self._store = Store(directory, Files() if files is None else files)
         self._identity: dict[str, Any] = {}
         self._began = self._last = time.perf_counter()

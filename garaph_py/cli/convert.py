@@ -10,7 +10,7 @@ import typer
 
 from ..errors import ParameterError
 from ..output import Progress
-from .graphs import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
+from .options import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
 
 if TYPE_CHECKING:
     from ..graph import Graph

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .. import events
-from ..errors import DeviceError
 from ..output import Progress
 from ..system.sizes import show_bytes
-from .graphs import Threads
+from .options import Threads
 
 if TYPE_CHECKING:
     from ..executor.gpu.measure import Measured
     from ..system.machine import Disk
 
 Option = typer.Option
-T = TypeVar("T")
 INDENT = "\n      "
 
 
@@ -41,6 +35,7 @@ def devices(
 
       garaph devices --path /mnt/nvme
     """
+    from ..experiment.machine import look
     from ..native import cache
 
     with Progress() as progress:
@@ -51,75 +46,6 @@ def devices(
     print("CPU   " + INDENT.join(cpu_lines(found.cpu)))
     print("Disk  " + INDENT.join(aligned(disk_rows(found.disks))))
     print("GPU   " + (f"none used: {found.no_gpu}" if found.gpu is None else INDENT.join(gpu_lines(found.gpu))))
-
-
-@dataclasses.dataclass(frozen=True)
-class Found:
-    """CPU and memory, disks, and the GPU or why there is none to use."""
-
-    cpu: dict[str, Any]
-    disks: list[Disk]
-    gpu: Measured | None
-    no_gpu: str | None
-
-    def document(self) -> dict[str, Any]:
-        """All of it for JSON, in bytes and bytes a second."""
-        disks = [dataclasses.asdict(disk) | {"k": disk.k} for disk in self.disks]
-        gpus = [] if self.gpu is None else [dataclasses.asdict(self.gpu)]
-        return {"cpu": self.cpu, "disks": disks, "gpus": gpus, "no_gpu": self.no_gpu}
-
-
-def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) -> Found:
-    """Measure the processor, the disks that `paths` are on, and the GPU."""
-    from ..native import prepare
-    from ..native.threads import ThreadPool, available_cores
-    from ..system import machine
-
-    with ThreadPool(threads) as pool:
-        prepare(machine.KERNELS, listener)
-        processor = machine.processor(available_cores())
-        read = measured(listener, "memory", lambda: machine.read_bandwidth(pool))
-        gathers = measured(listener, "random gathers", lambda: machine.gather_rate(pool))
-        disks = measured_disks(paths, listener)
-        gpu, problem = measured(listener, "the GPU", measured_gpu)
-    cpu = dataclasses.asdict(processor) | {"threads": pool.size, "read": read, "gathers": gathers}
-    return Found(cpu, disks, gpu, problem)
-
-
-def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> T:
-    """What `measure` returns; `listener` hears that it is under way."""
-    listener(events.Step(f"measuring {name}", 0, 1, "measurements"))
-    found = measure()
-    listener(events.Step(f"measuring {name}", 1, 1, "measurements"))
-    return found
-
-
-def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Disk]:
-    """A row for each directory; those on one filesystem share one measurement."""
-    from ..system import machine
-
-    known: dict[Any, Disk] = {}
-    found = []
-    for path in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
-        try:
-            device: Any = path.stat().st_dev if path.is_dir() and os.access(path, os.W_OK) else path
-        except OSError:
-            device = path
-        if device not in known:
-            known[device] = measured(listener, str(path), lambda path=path: machine.disk(path))  # type: ignore[misc]
-        found.append(dataclasses.replace(known[device], path=str(path)))
-    return found
-
-
-def measured_gpu() -> tuple[Measured | None, str | None]:
-    """The GPU, or why there is none to use."""
-    from ..executor.gpu.device import find
-    from ..executor.gpu.measure import measure
-
-    try:
-        return measure(find()), None
-    except DeviceError as error:
-        return None, str(error)
 
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:

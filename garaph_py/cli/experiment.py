@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..output import Progress
-from .graphs import Quiet
+from .options import Quiet
 
 if TYPE_CHECKING:
     from ..experiment import Spec

@@ -10,83 +10,26 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .. import events
-from ..errors import GraphError, Interrupted, ParameterError
-from ..graph import Graph
+from ..errors import Interrupted, ParameterError
 from ..output import Progress
+from .options import (
+    Directed,
+    Disks,
+    DropParallel,
+    DropSelfLoops,
+    Encoding,
+    Format,
+    Memory,
+    NoWeights,
+    Quiet,
+    Symmetrize,
+    Threads,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from ..storage.manifest import Manifest
 
 Option = typer.Option
-Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
-Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
-Symmetrize = Annotated[
-    bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")
-]
-NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
-DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
-DropParallel = Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")]
-Encoding = Annotated[
-    str,
-    Option(
-        help="How a graph directory stores edges: raw, packed (about half the bytes), or auto: packed if the raw "
-        "arrays take more than half of the machine's memory."
-    ),
-]
-Memory = Annotated[
-    str | None,
-    Option(
-        help="Memory that may be used, such as 2GiB; else four fifths of what is available. Larger graphs go by "
-        "way of temporary files beside the graph directory, or on the first --disk."
-    ),
-]
-Disks = Annotated[
-    list[Path] | None,
-    Option(
-        "--disk",
-        metavar="DIR",
-        help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
-    ),
-]
-Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
-
-
-def load(
-    path: Path,
-    *,
-    undirected: bool,
-    symmetrize: bool,
-    format: str | None,
-    encoding: str,
-    memory: str | None,
-    threads: int | None,
-    on_event: events.Listener,
-) -> Graph:
-    """The graph at `path`, a directory or a file; for ``encoding="auto"`` packed if its arrays exceed `memory`."""
-    from ..storage import directory as store
-    from ..storage import fit
-
-    fit.check_encoding(encoding)
-    limit = fit.memory_limit(memory)
-    if path.is_dir():
-        if undirected or format is not None:
-            raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
-        graph = store.open(path, encoding=encoding, memory=limit, threads=threads, on_event=on_event)
-        if not symmetrize:
-            return graph
-        if graph.on_disk:
-            raise GraphError(
-                f"--symmetrize: the edges of {path} stay on disk, and this takes all of them in memory; import them "
-                "once more with --symmetrize, or allow more (--memory)"
-            )
-    else:
-        from ..io.read import read
-
-        directed = False if undirected else None
-        graph = read(path, directed=directed, format=format, threads=threads, on_event=on_event)
-    return fit.fitted(graph.symmetrized(threads) if symmetrize else graph, path, encoding, limit, threads)
 
 
 def import_(
@@ -121,15 +64,21 @@ def import_(
     from ..io.bulk.import_ import import_file
     from ..storage.write import HERE
 
-    wishes = ImportOptions(not undirected, symmetrize, drop_self_loops, drop_parallel, order, encoding)
+    options = ImportOptions(
+        False if undirected else None,
+        symmetrize,
+        drop_self_loops,
+        drop_parallel,
+        order,
+        encoding,
+        weights=False if no_weights else None,
+        format=format,
+    )
     with told_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
             edges,
             out,
-            wishes,
-            directed=False if undirected else None,
-            format=format,
-            weights=False if no_weights else None,
+            options,
             disks=disk or HERE,
             memory=memory,
             threads=threads,
@@ -168,9 +117,9 @@ def generate(
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
     with told_if_written(out), Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
-        wishes = ImportOptions(not undirected, encoding=encoding)
+        options = ImportOptions(not undirected, encoding=encoding)
         manifest = write_random(
-            edges, out, wishes, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
+            edges, out, options, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )
     print(f"{out}: {summary(manifest)}")
 

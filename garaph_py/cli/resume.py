@@ -28,7 +28,6 @@ def resume(
     """
     from ..checkpoint.files import Files
     from ..checkpoint.store import Store
-    from .commands import app
 
     ended = "a run that has finished removes its checkpoints; to run again: garaph run ... --checkpoint"
     if not directory.is_dir():
@@ -49,4 +48,4 @@ def resume(
     start = found.command[1 : -len(added)] if found.command[-len(added) :] == added else found.command[1:]
     os.chdir(found.folder)
     sys.argv = [found.command[0], *start, *context.args, *added]  # what its checkpoints will say
-    app(sys.argv[1:])
+    context.find_root().command(sys.argv[1:])

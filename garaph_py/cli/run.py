@@ -20,7 +20,7 @@ from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..system.files import check_place
 from . import show
-from .graphs import Directed, Format, Quiet, Symmetrize, Threads, load
+from .options import Directed, Format, Quiet, Symmetrize, Threads
 
 Option = typer.Option
 
@@ -108,7 +108,9 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
     from ..executor.gpu.device import find as find_device
+    from ..io.load import LoadOptions, load
     from ..runtime import run as runtime
+    from ..runtime.options import RunOptions
 
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
@@ -118,22 +120,19 @@ def run(
             check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
+    options = RunOptions(
+        iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
+        gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
+        verify=verify, trace=trace, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
+        resume=resume,
+    )  # fmt: skip
     if device == "gpu":
         find_device()  # without one, fail before the graph is read rather than after
     started = time.perf_counter()
     with told_how_to_resume(checkpoint), Progress(quiet) as progress:
-        loaded = load(
-            graph, undirected=undirected, symmetrize=symmetrize, format=format, encoding=encoding, memory=memory,
-            threads=threads, on_event=progress,
-        )  # fmt: skip
+        loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
         read_seconds = time.perf_counter() - started
-        result = runtime.run(
-            chosen, loaded, iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads,
-            device=device, gpu_memory=gpu_memory, streams=streams, gather=gather,
-            replication=replication, deterministic=deterministic, verify=verify, trace=trace, report=report,
-            checkpoint=checkpoint, checkpoint_every=checkpoint_every, resume=resume,
-            on_event=compiling_told(progress, quiet),
-        )  # fmt: skip
+        result = runtime.execute(chosen, loaded, options, compiling_told(progress, quiet))
     if write is not None and output is not None:
         write(result, output)
     if as_json:

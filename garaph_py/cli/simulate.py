@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from .graphs import Quiet
+from .options import Quiet
 
 if TYPE_CHECKING:
     from ..simulation import Machine
@@ -44,7 +44,7 @@ def simulate(
 
       garaph simulate --trace trace.json --engine garaph
     """
-    from ..runtime.run import ENGINES
+    from ..runtime.options import ENGINES
     from ..simulation import read_machine
     from ..simulation.spec import DEVICES, read_spec
     from ..system.sizes import parse_bytes
@@ -71,8 +71,8 @@ def simulate(
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
     """Every run on every device; of one alone also its iterations."""
+    from ..runtime.options import RunOptions
     from ..simulation import simulate
-    from ..simulation.options import RunOptions
 
     alone = len(spec.runs) * len(devices) == 1
     if not alone:

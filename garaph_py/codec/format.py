@@ -1,4 +1,4 @@
-"""Packed arrays: numbers of few bits where raw ones take 32 or 64 (docs/architecture.md, "Packed edges").
+"""Packed arrays: numbers of few bits where raw ones take 32 or 64 (docs/packed.md).
 
 Sources ascend within a destination, so the gaps between them are small; 32 at a time they take as many bits as the
 widest of them needs. A group's place follows from its run's record, and a list begins with a source itself, so it is

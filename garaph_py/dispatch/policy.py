@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ..executor.modes import BOTH, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import BOTH, COPIED, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Decision
 from .observation import Observation
 from .rates import Rates
 
 AUTO_THRESHOLD = 1 / 50
 """``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
-few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/gpu.md)."""
+few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/cpu.md)."""
 PUSH_THRESHOLD = 1 / 15
 """``auto`` pushes up to this f, where the program is a relaxation (Beamer et al., SC 2012, alpha)."""
 RELAXING_THRESHOLD = 1 / 1000
@@ -37,6 +37,8 @@ class Policy(Protocol):
         It lets changed vertices wait for their bucket, where the program has a priority.
     gather : str
         How a GPU sums where the user does not say.
+    transfer : str
+        How edges that do not stay on a GPU get there: a name in ``executor.gpu.transfer.TRANSFERS``.
     """
 
     name: ClassVar[str]
@@ -45,6 +47,7 @@ class Policy(Protocol):
     one_partition_per_thread: ClassVar[bool]
     opens_buckets: ClassVar[bool]
     gather: ClassVar[str]
+    transfer: ClassVar[str]
 
     def decide(self, seen: Observation) -> Decision:
         """What to do in the iteration that begins."""
@@ -103,6 +106,7 @@ class GaraphPolicy(_Rules):
     one_partition_per_thread: ClassVar[bool] = True
     opens_buckets: ClassVar[bool] = False
     gather: ClassVar[str] = "replicated"
+    transfer: ClassVar[str] = COPIED
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
         """Rates by which whoever is free takes the next page, and costs are as the paper has them."""
@@ -127,6 +131,7 @@ class AutoPolicy(_Rules):
     one_partition_per_thread: ClassVar[bool] = False
     opens_buckets: ClassVar[bool] = True
     gather: ClassVar[str] = "auto"
+    transfer: ClassVar[str] = COPIED
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
         """Rates that follow what the processors were measured to do."""

@@ -24,9 +24,7 @@ from ..graph import Graph
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
-from ..program import BoundProgram
 from ..system.watchdog import Heartbeat
-from .memory import vertex_bytes
 from .modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL
 from .protocol import (
     Array,
@@ -35,6 +33,7 @@ from .protocol import (
     DeviceExecutor,
     HostExecutor,
     OpenPlan,
+    PageDecision,
     PageResult,
     StepResult,
     merged,
@@ -58,7 +57,6 @@ class HybridExecutor:
 
     Parameters
     ----------
-    bound : BoundProgram
     graph : Graph
     host : HostExecutor
     devices : list of DeviceExecutor
@@ -77,8 +75,8 @@ class HybridExecutor:
     name: ClassVar[str] = "hybrid"
     _host_source: PageSource
 
-    def __init__(self, bound: BoundProgram, graph: Graph, host: HostExecutor, devices: list[DeviceExecutor]) -> None:
-        self._bound, self._graph, self._host = bound, graph, host
+    def __init__(self, graph: Graph, host: HostExecutor, devices: list[DeviceExecutor]) -> None:
+        self._graph, self._host = graph, host
         self._members = [Member(device, f"gpu {k}") for k, device in enumerate(devices)]
         self.device = CPU
         self.note: str | None = None
@@ -104,8 +102,7 @@ class HybridExecutor:
         return [member for member in self._members if not member.is_lost]
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        vertices = vertex_bytes(self._bound, self._graph, plan.synchronous, gpu=True)
-        sources.divide(vertices, 1 + len(self._members), apart=True, pushes=plan.pushes)
+        sources.divide(plan.memory.hybrid(len(self._members)))
         self._host.assist(sources)
         first, *_ = [member.executor.initialize(plan.synchronous, sources) for member in self._members]
         reference = list(self.source.pages)
@@ -320,6 +317,9 @@ class HybridExecutor:
                     send_all(shared, [page])
         if mode == PULL and state.synchronous:  # nobody reads them before
             send_all(shared, results)
+        how = PageDecision(mode, CPU)
+        for result in results.values():
+            result.how = how
         return results
 
     def _alone(self, page: Page, state: State, mode: str) -> PageResult:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
+from .memory import MemoryPlan
 from .modes import CPU
 from .state import State
 
@@ -189,12 +190,8 @@ class OpenPlan(Protocol):
         """Bound on the in-edges of a page, if the user gave one."""
 
     @property
-    def pushes(self) -> bool:
-        """The CPU may push, so it needs the values of out-edges."""
-
-    @property
-    def is_tiled(self) -> bool:
-        """Every iteration pulls by tiles."""
+    def memory(self) -> MemoryPlan:
+        """What the run takes of the host's memory beside edges."""
 
 
 class Executor(Protocol):

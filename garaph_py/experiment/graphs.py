@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import events
-from ..cli.graphs import load
 from ..errors import ParameterError
 from ..graph import Graph
 from ..graph.generate import rmat, uniform, whole
+from ..io.load import LoadOptions, load
 from ..io.write import write
 
 GENERATORS: dict[str, Callable[..., Graph]] = {"rmat": rmat, "uniform": uniform}
@@ -48,10 +48,7 @@ class GraphName:
     def load(self, on_event: events.Listener) -> Graph:
         """The graph in memory."""
         if self.path is not None:
-            return load(
-                self.path, undirected=False, symmetrize=self.symmetric, format=None, encoding="auto", memory=None,
-                threads=None, on_event=on_event,
-            )  # fmt: skip
+            return load(self.path, LoadOptions(symmetrize=self.symmetric), on_event=on_event)
         return self._generate(not self.symmetric, on_event)
 
     def file(self, folder: Path, on_event: events.Listener) -> Path:

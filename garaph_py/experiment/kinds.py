@@ -14,12 +14,13 @@ from typing import Any
 
 from .. import events
 from ..graph import Graph
-from ..graph.graph import ENCODINGS
 from ..graph.order import ORDERS
 from ..io.read import read
 from ..output.result import Stats
 from ..program import VertexProgram
+from ..runtime import options
 from ..runtime import run as runtime
+from ..runtime.options import RunOptions
 from ..storage import directory as store
 from .graphs import GraphName
 
@@ -27,14 +28,7 @@ Row = dict[str, Any]
 
 SCALARS = (bool, int, float, str)
 """What a TOML file can say."""
-CHOICES: dict[str, tuple[str, ...]] = {
-    "engine": runtime.ENGINES,
-    "mode": runtime.MODES,
-    "device": runtime.DEVICES,
-    "gather": runtime.GATHERS,
-    "encoding": (runtime.AS_IT_IS, *ENCODINGS),
-    "order": ORDERS,
-}
+CHOICES = options.CHOICES | {"order": ORDERS}
 
 
 @dataclass(frozen=True)
@@ -115,7 +109,7 @@ def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     return found
 
 
-OF_RUN, OF_READ, OF_SAVE = parameters_of(runtime.run), parameters_of(read), parameters_of(store.save)
+OF_RUN, OF_READ, OF_SAVE = parameters_of(RunOptions), parameters_of(read), parameters_of(store.save)
 
 
 def iteration_column(name: str) -> str:
@@ -142,7 +136,7 @@ def measure_run(
     graph = own.setdefault(combination.number, replace(loaded))
     assert combination.program is not None
     started = time.perf_counter()
-    stats = runtime.run(combination.program, graph, **combination.given).stats
+    stats = runtime.execute(combination.program, graph, RunOptions(**combination.given)).stats
     total = time.perf_counter() - started
     done = len(stats.iterations)
     row = {

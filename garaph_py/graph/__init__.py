@@ -1,4 +1,4 @@
-"""Graphs: in memory (CSC and CSR), from files and libraries, and generated."""
+"""Graphs: their structure (CSC and CSR), and how they are built from edges, from other libraries, or at random."""
 
 from .build import from_edges, from_networkx, from_scipy
 from .graph import Adjacency, Graph, PackedAdjacency

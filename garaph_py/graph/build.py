@@ -1,4 +1,4 @@
-"""From lists of edges to CSC and CSR."""
+"""Builds graphs (CSC and CSR) from lists of edges, and from SciPy's and NetworkX's graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from .order import check_order, vertex_order
 Array = npt.NDArray[Any]
 
 CHUNK = 1 << 20
-"""Edges whose values are carried over at a time, a multiple of `RUN`: their columns stay in the caches."""
+"""How many edges `reversed_values` handles at a time: few enough for their columns to stay in the caches. It is a
+multiple of `codec.format.RUN`."""
 
 
 def from_edges(
@@ -40,30 +41,31 @@ def from_edges(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """A graph from two columns of vertex ids.
+    """Build a graph from two columns of vertex ids.
 
     Parameters
     ----------
     sources, targets : array-like, shape (m,)
-        The endpoints: any 64-bit integers, or strings.
+        The endpoints of the edges: any 64-bit integers, or strings.
     weights : array-like, shape (m,), optional
-        Edge values: integers or floats; narrow integers are widened to int32.
+        Edge values: integers or floats. Narrow integers are widened to int32.
     vertices : array-like, optional
-        Further ids, for vertices that have no edge.
+        Further ids, for vertices without edges.
     directed : bool
-        If False, every edge counts in both directions; give each once.
+        If False, every given edge stands for both directions.
     drop_self_loops, drop_parallel : bool
-        By default both kinds are kept. Of parallel edges the first stays.
+        Whether to drop self-loops, and all but the first of parallel edges. By default both are kept.
     order : {"none", "degree", "hub"}
-        How to number the vertices inside, see `order.vertex_order`; results stay in the user's ids.
+        The internal order of the vertices, see `order.vertex_order`. Results use the user's ids in any case.
     threads : int, optional
+        Number of CPU threads; by default all cores.
     on_event : callable, optional
         Receives `events.Step` records.
 
     Raises
     ------
     GraphError
-        If the columns differ in length, or are not integers or strings.
+        If the columns differ in length, or do not hold integers or strings.
     """
     if len(sources) != len(targets):
         raise GraphError(f"{len(sources)} sources but {len(targets)} targets; every edge has one of each")
@@ -81,7 +83,7 @@ def from_edges(
 
 
 def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None, **options: Any) -> Graph:
-    """Like `from_edges` for ids that are already 0..n-1: every one of the `n` vertices exists."""
+    """Like `from_edges`, for ids that are numbers below `n`. The graph has `n` vertices, with or without edges."""
     columns = [numbered(sources, n), numbered(targets, n)]
     if len(columns[0]) != len(columns[1]):
         raise GraphError(f"{len(columns[0])} sources but {len(columns[1])} targets; every edge has one of each")
@@ -89,7 +91,7 @@ def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None,
 
 
 def numbered(column: Any, n: int) -> Array:
-    """`column` as internal ids, each checked to be below `n`."""
+    """Check that all ids in `column` are below `n`; return them as internal ids."""
     if not 0 <= n <= 2**32:
         raise GraphError(f"{n} vertices; 0 to {2**32} are possible: internal ids are 32 bits wide")
     array = np.asarray(column)
@@ -101,7 +103,7 @@ def numbered(column: Any, n: int) -> Array:
 
 
 def edge_values(weights: Any, m: int) -> Array | None:
-    """`weights` as one of `EDGE_DTYPES`."""
+    """`weights` as an array of one of `EDGE_DTYPES`."""
     if weights is None:
         return None
     array = np.ascontiguousarray(weights)
@@ -132,14 +134,17 @@ def build(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """CSC and CSR of edges between internal ids. Sources stand ascending within a destination.
+    """Build the CSC and CSR arrays of edges between internal ids. The in-edges of a vertex are sorted by source.
 
     Parameters
     ----------
     columns : list
-        Sources and targets (uint32) and values (or None). The list is emptied: where the caller keeps no other
-        reference, the columns are freed as soon as they are sorted, which bounds memory to about twice the result.
+        Sources and targets (uint32), and values or None. The list is emptied. If the caller keeps no other reference to
+        the columns, they are freed as soon as they are sorted, and building needs about twice the graph's memory.
     ids : VertexIds
+        The user's ids.
+    directed, drop_self_loops, drop_parallel, order, threads, on_event
+        As for `from_edges`.
     """
     n = ids.n
     sources, targets, values = columns
@@ -170,11 +175,11 @@ def build(
 
 
 def both_directions(sources: Array, targets: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
-    """Every edge followed by its reverse, so that parallel edges stand in the same order in both directions."""
+    """The edges, each followed by its reverse. So parallel edges have the same order in both directions."""
     forth, back = np.stack([sources, targets], axis=1).ravel(), np.stack([targets, sources], axis=1).ravel()
     values = None if values is None else np.repeat(values, 2)
     loops = sources == targets
-    if loops.any():  # a self-loop is one edge, not two
+    if loops.any():  # a self-loop is its own reverse, and counts once
         keep = np.ones(len(forth), np.bool_)
         keep[1::2] = ~loops
         forth, back = forth[keep], back[keep]
@@ -183,13 +188,13 @@ def both_directions(sources: Array, targets: Array, values: Array | None) -> tup
 
 
 def reversed_edges(adjacency: Edges, n: int, pool: ThreadPool) -> Adjacency:
-    """The same edges grouped by their other endpoint, without values: CSR from CSC."""
+    """The same edges grouped by their other endpoint, without values: makes CSR from CSC."""
     offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, pool), None], n, pool)
     return Adjacency(offsets, neighbours)
 
 
 def simplified(adjacency: Adjacency, pool: ThreadPool, self_loops: bool, parallel: bool) -> Adjacency:
-    """Without self-loops and without all but the first of parallel edges, as asked."""
+    """The edges without self-loops, if `self_loops`, and without all but the first of parallel edges, if `parallel`."""
     owners = group.expand(adjacency.offsets, pool)
     keep = np.ones(len(owners), np.bool_)
     if self_loops:
@@ -202,7 +207,7 @@ def simplified(adjacency: Adjacency, pool: ThreadPool, self_loops: bool, paralle
 
 
 def transposed(adjacency: Edges, pool: ThreadPool, listener: events.Listener) -> Adjacency:
-    """The same edges, with their values, grouped by their other endpoint; ascending whatever they were."""
+    """The same edges, with their values, grouped by their other endpoint and sorted within each group."""
     width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
     prepare(group.kernels(width), listener)
     columns = [adjacency.neighbours, group.expand(adjacency.offsets, pool), adjacency.values]
@@ -210,10 +215,22 @@ def transposed(adjacency: Edges, pool: ThreadPool, listener: events.Listener) ->
 
 
 def reversed_values(edges: Edges, offsets: Array, pool: ThreadPool) -> Array:
-    """The values of `edges`, which have some, in the order of the same edges grouped by their other endpoint.
+    """The values of `edges` in the order of the same edges grouped by their other endpoint.
 
-    `offsets` are those of the latter. Threads own vertices and pass over all edges, a chunk at a time, so that nothing
-    is as large as these but the answer.
+    `offsets` are the offsets of those groups. Each thread owns a range of the groups and passes over all edges, in
+    chunks of `CHUNK` edges. So no other array is as large as the result.
+
+    Parameters
+    ----------
+    edges : Edges
+        Edges with values.
+    offsets : ndarray of int64, shape (n + 1,)
+    pool : ThreadPool
+
+    Raises
+    ------
+    GraphError
+        If the groups do not have as many edges as `offsets` says, or there is too little memory.
     """
     others: Array | Packed
     values: Array | Packed | None
@@ -240,7 +257,7 @@ def reversed_values(edges: Edges, offsets: Array, pool: ThreadPool) -> Array:
 
 
 def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
-    """`Graph.symmetrized` of a directed graph."""
+    """The directed `graph` with every edge in both directions; see `Graph.symmetrized`."""
     with ThreadPool(threads) as pool:
         targets = group.expand(graph.in_edges.offsets, pool)
     columns = [graph.in_edges.neighbours, targets, graph.in_edges.values]
@@ -248,27 +265,28 @@ def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
 
 
 def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Graph:
-    """`graph` with other `options` of `build`: without some edges, or in another order."""
+    """Build `graph` again with other `options` of `build`: without some edges, or in another order."""
     with ThreadPool(threads) as pool:
         targets = group.expand(graph.in_edges.offsets, pool)
     columns: list[Any] = [graph.in_edges.neighbours, targets, graph.in_edges.values]
-    if not graph.directed:  # each edge once
+    if not graph.directed:  # `build` takes each undirected edge once
         once = columns[0] <= targets
         columns = [None if column is None else column[once] for column in columns]
     return build(columns, graph.ids, directed=graph.directed, threads=threads, **options)
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
-    """A graph from a square SciPy sparse matrix or array: entry (u, v) is the edge u -> v with that value.
+    """Build a graph from a square SciPy sparse matrix or array. Entry (u, v) is the value of the edge u -> v.
 
-    With ``directed=False`` the matrix must be symmetric, and each pair of entries is one edge.
+    With ``directed=False`` the matrix must be symmetric, and entries (u, v) and (v, u) are one edge. Other `options`
+    are those of `from_edges`.
     """
     rows, columns, values = matrix_entries(matrix, directed)
     return from_numbered_edges(rows, columns, matrix.shape[0], values, directed=directed, **options)
 
 
 def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
-    """Row, column and value of the entries of a square sparse matrix; of a symmetric one's upper half if undirected."""
+    """The rows, columns and values of a sparse matrix's entries; if undirected, only those on or above the diagonal."""
     from scipy import sparse
 
     if not sparse.issparse(matrix):
@@ -287,14 +305,17 @@ def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
 
 
 def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Graph:
-    """A graph from a NetworkX one, directedness and parallel edges kept.
+    """Build a graph from a NetworkX graph. Directions and parallel edges are kept.
+
+    If all nodes are integers, they are the vertex ids; otherwise the ids are the nodes as strings.
 
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
     weight : str
-        Edge attribute to take as value; used when every edge has it. Nodes that are all integers keep their type,
-        others become strings.
+        The edge attribute that holds the edge values. If an edge lacks it, the graph has no edge values.
+    **options
+        As for `from_edges`.
     """
     nodes = list(graph.nodes)
     integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)

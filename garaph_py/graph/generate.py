@@ -1,7 +1,7 @@
-"""Synthetic graphs: Graph500's Kronecker generator (R-MAT) and uniform random edges.
+"""Generates random graphs: Graph500's Kronecker graphs (R-MAT), and graphs with uniform edges.
 
-Every random number is a hash of (seed, edge, draw), so that an edge depends on nothing but its number: any number of
-threads makes the same graph.
+Every random number is a hash of the seed, the edge's number and the draw's number. So an edge depends only on its
+number, and any number of threads makes the same graph.
 """
 
 from __future__ import annotations
@@ -24,13 +24,19 @@ from .ids import VertexIds
 
 Array = npt.NDArray[Any]
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # splitmix64 (Steele, Lea, Flood 2014): the step and the two multipliers
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""The step of the random number generator splitmix64 (Steele, Lea, Flood 2014)."""
 MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+"""The multipliers of splitmix64."""
 U1, U27, U30, U31, U32 = map(np.uint64, (1, 27, 30, 31, 32))
 LOW32 = np.uint64(0xFFFFFFFF)
+"""The lower 32 bits of a word."""
 LABEL_ROUNDS = 3
-EDGES_AT_ONCE = 1 << 22  # per thread, between two progress events
-BATCH_EDGES = 1 << 19  # that the caches hold
+"""Rounds of `relabel`."""
+EDGES_AT_ONCE = 1 << 22
+"""Edges that each thread makes between two progress events."""
+BATCH_EDGES = 1 << 19
+"""Edges in a batch of `RandomEdges.batches`: their columns fit in the caches."""
 
 
 def mix(x):
@@ -41,7 +47,10 @@ def mix(x):
 
 
 def relabel(vertex, keys, mask, shift):
-    """A seeded bijection on [0, mask], mask = 2^scale - 1: rounds of odd multiply, add and xor-shift."""
+    """A bijection on [0, mask] that depends on the keys, where mask = 2^scale - 1.
+
+    Each round multiplies by an odd number, adds, and combines with the shifted vertex by xor.
+    """
     for k in range(LABEL_ROUNDS):
         vertex = (vertex * keys[2 * k + 2] + keys[2 * k + 3]) & mask
         vertex ^= vertex >> shift
@@ -49,9 +58,10 @@ def relabel(vertex, keys, mask, shift):
 
 
 def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, sources, targets):
-    """Edges [start, stop), to columns that begin with edge `first`.
+    """Make the edges [start, stop), in columns that begin with edge `first`.
 
-    Per bit of the ids one quadrant, chosen by 32 random bits below the cumulated `to_*`.
+    For every bit of the ids, 32 random bits choose a quadrant of the adjacency matrix. `to_a`, `to_b` and `to_c` are
+    the cumulated probabilities of the first three quadrants, in units of 2^-32.
     """
     mask = (U1 << np.uint64(scale)) - U1
     shift = np.uint64((scale + 1) // 2)
@@ -74,7 +84,7 @@ def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, sourc
 
 
 def uniform_edges(start, stop, first, scale, keys, sources, targets):
-    """Edges [start, stop), as for `rmat_edges`, both endpoints from one 64-bit word."""
+    """Make the edges [start, stop), like `rmat_edges`; both endpoints come from one random 64-bit word."""
     mask = (U1 << np.uint64(scale)) - U1
     for edge in range(start, stop):
         draw = mix(mix(keys[0] + np.uint64(edge) * GOLDEN))
@@ -84,7 +94,7 @@ def uniform_edges(start, stop, first, scale, keys, sources, targets):
 
 
 def integer_weights(start, stop, first, keys, low, span, weights):
-    """Weights of edges [start, stop), uniform on [low, low + span) by multiply and shift; as for `rmat_edges`."""
+    """Make the weights of the edges [start, stop), uniform on [low, low + span), in a column like `rmat_edges`."""
     for edge in range(start, stop):
         draw = mix(mix(keys[1] + np.uint64(edge) * GOLDEN)) >> U32
         weights[edge - first] = low + np.int64((draw * np.uint64(span)) >> U32)
@@ -98,21 +108,22 @@ INTEGER_WEIGHTS = Kernel("i64 i64 i64 u64* i64 i64 i32*", integer_weights)
 
 @dataclass(frozen=True)
 class RandomEdges:
-    """Edges that can be made any number at a time.
+    """Random edges, any part of which can be made at a time.
 
     Attributes
     ----------
     kernel : Kernel
-        Makes some of them; `options` are its arguments between the keys and the columns.
+        Makes a part of the edges.
     options : tuple
+        The kernel's arguments between the keys and the columns.
     scale : int
-        There are ``2**scale`` vertices.
+        The graph has ``2**scale`` vertices.
     count : int
-        Number of edges.
+        The number of edges.
     keys : ndarray of uint64
         See `hash_keys`.
     weights : tuple of int, optional
-        The smallest, and how many different ones there are.
+        The smallest weight, and the number of different weights.
     """
 
     kernel: Kernel
@@ -124,15 +135,16 @@ class RandomEdges:
 
     @property
     def n(self) -> int:
+        """The number of vertices."""
         return 1 << self.scale
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """Of the weights."""
+        """The type of the weights; None if there are none."""
         return None if self.weights is None else np.dtype(np.int32)
 
     def columns(self, first: int, stop: int, pool: ThreadPool, on_event: events.Listener = events.ignore) -> list[Any]:
-        """Sources, targets (uint32) and weights (int32) or None of the edges [first, stop)."""
+        """Make the edges [first, stop): sources and targets (uint32), and weights (int32) or None."""
         prepare([self.kernel, *([INTEGER_WEIGHTS] if self.weights is not None else [])], on_event)
         m, weights = stop - first, None
         sources, targets = np.empty(m, np.uint32), np.empty(m, np.uint32)
@@ -144,11 +156,12 @@ class RandomEdges:
         return [sources, targets, weights]
 
     def batches(self, pool: ThreadPool) -> Iterator[list[Any]]:
-        """The same of all edges, some at a time."""
+        """Make all edges, `BATCH_EDGES` at a time."""
         for first in range(0, self.count, BATCH_EDGES):
             yield self.columns(first, min(first + BATCH_EDGES, self.count), pool)
 
     def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
+        """The graph of all edges."""
         with ThreadPool(threads) as pool:
             columns = self.columns(0, self.count, pool, on_event)
         return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)
@@ -168,26 +181,27 @@ def rmat(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """A Kronecker graph as Graph500 generates it (R-MAT, Chakrabarti, Zhan, Faloutsos 2004): skewed degrees.
+    """Generate a Kronecker graph like Graph500's (R-MAT, Chakrabarti, Zhan, Faloutsos 2004), which has skewed degrees.
 
     Parameters
     ----------
     scale : int
-        The graph has ``2**scale`` vertices, 0 to 31; all exist, many without an edge.
+        The graph has ``2**scale`` vertices, many of them without edges; 0 to 31.
     edge_factor : int
-        Generated edges per vertex. Self-loops and parallel edges stay.
+        Generated edges per vertex. Self-loops and parallel edges are kept.
     a, b, c : float
-        Probabilities that, bit by bit of the ids, source and target take (0, 0), (0, 1), (1, 0); (1, 1) has the rest.
-        The defaults are Graph500's.
+        The probabilities that a bit of the source's id and the same bit of the target's are (0, 0), (0, 1) and (1, 0).
+        What is left to 1 is the probability of (1, 1). The defaults are Graph500's.
     seed : int
-        0 to 2**63 - 1. The same seed makes the same graph on any machine, with any number of threads.
+        0 to 2**63 - 1. The same seed gives the same graph on every machine, with any number of threads.
     directed : bool
-        If False, every generated edge counts in both directions.
+        If False, every generated edge stands for both directions.
     weights : tuple of int, optional
-        (low, high): int32 edge values, uniform on low to high, both included.
+        (low, high): the edge values are int32, uniform from low to high, both included.
     permute : bool
-        Scramble the vertex ids by a seeded bijection; without, small ids have the high degrees.
+        Whether to permute the vertex ids at random. If not, vertices with small ids have high degrees.
     threads : int, optional
+        Number of CPU threads; by default all cores.
     on_event : callable, optional
         Receives `events.Step` records.
 
@@ -225,7 +239,7 @@ def uniform(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """A graph whose edges have both endpoints drawn uniformly (Erdos-Renyi with repetition).
+    """Generate a graph with uniformly random endpoints for every edge (Erdos-Renyi, with parallel edges).
 
     Parameters
     ----------
@@ -255,7 +269,7 @@ def random_edges(
     seed: int,
     weights: tuple[int, int] | None,
 ) -> RandomEdges:
-    """The edges that `kernel` makes, parameters checked."""
+    """Check the parameters; return the edges that `kernel` makes with them."""
     scale = whole("scale", scale, 0, 31)
     m = whole("edge_factor", edge_factor, 0, 1 << 17) << scale
     keys = hash_keys(whole("seed", seed, 0, (1 << 63) - 1))
@@ -271,7 +285,7 @@ def run(
     name: str,
     on_event: events.Listener,
 ) -> None:
-    """`kernel` over edges [begin, end), an equal run of them for every thread at a time."""
+    """Run `kernel` over the edges [begin, end), divided among the threads; report the progress of the step `name`."""
     step, m = EDGES_AT_ONCE * pool.size, end - begin
     for first in range(begin, end, step):
         count = min(step, end - first)
@@ -283,8 +297,12 @@ def run(
 
 
 def hash_keys(seed: int) -> Array:
-    """Keys of the draws: one for the edges, one for the weights, then multiplier (odd) and addend of each round."""
-    with np.errstate(over="ignore"):  # wraps, as it shall
+    """The keys of the random numbers for a seed.
+
+    The first is for edges, the second for weights. Then follow an odd multiplier and an addend for each round of
+    `relabel`.
+    """
+    with np.errstate(over="ignore"):  # arithmetic modulo 2**64
         keys = mix(np.uint64(seed) + GOLDEN * np.arange(1, 3 + 2 * LABEL_ROUNDS, dtype=np.uint64))
     keys = mix(keys ^ GOLDEN)
     keys[2::2] |= U1
@@ -292,7 +310,7 @@ def hash_keys(seed: int) -> Array:
 
 
 def check_probabilities(a: float, b: float, c: float) -> tuple[int, int, int]:
-    """Cumulated probabilities in units of 2^-32."""
+    """Check the probabilities of `rmat`; return them cumulated, in units of 2^-32."""
     for name, value in (("a", a), ("b", b), ("c", c)):
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 <= value <= 1:
             raise ParameterError(f"{name}={value!r}: give a probability from 0 to 1")
@@ -305,7 +323,7 @@ def check_probabilities(a: float, b: float, c: float) -> tuple[int, int, int]:
 
 
 def weight_range(weights: tuple[int, int]) -> tuple[int, int]:
-    """The smallest weight, and how many different ones there are."""
+    """Check the range of weights; return the smallest weight, and the number of different weights."""
     limits = np.iinfo(np.int32)
     try:
         low, high = weights
@@ -317,6 +335,7 @@ def weight_range(weights: tuple[int, int]) -> tuple[int, int]:
 
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
+    """Check that the parameter `name` is a whole number from `low` to `high`, and return it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise ParameterError(f"{name}={value!r}: give a whole number from {low} to {high}")
     return int(value)

@@ -1,7 +1,8 @@
-"""Grouping edges by one endpoint: the stable, parallel counting sort that builds CSC and CSR.
+"""Groups edges by one endpoint, the key, with a stable and parallel counting sort. This builds CSC and CSR.
 
-Two passes over the edges (Garaph section 6.5): scatter them into buckets of neighbouring keys, then count and place
-within each bucket, whose counters fit the cache. Threads own edges in the first pass and buckets in the second.
+There are two passes over the edges (Garaph, section 6.5). The first scatters them to buckets, each of which covers a
+range of keys. The second sorts each bucket; a counter for each of its keys fits in the cache. Each thread handles a
+part of the edges in the first pass, and some of the buckets in the second.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ from ..native import Kernel
 from ..native.threads import ThreadPool, split
 
 Array = npt.NDArray[Any]
-BUCKET_BITS = 10  # 1024 write streams: few enough for the TLB, buckets small enough for the cache
+BUCKET_BITS = 10
+"""There are at most 2**10 buckets. Each thread writes to all of them at once, which the TLB still allows, and the
+counters for one bucket's keys fit in the cache."""
 
 
 def count_buckets(keys, start, stop, shift, counts):
+    """Count the edges [start, stop) by bucket."""
     for edge in range(start, stop):
         counts[keys[edge] >> shift] += 1
     return 0
 
 
 def expand_offsets(offsets, first, last, out):
-    """Write each vertex of ``range(first, last)`` as often as it has edges."""
+    """Write each vertex of [first, last) as many times as it has edges."""
     for vertex in range(first, last):
         for edge in range(offsets[vertex], offsets[vertex + 1]):
             out[edge] = vertex
@@ -36,6 +40,7 @@ def expand_offsets(offsets, first, last, out):
 
 def make_scatter(has_values: bool):
     def scatter(keys, others, values, start, stop, shift, cursor, out_keys, out_others, out_values):
+        """Write the edges [start, stop) to their buckets; `cursor` holds the next place in each bucket."""
         for edge in range(start, stop):
             bucket = keys[edge] >> shift
             place = cursor[bucket]
@@ -51,7 +56,7 @@ def make_scatter(has_values: bool):
 
 def make_place(has_values: bool):
     def place(keys, others, values, start, stop, first, last, offsets, cursor, out_others, out_values):
-        """Counting sort of edges [start, stop), whose keys lie in [first, last); `cursor` is scratch, zeroed here."""
+        """Sort the edges [start, stop), whose keys lie in [first, last), by counting; `cursor` is scratch memory."""
         for key in range(last - first):
             cursor[key] = 0
         for edge in range(start, stop):
@@ -74,8 +79,10 @@ def make_place(has_values: bool):
 
 
 def carry_values(others, values, count, first, last, cursor, out_values, m):
-    """The values of `count` edges, where the other endpoint lies in [first, last), to where its `cursor` points; of
-    those beyond `m` none."""
+    """Copy the values of `count` edges to the groups of their other endpoints, if these lie in [first, last).
+
+    `cursor` holds the next place in each group. Places from `m` on, which only a damaged graph has, are not written.
+    """
     for edge in range(count):
         other = others[edge]
         if first <= other < last:
@@ -100,6 +107,7 @@ def scatter_kernel(width: int) -> Kernel:
 
 @cache
 def place_kernel(width: int) -> Kernel:
+    """`make_place` for edge values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
     signature = f"u32* u32* {value} i64 i64 i64 i64 i64* i64* u32* {value}"
     return Kernel(signature, make_place(bool(width)))
@@ -107,32 +115,34 @@ def place_kernel(width: int) -> Kernel:
 
 @cache
 def carry_kernel(width: int) -> Kernel:
+    """`carry_values` for edge values of `width` bytes."""
     value = f"u{8 * width}*"
     return Kernel(f"u32* {value} i64 i64 i64 i64* {value} i64", carry_values)
 
 
 def kernels(width: int) -> list[Kernel]:
-    """Every kernel that `group` uses for values of `width` bytes."""
+    """The kernels that `group` uses for edge values of `width` bytes (0: none)."""
     return [COUNT_BUCKETS, EXPAND_OFFSETS, scatter_kernel(width), place_kernel(width)]
 
 
 def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, Array | None]:
-    """Edges sorted by key, in their given order within a key.
+    """Sort edges by their key. Edges with the same key keep their order.
 
     Parameters
     ----------
     columns : list
-        The endpoint to group by, each below `n`, and the other endpoint (uint32, shape (m,)); values of a 4- or 8-byte
-        dtype, or None. The list is emptied: what the caller does not keep is freed half way.
+        The keys, each below `n`, and the other endpoints (uint32, shape (m,)); and values of 4 or 8 bytes, or None. The
+        list is emptied. Columns to which the caller keeps no other reference are freed after the first pass.
     n : int
-        Number of vertices.
+        The number of vertices.
     pool : ThreadPool
 
     Returns
     -------
     offsets : ndarray of int64, shape (n + 1,)
+        The edges of key k are at ``offsets[k]`` to ``offsets[k + 1]``.
     others, values : ndarray
-        In the new order.
+        The other columns in the new order.
     """
     keys, others, values = columns
     columns.clear()
@@ -150,7 +160,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
     counts = np.zeros((parts, buckets), np.int64)
     pool.run(COUNT_BUCKETS, [(keys, bounds[p], bounds[p + 1], shift, counts[p]) for p in range(parts)])
     starts = np.zeros(parts * buckets + 1, np.int64)
-    np.cumsum(counts.T.ravel(), out=starts[1:])  # bucket by bucket, thread by thread: stable
+    np.cumsum(counts.T.ravel(), out=starts[1:])  # within a bucket in the order of the threads, so the sort is stable
     cursors = starts[:-1].reshape(buckets, parts).T.copy()
     bucket_keys, bucket_others = np.empty(m, np.uint32), np.empty(m, np.uint32)
     bucket_values = None if raw is None else np.empty(m, raw.dtype)
@@ -176,7 +186,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
                 bucket_keys, bucket_others, bucket_values, *edges, first, last, offsets, cursor, out_others, out_values
             )
 
-    cuts = np.searchsorted(bucket_starts, split(m, parts)).tolist()  # equal edges, not equal buckets
+    cuts = np.searchsorted(bucket_starts, split(m, parts)).tolist()  # about equally many edges for each thread
     cuts[0], cuts[-1] = 0, buckets
     pool.run(place_buckets, list(pairwise(cuts)))
     offsets[n] = m
@@ -184,7 +194,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
 
 
 def expand(offsets: Array, pool: ThreadPool) -> Array:
-    """The grouped endpoint of every edge (uint32, shape (m,)): vertex v repeated by its number of edges."""
+    """The key of every edge (uint32, shape (m,)): each vertex is repeated as many times as it has edges."""
     out = np.empty(int(offsets[-1]), np.uint32)
     parts = pool.size if len(out) > 1 << 16 else 1
     cuts = np.searchsorted(offsets[:-1], split(len(out), parts)).tolist()

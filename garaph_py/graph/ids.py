@@ -1,4 +1,4 @@
-"""The user's vertex ids, kept beside the internal ids 0..n-1 and given back in results."""
+"""Translates between the user's vertex ids and internal ids, which are 0 to n - 1."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ Array = npt.NDArray[Any]
 
 
 class VertexIds:
-    """Ids of `n` vertices: internal id to the user's id and back. The base class: user's ids are 0..n-1.
+    """The ids of `n` vertices. In this base class, the user's ids are 0 to n - 1 too.
 
     Attributes
     ----------
-    kind : str
-        ``"range"``, ``"integer"`` or ``"string"``.
+    n : int
+        The number of vertices.
+    kind : {"range", "integer", "string"}
+        What the user's ids are.
     """
 
     kind = "range"
@@ -31,12 +33,12 @@ class VertexIds:
         return self.n
 
     def array(self) -> Array:
-        """All ids in internal order: int64 or uint64, or Python strings (dtype object)."""
+        """All of the user's ids in internal order: int64 or uint64, or Python strings (dtype object)."""
         return np.arange(self.n, dtype=np.int64)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that they take."""
+        """The bytes of memory that the ids take."""
         return 0
 
     def take(self, indices: Array) -> Array:
@@ -44,7 +46,7 @@ class VertexIds:
         return np.asarray(indices, np.int64)
 
     def reordered(self, old: Array) -> VertexIds:
-        """The ids after a renumbering: vertex i was vertex ``old[i]``."""
+        """The ids after the vertices were renumbered; vertex i was vertex ``old[i]`` before."""
         return IntegerIds(old)
 
     def index(self, vertex: Any) -> int:
@@ -64,10 +66,11 @@ class VertexIds:
         return number
 
     def has_duplicates(self) -> bool:
-        """Whether two vertices have the same id; only ids that come from a file can."""
+        """Whether two vertices have the same id, which is possible only for ids from a file."""
         return False
 
     def describe(self) -> str:
+        """What ids there are, for messages."""
         return f"its vertices are 0 to {self.n - 1}" if self.n else "it has no vertices"
 
 
@@ -95,7 +98,7 @@ class IntegerIds(VertexIds):
 
     @cached_property
     def _sorter(self) -> Array | None:
-        """The ids' ascending order; None when that is how they stand."""
+        """The order that sorts the ids; None if they are sorted."""
         return None if (self._ids[1:] > self._ids[:-1]).all() else np.argsort(self._ids)
 
     def index(self, vertex: Any) -> int:
@@ -122,7 +125,7 @@ class IntegerIds(VertexIds):
 
 
 class StringIds(VertexIds):
-    """Distinct strings, in any order, held by Arrow (UTF-8, 64-bit offsets)."""
+    """Distinct strings in any order, stored by Arrow (UTF-8, 64-bit offsets)."""
 
     kind = "string"
 
@@ -168,4 +171,5 @@ class StringIds(VertexIds):
 
 
 def _as_number(vertex: Any) -> Any:
+    """`vertex`, or the number that it spells if it is a string."""
     return int(vertex) if isinstance(vertex, str) else vertex

@@ -1,4 +1,4 @@
-"""From the user's vertex ids, any integers or strings, to internal ids 0..n-1."""
+"""Numbers the vertices: gives the user's vertex ids, any integers or strings, internal ids from 0 to n - 1."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ Array = npt.NDArray[Any]
 
 
 def mark(ids, start, stop, present):
-    """Note which ids occur in ``ids[start:stop]``."""
+    """Set ``present[id]`` to 1 for every id in ``ids[start:stop]``."""
     for i in range(start, stop):
         present[ids[i]] = 1
     return 0
 
 
 def renumber(ids, start, stop, numbers, out):
+    """Write the number of every id in ``ids[start:stop]``."""
     for i in range(start, stop):
         out[i] = numbers[ids[i]]
     return 0
@@ -40,21 +41,24 @@ def kernels(kind: str) -> tuple[Kernel, Kernel]:
 def number_vertices(
     sources: Any, targets: Any, vertices: Any = None, *, threads: int | None = None
 ) -> tuple[Array, Array, VertexIds]:
-    """Internal numbers for the endpoints of edges given by any integer or string ids.
+    """Give the vertices of a list of edges internal ids.
 
     Parameters
     ----------
     sources, targets : array-like or pyarrow string array, shape (m,)
-        The user's ids.
+        The endpoints of the edges, by the user's ids.
     vertices : array-like, optional
         Further ids, for vertices without edges.
     threads : int, optional
+        Number of CPU threads; by default all cores.
 
     Returns
     -------
     sources, targets : ndarray of uint32, shape (m,)
-        Internal ids: in ascending order of integer ids, in order of first appearance of strings.
+        The endpoints by internal ids. Integer ids are numbered in ascending order, strings in the order in which they
+        first appear.
     ids : VertexIds
+        The user's ids.
     """
     columns = [sources, targets] if vertices is None else [sources, targets, vertices]
     if any(_is_arrow(column) or np.asarray(column).dtype.kind in "OUT" for column in columns):
@@ -64,7 +68,7 @@ def number_vertices(
         return np.zeros(0, np.uint32), np.zeros(0, np.uint32), VertexIds(0)
     low = min(int(array.min()) for array in arrays if len(array))
     high = max(int(array.max()) for array in arrays if len(array))
-    if low >= 0 and high < 4 * sum(map(len, arrays)) + 4096:  # a table over the id range costs less than sorting
+    if low >= 0 and high < 4 * sum(map(len, arrays)) + 4096:  # then a table over the range is faster than sorting
         return _number_by_table(arrays, high, threads)
     wide = np.dtype(np.uint64 if high > np.iinfo(np.int64).max else np.int64)
     if wide.kind == "u" and low < 0:
@@ -83,6 +87,7 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
     with ThreadPool(threads) as pool:
 
         def everywhere(which: int, array: Array, *more: Array) -> None:
+            """Run `mark` (0) or `renumber` (1) over the array, divided among the threads."""
             kernel, bounds = kernels(kind_of(array.dtype))[which], split(len(array), pool.size)
             pool.run(kernel, [(array, *bounds[part : part + 2], *more) for part in range(pool.size)])
 
@@ -100,10 +105,12 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
 
 
 def _is_arrow(column: Any) -> bool:
-    return type(column).__module__.partition(".")[0] == "pyarrow"  # not worth importing it to see
+    """Whether `column` is an array of Arrow. It is told by its type's name, without importing Arrow."""
+    return type(column).__module__.partition(".")[0] == "pyarrow"
 
 
 def _integers(column: Any) -> Array:
+    """`column` as an array of integers."""
     array = np.asarray(column)
     if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
         raise GraphError(f"vertex ids must be a 1-d array of integers or strings, not {array.ndim}-d {array.dtype}")
@@ -111,6 +118,7 @@ def _integers(column: Any) -> Array:
 
 
 def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
+    """`number_vertices` for columns of strings."""
     import pyarrow as pa
 
     chunks: list[Any] = []
@@ -134,6 +142,7 @@ def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
 
 
 def _checked_count(n: int) -> int:
+    """Check that internal ids, which have 32 bits, can number `n` vertices."""
     if n > 2**32:
         raise GraphError(f"{n} vertices: internal ids are 32 bits wide, at most {2**32} vertices fit")
     return n

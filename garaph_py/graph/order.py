@@ -1,4 +1,4 @@
-"""Renumbering vertices by degree: those that are read most stand together, and stay in the caches."""
+"""Orders vertices by degree. The values that are read most are then next to each other, and stay in the caches."""
 
 from __future__ import annotations
 
@@ -12,30 +12,32 @@ from ..errors import ParameterError
 Array = npt.NDArray[Any]
 
 ORDERS = ("none", "degree", "hub")
+"""The orders that a user can choose."""
 HUB_SHARE = 0.08
-"""HyTGraph moves the top 8 % to the front (section VI)."""
+"""The share of the vertices that count as hubs, as in HyTGraph (section VI)."""
 
 
 def check_order(order: str) -> str:
+    """Return `order` if it is one of `ORDERS`; otherwise raise `ParameterError`."""
     if order not in ORDERS:
         raise ParameterError(f"order={order!r}: choose from {', '.join(ORDERS)}")
     return order
 
 
 def vertex_order(order: str, out_degrees: Array, in_degrees: Array) -> Array:
-    """The present numbers of the vertices in their new order (int64, shape (n,)).
+    """The vertices, by their present numbers, in their new order (int64, shape (n,)). Equal vertices keep their order.
 
     Parameters
     ----------
     order : {"degree", "hub"}
-        ``"degree"``: by descending out-degree, since a vertex is read once for each out-edge. ``"hub"``: the 8 % with
-        the highest ``H(v) = out-degree * in-degree / (their maxima)`` first, by H; the others as they stood
-        (HyTGraph, section VI). Equal ones keep their order.
+        ``"degree"`` sorts by descending out-degree, because a vertex's value is read once for each out-edge. ``"hub"``
+        puts the hubs first, sorted by descending ``H(v) = out-degree * in-degree / (their maxima)``. These are the 8 %
+        of the vertices with the highest H (HyTGraph, section VI). The other vertices follow in their old order.
     out_degrees, in_degrees : ndarray of int64, shape (n,)
     """
     if order == "degree":
         return np.argsort(-out_degrees, kind="stable")
-    importance = out_degrees.astype(np.float64) * in_degrees  # the maxima divide everybody alike
+    importance = out_degrees.astype(np.float64) * in_degrees  # H without the maxima, which do not change the order
     ranked = np.argsort(-importance, kind="stable")
     hubs = ranked[: int(np.ceil(HUB_SHARE * len(ranked)))]
     others = np.ones(len(ranked), np.bool_)

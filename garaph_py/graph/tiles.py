@@ -1,8 +1,8 @@
-"""In-edges in tiles: by blocks of 65,536 destinations, then of as many sources, then by source.
+"""Sorts in-edges into tiles. A tile holds the edges from a block of 65,536 sources to a block of 65,536 destinations.
 
-What a tile reads at random, the values of its sources, and what it adds to at random, the sums of its destinations,
-both stay in a core's cache; and an edge is one 32-bit word. (Shards cut the destinations the same way, Garaph section
-2.1; tiles cut the sources too.)
+Within a tile, edges are sorted by source. Pulling a tile reads the values of its sources and adds to the sums of its
+destinations, both in random order: both fit in a core's cache. An edge takes one 32-bit word. Shards (Garaph, section
+2.1) divide the destinations in the same way, but not the sources.
 """
 
 from __future__ import annotations
@@ -21,22 +21,25 @@ from ..system.memory import enough_memory
 
 Array = npt.NDArray[Any]
 BITS = 16
-"""Of a vertex's place in its block; two such places make an edge's word."""
+"""Bits of a vertex's place in its block. The places of an edge's two ends make up its 32-bit word."""
 Lists = Iterable[tuple[int, int, Array, Array | None]]
-"""First vertex and last, the targets of the former's out-edges up to the latter's, and edge values or None."""
+"""Out-edges, in parts: for the vertices [first, last) these two numbers, the targets, and the edge values or None."""
 
 
 @dataclass(frozen=True)
 class Tiles:
-    """The in-edges of a graph, once more.
+    """A copy of a graph's in-edges, sorted into tiles.
 
     Attributes
     ----------
+    blocks : int
+        The number of blocks of vertices.
     starts : ndarray of int64, shape (blocks**2 + 1,)
-        Tile ``destination block * blocks + source block`` holds edges ``starts[tile]`` to ``starts[tile + 1]``.
+        Tile ``destination block * blocks + source block`` holds the edges ``starts[tile]`` to ``starts[tile + 1]``.
     edges : ndarray of uint32, shape (m,)
-        The destination's place in its block in the upper half, the source's in the lower.
+        The destination's place in its block in the upper 16 bits, the source's place in the lower.
     values : ndarray, shape (m,), or None
+        The edge values.
     """
 
     blocks: int
@@ -46,7 +49,7 @@ class Tiles:
 
 
 def count_tiles(targets, start, stop, counts):
-    """Edges [start, stop) by block of their target."""
+    """Count the edges [start, stop) by the block of their target."""
     for e in range(start, stop):
         counts[targets[e] >> BITS] += 1
     return 0
@@ -54,8 +57,10 @@ def count_tiles(targets, start, stop, counts):
 
 def make_place_tiles(has_values: bool):
     def place_tiles(offsets, base, targets, values, first, last, cursor, edges, out_values):
-        """The out-edges of the vertices [first, last) to where the tiles' cursors point; `targets` begin with edge
-        `base`."""
+        """Write the out-edges of the vertices [first, last) to their tiles; `targets` begins with edge `base`.
+
+        `cursor` holds the next place in each tile of this block of sources.
+        """
         for u in range(first, last):
             low = np.uint32(u & ((1 << BITS) - 1))
             for e in range(offsets[u] - base, offsets[u + 1] - base):
@@ -75,24 +80,26 @@ COUNT_TILES = Kernel("u32* i64 i64 i64*", count_tiles)
 
 @cache
 def place_tiles_kernel(width: int) -> Kernel:
+    """`make_place_tiles` for edge values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
     return Kernel(f"i64* i64 u32* {value} i64 i64 i64* u32* {value}", make_place_tiles(width > 0))
 
 
 def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[Any] | None, pool: ThreadPool) -> Tiles:
-    """The tiles of a graph, of whose edges no more than a part of the lists need be in memory at a time.
+    """Sort a graph's edges into tiles, in two passes over its out-edges: the first counts, the second places them.
 
-    Threads take blocks of sources, which share no tile.
+    Only one part of the out-edges has to be in memory at a time. Each thread takes blocks of sources, so that no two
+    threads write to the same tile.
 
     Parameters
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Of the out-edges.
+        The offsets of the out-edges.
     lists : callable
-        ``lists(values)`` is all of these in their order, with edge values or without. One pass counts, another one
-        places.
+        ``lists(values)`` yields all out-edges in order, in parts, with edge values or without.
     dtype : dtype or None
-        Of the edge values; None for tiles without.
+        The type of the edge values; None for tiles without values.
+    pool : ThreadPool
 
     Raises
     ------
@@ -102,7 +109,7 @@ def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[A
     n, m = len(offsets) - 1, int(offsets[-1])
     blocks, place = -(-n >> BITS), place_tiles_kernel(0 if dtype is None else dtype.itemsize)
     with enough_memory("tiles"):
-        cursor = np.zeros((blocks, blocks), np.int64)  # by source block
+        cursor = np.zeros((blocks, blocks), np.int64)  # a row for each block of sources
         starts, edges = np.zeros(blocks * blocks + 1, np.int64), np.empty(m, np.uint32)
         values = None if dtype is None else np.empty(m, dtype)
     for first, last, targets, _ in lists(False):
@@ -119,12 +126,12 @@ def make_tiles(offsets: Array, lists: Callable[[bool], Lists], dtype: np.dtype[A
 
 
 def by_block(first: int, last: int, rows: Array) -> tuple[Array, Array]:
-    """The vertices [first, last) cut where a block ends, and of `rows` those of their blocks."""
+    """The bounds that divide the vertices [first, last) into blocks, and the rows of these blocks."""
     block = first >> BITS
     bounds = np.array([first, *range((block + 1) << BITS, last, 1 << BITS), last])
     return bounds, rows[block : block + len(bounds) - 1]
 
 
 def bits_of(values: Array | None) -> Array | None:
-    """`values` as the kernels move them."""
+    """`values` as unsigned integers of the same width, which the kernels copy."""
     return None if values is None else values.view(f"u{values.dtype.itemsize}")

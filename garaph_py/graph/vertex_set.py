@@ -1,4 +1,4 @@
-"""Sets of vertices as bitmaps."""
+"""A set of vertices, stored as a bitmap."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 WORD = 64
+"""Vertices in a word of the bitmap."""
 BLOCK = 4096
+"""Vertices in a block of the summary."""
 
 
 @dataclass
 class VertexSet:
-    """A bitmap over vertices, with a coarse index so that a small set costs little to walk and to clear.
+    """A bitmap over all vertices, with a coarse summary, which makes it cheap to walk or clear a small set.
 
     Attributes
     ----------
     bits : ndarray of uint64, shape (ceil(n / 64),)
-        Bit ``v % 64`` of word ``v // 64`` says whether v is in the set.
+        Bit ``v % 64`` of word ``v // 64`` is set if vertex v is in the set.
     blocks : ndarray of uint8, shape (ceil(n / 4096),)
-        Zero where none of the block's 4096 vertices is in the set.
+        The summary: 0 if none of a block's 4096 vertices is in the set.
     is_summary_loose : bool
-        `blocks` may also be set for blocks without vertices.
+        Whether `blocks` may also be set for blocks without vertices.
     """
 
     bits: Array
@@ -34,10 +36,11 @@ class VertexSet:
 
     @classmethod
     def empty(cls, n: int) -> VertexSet:
+        """The empty set, for a graph of `n` vertices."""
         return cls(np.zeros(-(-n // WORD), np.uint64), np.zeros(-(-n // BLOCK), np.uint8))
 
     def clear(self) -> None:
-        """Remove every vertex, in time proportional to the blocks in use."""
+        """Remove all vertices, in time proportional to the number of blocks that are not 0."""
         if self.is_wide:
             self.bits[:] = 0
         else:
@@ -49,33 +52,33 @@ class VertexSet:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it has vertices in many places, so that a walk is worth dividing."""
+        """Whether more than a quarter of the blocks are not 0, so that it is worth sharing a walk among threads."""
         return bool(np.count_nonzero(self.blocks) * 4 > len(self.blocks))
 
     def mark(self) -> None:
-        """Compute `blocks` from `bits`, after somebody wrote the bits alone."""
+        """Compute `blocks` from `bits`, after only the bits were written."""
         if len(self.bits):
             starts = np.arange(0, len(self.bits), BLOCK // WORD)
             self.blocks[:] = np.logical_or.reduceat(self.bits != 0, starts)
         self.is_summary_loose = False
 
     def loosen(self) -> None:
-        """Set all of `blocks`: correct whatever the bits are, and cheaper than `mark` until somebody walks the set."""
+        """Set all of `blocks`, which is correct for any bits, and cheaper than `mark` unless the set is walked."""
         self.blocks[:] = 1
         self.is_summary_loose = True
 
     def tighten(self) -> None:
-        """Compute `blocks` from `bits` if `loosen` has set more of them than need be."""
+        """Compute `blocks` from `bits` if `loosen` has set all of them."""
         if self.is_summary_loose:
             self.mark()
 
     def fill(self, n: int) -> None:
-        """Put all `n` vertices in."""
+        """Make it the set of all `n` vertices."""
         self.clear()
         self.put(0, n)
 
     def put(self, first: int, last: int) -> None:
-        """Put the vertices [first, last) in; `first` is a multiple of `WORD`."""
+        """Add the vertices [first, last); `first` must be a multiple of `WORD`."""
         whole = last // WORD
         self.bits[first // WORD : whole] = ~np.uint64(0)
         if last % WORD:
@@ -83,7 +86,7 @@ class VertexSet:
         self.blocks[first // BLOCK : -(-last // BLOCK)] = 1
 
     def add(self, other: VertexSet) -> None:
-        """Put the vertices of `other` in."""
+        """Add the vertices of `other`."""
         self.bits |= other.bits
         self.blocks |= other.blocks
 

@@ -1,8 +1,8 @@
-"""Python functions as machine code: compiled once by Numba, kept on disk, loaded without Numba.
+"""Runs Python functions as machine code, which Numba compiles once and which later processes load without Numba.
 
-A `Kernel` is a plain Python function over pointers and 64-bit numbers. The first process that calls it compiles it
-and stores the object code; every later one loads that in a few milliseconds through llvmlite, so a warm start never
-imports Numba (which alone costs most of a second). Calls release the GIL.
+A `Kernel` is a plain Python function over pointers and 64-bit numbers. The first process that calls it compiles it and
+stores the object code on disk. Later processes load it through llvmlite in a few milliseconds, and do not import Numba,
+which would take most of a second. Calls release the GIL.
 """
 
 from .intrinsics import (

@@ -1,4 +1,4 @@
-"""Object code on disk, by key. Entries are written atomically and carry a checksum; a bad one is compiled anew."""
+"""The cache of object code on disk. Entries are written atomically and have a checksum; damaged ones are ignored."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ import xxhash
 from .references import fingerprint
 
 MAGIC = b"garaph object 1\n"
+"""The first bytes of an entry, which name the format and its version."""
 
 
 def folder() -> Path:
-    """Where object code is kept: ``$GARAPH_CACHE_DIR``, else the user's cache directory."""
+    """The directory of the cache: ``$GARAPH_CACHE_DIR``, or else a folder in the user's cache directory."""
     return Path(os.environ.get("GARAPH_CACHE_DIR") or platformdirs.user_cache_dir("garaph_py"))
 
 
 def versions_of(packages: Iterable[str]) -> list[str]:
-    """Those of `packages` that are installed, with their versions."""
+    """The names and versions of those `packages` that are installed."""
     found = []
     for package in packages:
         with contextlib.suppress(PackageNotFoundError):
@@ -35,7 +36,7 @@ def versions_of(packages: Iterable[str]) -> list[str]:
 
 @cache
 def environment() -> str:
-    """Everything outside a function's own text that its machine code depends on."""
+    """A hash of all that machine code depends on besides the function: the versions of its compilers, and the CPU."""
     import llvmlite.binding as llvm
 
     try:
@@ -50,7 +51,7 @@ def environment() -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The object code stored under `key`, or None when there is none that is whole."""
+    """The object code stored under `key`; None if there is none, or it is damaged."""
     try:
         data = (folder() / f"{key}.o").read_bytes()
     except OSError:
@@ -60,7 +61,7 @@ def load(key: str) -> bytes | None:
 
 
 def store(key: str, code: bytes) -> None:
-    """Keep `code` under `key`. A cache that cannot be written only costs the next process its time."""
+    """Store `code` under `key`. If the cache cannot be written, nothing happens: the next process compiles again."""
     target = folder()
     try:
         target.mkdir(parents=True, exist_ok=True)

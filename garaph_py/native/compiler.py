@@ -1,7 +1,7 @@
-"""The one module that knows Numba (with `lowering`, its intrinsics): a Python function in, object code out.
+"""Compiles a Python function to object code. Only this module, `lowering` and the checks in `program` use Numba.
 
-The function goes through `numba.cfunc`; its optimized LLVM module is stripped to the native function (the C callback
-around it, which needs Python, is dropped) and emitted for this host. What is left may call nothing but libm and the
+`numba.cfunc` compiles the function to an LLVM module. That module also holds a C callback, which needs Python: it is
+removed, and the native function that remains is emitted as object code for this host. It may call only libm and the
 clock.
 """
 
@@ -23,11 +23,15 @@ from .lowering import REPLACED, loader
 from .references import rebuild
 
 TOLERATED = ("OverflowError", "ZeroDivisionError")
-"""Errors that ``i ** j`` of integers mentions: for the exponent -2**63, and never."""
+"""Errors in Numba's code for ``i ** j`` of integers that do not count as errors that the function can raise. The first
+is raised only for the exponent -2**63, the second never."""
 
 
 def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:
-    """`function` as a Numba dispatcher, and likewise every function it refers to; all of them are added to `memo`."""
+    """`function` as a Numba dispatcher, which refers to dispatchers of the functions that `function` refers to.
+
+    `memo` maps functions to their dispatchers; the new ones are added to it.
+    """
     memo = {} if memo is None else memo
     memo.update(REPLACED)
     compiled = numba.njit(
@@ -37,15 +41,15 @@ def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any
 
 
 def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> bytes:
-    """Object code of `function` with the arguments `signature`.
+    """The object code of `function` for arguments of the types in `signature`.
 
-    Its entry point, `ENTRY`, is ``int32 kernel(int64 *result, void **exception, const int64 *row)``: the status, and
-    the arguments in one row of 64-bit words, so that one prototype and one call suit every kernel.
+    Its entry point, named `ENTRY`, is ``int32 kernel(int64 *result, void **exception, const int64 *row)``, which
+    returns a status, 0 for success. The arguments are one row of 64-bit words, so that all kernels have one prototype.
 
     Raises
     ------
     ProgramError
-        When it does not compile, or needs what a later process would not have.
+        If the function cannot be compiled, or its code would not run in another process.
     """
     try:
         with warnings.catch_warnings():
@@ -64,7 +68,7 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> 
 
 
 def on_row(function: Any, signature: tuple[str, ...]) -> Any:
-    """`function` with its arguments read from a row."""
+    """A function that reads the arguments of `function` from a row of words and calls it."""
     loaders = {f"load{k}": loader(name) for k, name in enumerate(signature)}
     loads = ", ".join(f"load{k}(row, {k})" for k in range(len(signature)))
     names: dict[str, Any] = {"function": function, **loaders}
@@ -73,7 +77,7 @@ def on_row(function: Any, signature: tuple[str, ...]) -> Any:
 
 
 def reduced(library: Any, entry: str) -> Any:
-    """The optimized LLVM module of a Numba library, without what its function `entry` does not need."""
+    """The optimized LLVM module of a Numba library, with only its function `entry` and what that needs."""
     module = llvm.parse_assembly(library.get_llvm_str())
     for item in (*module.functions, *module.global_variables):
         if not item.is_declaration and item.name != entry:
@@ -85,7 +89,7 @@ def reduced(library: Any, entry: str) -> Any:
 
 
 def obstacle(library: Any, module: Any) -> str | None:
-    """Why the code of `library`, reduced to `module`, cannot run in another process without Python; None if it can."""
+    """Why the code of `library`, reduced to `module`, cannot run in a process without Python; None if it can."""
     if library.has_dynamic_globals:
         return "refers to an address in this process: a function pointer, or a global array of more than a megabyte"
     libm = ctypes.CDLL(LIBM)
@@ -105,13 +109,15 @@ def obstacle(library: Any, module: Any) -> str | None:
 
 
 def target_machine() -> Any:
+    """LLVM's description of this host, for which code is emitted."""
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=host_features(), opt=3, reloc="pic", codemodel="default", jit=True
     )
 
 
 def host_features() -> str:
+    """The instruction sets of this CPU, as LLVM lists them; empty if LLVM cannot tell, which its name makes up for."""
     try:
         return str(llvm.get_host_cpu_features().flatten())
-    except RuntimeError:  # not known for every architecture; the CPU's name alone is then enough
+    except RuntimeError:
         return ""

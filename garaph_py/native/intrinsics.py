@@ -1,6 +1,7 @@
-"""What plain Python cannot say in a kernel: the bodies are the meaning, `lowering` puts machine code in their place.
+"""Operations for kernels that plain Python does not have, such as atomic ones.
 
-Atomic operations stand in one order that all threads see; elements are numbers of 64 bits, where said also of 32.
+The bodies here define what they do. In compiled code `lowering` puts machine instructions in their place. Atomic
+operations are sequentially consistent. Their elements are 64-bit numbers unless the docstring says otherwise.
 """
 
 from __future__ import annotations
@@ -12,38 +13,41 @@ import numpy as np
 
 
 def atomic_or(words: Any, index: int, mask: np.uint64) -> Any:
-    """``words[index] |= mask``, safe when several threads set bits of one word (uint64); the word before."""
+    """Atomically ``words[index] |= mask`` (uint64); return the word before."""
     before = words[index]
     words[index] |= mask
     return before
 
 
 def atomic_and(words: Any, index: int, mask: np.uint64) -> Any:
-    """``words[index] &= mask``, likewise; the word before."""
+    """Atomically ``words[index] &= mask`` (uint64); return the word before."""
     before = words[index]
     words[index] &= mask
     return before
 
 
 def atomic_add(words: Any, index: int, amount: int) -> Any:
-    """``words[index] += amount`` (int64); the number before."""
+    """Atomically ``words[index] += amount`` (int64); return the number before."""
     before = words[index]
     words[index] += amount
     return before
 
 
 def atomic_load(words: Any, index: int) -> Any:
-    """``words[index]`` (int64 or uint64); what its writer wrote before is seen after."""
+    """``words[index]`` (int64 or uint64); after it, this thread sees what the writer of that word wrote before."""
     return words[index]
 
 
 def atomic_store(words: Any, index: int, value: int) -> None:
-    """``words[index] = value`` (int64); what was written before is seen by whoever loads it."""
+    """``words[index] = value`` (int64); a thread that loads it also sees what this thread wrote before."""
     words[index] = value
 
 
 def compare_and_swap(values: Any, index: int, old: Any, new: Any) -> bool:
-    """``values[index] = new`` if it is `old`, bit for bit; whether it was. Numbers of 32 or 64 bits."""
+    """Atomically store `new` in ``values[index]`` if that holds the bits of `old`; return whether it did.
+
+    Elements are numbers of 32 or 64 bits.
+    """
     if values[index] != old:
         return False
     values[index] = new
@@ -51,41 +55,64 @@ def compare_and_swap(values: Any, index: int, old: Any, new: Any) -> bool:
 
 
 def pause() -> None:
-    """A breath in a loop that waits for another thread."""
+    """Tell the CPU that this loop waits for another thread (the instruction PAUSE on x86)."""
 
 
 def clock() -> int:
-    """Nanoseconds, by the clock of ``time.perf_counter_ns``."""
+    """The time in nanoseconds, by the clock of ``time.perf_counter_ns``."""
     return time.perf_counter_ns()
 
 
 def no_unroll() -> None:
-    """In the body of a loop: leave it as it is. A loop over a vertex's few edges ends in one branch that is hard to
-    predict; unrolled it ends in two."""
+    """In the body of a loop: keep the compiler from unrolling it.
+
+    The branch that ends a loop over a vertex's few edges is hard to predict. Unrolled, the loop has two such branches.
+    """
 
 
 def prefetch(array: Any, index: int) -> None:
-    """``array[index]`` will be read soon, and then no more. The index may lie outside."""
+    """Load ``array[index]`` into the cache, to be read soon and only once. `index` may be out of range."""
 
 
 def prefetch_kept(array: Any, index: int) -> None:
-    """The same, but it will be read again; to the second level, where hundreds that are on their way find room."""
+    """Load ``array[index]`` into the second-level cache, to be read repeatedly. `index` may be out of range.
+
+    Unlike the first level, the second has room for hundreds of lines that are being loaded.
+    """
 
 
 def call(entry: int, result: int, row: int) -> int:
-    """Run the kernel at address `entry` on the arguments at address `row`; its status, not 0 if it failed."""
-    raise NotImplementedError("a kernel's twin in Python has no address")
+    """Run the kernel whose code is at address `entry`, and return its status, 0 for success.
+
+    `row` is the address of its arguments, and `result` the address for what it returns.
+    """
+    raise NotImplementedError("compiled code only: a Python function has no machine address")
 
 
 def struct_array(pointer: Any, dtype: np.dtype[Any]) -> Any:
-    """The array of structures of `dtype` that starts at an untyped `pointer`."""
+    """The array of structures of type `dtype` that starts at the untyped `pointer`."""
     return pointer
 
 
 def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: Any, sums: Any, at: int) -> Any:
-    """`before` plus the sums of 32 packed numbers, modulo 2**32, to ``sums[at:]``, begun anew from 0 at number k where
-    bit k of `begins` is set; the last, and a bit for each that wrapped. Number k is the bits k `width` to (k + 1)
-    `width` - 1 of ``words[position:]``, of which `width` are read; all uint32."""
+    """Unpack 32 numbers of `width` bits and write their running sums, modulo 2**32, to ``sums[at : at + 32]``.
+
+    Parameters
+    ----------
+    words : array of uint32
+        The packed numbers are the `width` words from `position` on: number k has the bits from ``k * width`` on.
+    begins : uint32
+        Where bit k is set, the sum starts again: it is number k alone.
+    before : uint32
+        The sum before the first number.
+
+    Returns
+    -------
+    last : uint32
+        The last sum.
+    wrapped : uint32
+        Bit k is set where sum k exceeded 2**32 - 1.
+    """
     width, bits, wrapped = int(width), sum(int(words[position + k]) << 32 * k for k in range(width)), 0
     for k in range(32):
         total = (0 if int(begins) >> k & 1 else int(before)) + (bits >> k * width & (1 << width) - 1)
@@ -95,5 +122,5 @@ def sums_of_packed(words: Any, position: int, width: int, begins: Any, before: A
 
 
 def trailing_zeros(word: np.uint64) -> int:
-    """Number of the lowest set bit of `word`, which is not 0."""
+    """The position of the lowest set bit of `word`, which must not be 0."""
     return (int(word) & -int(word)).bit_length() - 1

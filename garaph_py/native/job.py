@@ -1,10 +1,11 @@
-"""A job that several threads share: calls of one kernel, each taken by whoever is free.
+"""A job: calls of one kernel that a pool of threads shares. A thread that is free takes the next call.
 
-Threads meet in a few words of memory: a call is handed out by one atomic subtraction, so that a job of microseconds
-is worth dividing, which through Python's own queues and locks it is not.
+A job is an array of 64-bit words that all threads see. A thread takes a call with one atomic subtraction. So even a job
+of a few microseconds is worth sharing, which it would not be with Python's queues and locks.
 
-Each thread has a seat, whose number it brings. There it notes, if asked to, from when to when it worked and on how many
-calls; who leads may read and clear that when the job is done.
+The threads are workers, numbered from 0. Each has a cache line of notes in the job. If the job asks for it, a worker
+notes when its first call of the job started, when its last one ended, and how many calls it made. The leader, worker 0,
+may read and clear the notes after the job.
 """
 
 from __future__ import annotations
@@ -15,47 +16,54 @@ from .intrinsics import atomic_add, atomic_load, atomic_store, call, clock, paus
 from .kernel import Array, Kernel
 
 LINE = 8
-"""Words in a cache line: those that threads fight for stand alone."""
+"""64-bit words in a cache line. Words that several threads write have a line of their own."""
 REMAINING, DONE, FAILED = 0, LINE, 2 * LINE
+"""Numbers of calls that are not taken yet, that have ended, and that have failed."""
 CLOSED = -(1 << 62)
-"""Calls that remain when there will never be another."""
+"""The value of `REMAINING` when the pool is closed."""
 ENTRY, ROWS, ROW_BYTES, CALLS, RESULTS, NOTING = range(3 * LINE, 3 * LINE + 6)
-SEATS = 4 * LINE
-"""The first seat; each is a cache line."""
+"""Address of the kernel's code, address of the first row of arguments, bytes in a row, number of calls, address of the
+first result, and whether workers take notes."""
+WORKERS = 4 * LINE
+"""Where the workers' notes begin; each worker has a cache line."""
 STARTED, ENDED, MADE = range(3)
-"""In a seat: when its thread took its first call and ended its last, and how many it made."""
+"""A worker's notes: when its first call started and its last call ended (nanoseconds), and how many calls it made."""
 LEADER = 0
-"""The seat of the thread that publishes and waits."""
+"""The worker that publishes a job and waits for its end."""
 
 
-def empty_job(seats: int) -> Array:
-    return np.zeros(SEATS + seats * LINE, np.int64)
+def empty_job(workers: int) -> Array:
+    """A job without calls, for this number of workers."""
+    return np.zeros(WORKERS + workers * LINE, np.int64)
 
 
-def seats_of(job: Array) -> Array:
-    """Notes, a row a seat."""
-    return job[SEATS:].reshape(-1, LINE)[:, : MADE + 1]
+def notes_of(job: Array) -> Array:
+    """The workers' notes: a view with a row for each worker."""
+    return job[WORKERS:].reshape(-1, LINE)[:, : MADE + 1]
 
 
 def publish(job):
-    """Open the job whose fields have been written."""
+    """Offer the calls of the job, whose other fields have been written, to all workers."""
     atomic_store(job, DONE, 0)
     atomic_store(job, FAILED, 0)
     atomic_store(job, REMAINING, job[CALLS])
     return 0
 
 
-def work(job, spins, seat):
-    """Take calls until there have been none for `spins` looks; whether the job is done, for the leader."""
+def work(job, spins, worker):
+    """Take calls until there has been none `spins` times in a row, or the pool is closed.
+
+    The leader returns as soon as the job is done. Returns 1 if so, else 0.
+    """
     idle = 0
-    mine = SEATS + seat * LINE
+    mine = WORKERS + worker * LINE
     while idle <= spins:
         remaining = atomic_load(job, REMAINING)
         if remaining <= CLOSED:
             return 0
         if remaining > 0:
             left = atomic_add(job, REMAINING, -1)
-            if left > 0:  # the job's fields hold until this call is counted as done
+            if left > 0:  # the leader changes the job's fields only after this call is counted in DONE
                 k = job[CALLS] - left
                 if job[NOTING] != 0 and job[mine + MADE] == 0:
                     job[mine + STARTED] = clock()
@@ -67,7 +75,7 @@ def work(job, spins, seat):
                 atomic_add(job, DONE, 1)
                 idle = 0
                 continue
-        if seat == LEADER and atomic_load(job, DONE) == job[CALLS]:
+        if worker == LEADER and atomic_load(job, DONE) == job[CALLS]:
             return 1
         idle += 1
         pause()

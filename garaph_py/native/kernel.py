@@ -1,4 +1,4 @@
-"""A Python function that runs as machine code."""
+"""Kernels: Python functions that run as machine code, and tables of arguments for many calls of one."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py.native")
 compiling = threading.RLock()
-"""Held while anything is compiled or loaded: warnings are silenced meanwhile, for the whole process."""
+"""The lock that a thread holds while it compiles or loads code. Compiling silences warnings in the whole process."""
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _loaded: dict[str, tuple[int, Callable[..., int]]] = {}
-"""By key: where the machine code is, and the same as a function of addresses of result, exception and row."""
+"""Loaded code by kernel key: its address, and a function that calls it with the addresses of result, exception, row."""
 
 
 class Kernel:
-    """`function` compiled for arguments of the given types; loaded from disk when an earlier process compiled it.
+    """A Python function compiled for arguments of given types, or loaded from disk if an earlier process compiled it.
 
     Parameters
     ----------
@@ -40,12 +40,13 @@ class Kernel:
         Argument types, separated by blanks: ``i64`` and ``f64`` by value, ``u32*``, ``f32*``, ... for C-contiguous
         arrays of that dtype, ``void*`` for arrays of structures. The function returns an int64.
     function : callable
-        Restricted to what Numba compiles without the Python runtime: numbers, loops, array elements, other such
-        functions. Array arguments are bare pointers: indices are not checked.
+        A function that Numba can compile without the Python runtime: it may use numbers, loops, array elements, and
+        other such functions. Array arguments are bare pointers: indices are not checked.
 
     Notes
     -----
-    ``kernel.function(*arrays)`` runs the same text in Python: slow, bounds-checked, and its own specification.
+    ``kernel.function(*arrays)`` runs the function in Python, which is slow but checks bounds. It defines what the
+    compiled code must do.
     """
 
     def __init__(self, signature: str, function: Callable[..., Any]) -> None:
@@ -74,43 +75,42 @@ class Kernel:
 
     @property
     def address(self) -> int:
-        """Of the machine code, which is compiled and loaded if it was not."""
+        """The address of the machine code, which is compiled or loaded first if necessary."""
         return self._native[0]
 
     @property
     def is_ready(self) -> bool:
-        """Whether a call would not have to compile."""
+        """Whether it has been compiled, so that a call need not compile it."""
         return self.key in _loaded or cache.load(self.key) is not None
 
     def __call__(self, *arguments: Any) -> int:
-        """Run it. Arrays go by address: dtype and contiguity are checked, sizes are the caller's promise."""
+        """Run the kernel and return its result. Arrays are passed by address: dtypes are checked, sizes are not."""
         return self.rows(1, *arguments)()
 
     def rows(self, count: int, *arguments: Any) -> ArgumentTable:
-        """The arguments of `count` calls, to be run by one thread or a team."""
+        """A table of the arguments of `count` calls, which one thread or a pool can run; see `ArgumentTable.put`."""
         return ArgumentTable(self, count).fill(*arguments)
 
 
 @dataclass(frozen=True)
 class PerCall:
-    """An argument that is another row of `array` in each call."""
+    """An array argument that differs from call to call: call k gets row k of `array`."""
 
     array: Array
 
 
 class ArgumentTable:
-    """The arguments of `count` calls of one kernel: a row of 64-bit words each.
+    """The arguments of `count` calls of one kernel: a row of 64-bit words for each call.
 
-    An argument is one for all calls, or for a number a column of `count` of them, or for an array `PerCall` row of it.
-    Where a call is made often, its rows are kept and filled again: to find an array's address takes Python most of a
-    microsecond, to see that it is still the same array takes little.
+    A table that is used often is kept and filled again. Finding the address of an array takes Python most of a
+    microsecond; `put` skips that if the argument is still the same array.
     """
 
     def __init__(self, kernel: Kernel, count: int) -> None:
         self.kernel = kernel
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
-        self._held: dict[int, tuple[Any, bool]] = {}  # the arrays whose addresses the rows hold, and whether `PerCall`
+        self._held: dict[int, tuple[Any, bool]] = {}  # the arrays in the rows, by argument, and whether `PerCall`
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
 
@@ -118,7 +118,15 @@ class ArgumentTable:
         return len(self.words)
 
     def put(self, k: int, value: Any) -> None:
-        """Argument `k` of every call."""
+        """Set argument `k` of every call.
+
+        Parameters
+        ----------
+        k : int
+        value : number, array, PerCall or None
+            A number or an array for all calls; an array of `count` numbers, one for each call; or `PerCall` for an
+            array argument that differs. None is a null pointer.
+        """
         kind = self.kernel.signature[k]
         if not kind.endswith("*"):
             column = self.words[:, k]
@@ -137,7 +145,7 @@ class ArgumentTable:
         self._held[k] = array, each
 
     def fill(self, *arguments: Any) -> ArgumentTable:
-        """These rows with all arguments anew."""
+        """Set all arguments; return this table."""
         if len(arguments) != self.words.shape[1]:
             raise TypeError(f"{self.kernel.name} takes {self.words.shape[1]} arguments, not {len(arguments)}")
         for k, value in enumerate(arguments):
@@ -145,7 +153,7 @@ class ArgumentTable:
         return self
 
     def __call__(self, k: int = 0) -> int:
-        """Run call `k`; what it returned."""
+        """Run call `k` and return its result."""
         rows, results = self._addresses
         if self._native(results + 8 * k, exception_address, rows + k * self._stride):
             raise self.failure()
@@ -153,23 +161,27 @@ class ArgumentTable:
 
     @property
     def job(self) -> tuple[int, int, int, int, int]:
-        """Address of the code, of the rows, bytes a row, number of rows, address of the results."""
+        """A job's fields (see `job`): the code's address, the rows' address, bytes in a row, number of rows, and the
+        results' address."""
         return self.kernel.address, self._addresses[0], self._stride, len(self), self._addresses[1]
 
     def failure(self) -> ProgramError:
+        """The error to raise when a call has failed."""
         return ProgramError(f"{self.kernel.name} raised an error inside compiled code")
 
 
 _exception = ctypes.c_void_p()
 exception_address = ctypes.addressof(_exception)
-"""Where compiled code that fails leaves what nobody reads."""
+"""Address of a word to which compiled code that fails writes a pointer, which is not read."""
 
 
 def address_of(array: Array) -> int:
+    """The address of the first element of `array`."""
     return int(array.__array_interface__["data"][0])
 
 
 def checked_address(kind: str, array: Any) -> int:
+    """The address of `array`; raise `TypeError` if it does not fit an argument of type `kind`."""
     flags, dtype = array.flags, array.dtype
     if not (flags.c_contiguous and flags.aligned and dtype.isnative and kind_of(dtype) == kind):
         raise TypeError(f"expected an aligned, C-contiguous array for {kind}, got {dtype}")
@@ -184,7 +196,7 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 
 
 def prepare(kernels: Iterable[Kernel], listener: events.Listener = events.ignore) -> None:
-    """Compile what is not on disk yet, telling `listener` how far it is: the first run of a program takes seconds."""
+    """Compile those `kernels` that are not on disk yet, which takes seconds, and report the progress to `listener`."""
     missing = [kernel for kernel in kernels if not kernel.is_ready]
     for number, kernel in enumerate(missing):
         interrupts.check()

@@ -1,4 +1,4 @@
-"""Object code into this process, through llvmlite."""
+"""Loads object code into this process, with llvmlite."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import Any
 from ..errors import ProgramError
 
 LIBM = "libm.so.6"
-"""The one library that compiled code may call, besides the clock of the C library under it."""
+"""The one library that compiled code may call, besides the clock of the C library."""
 ENTRY = "kernel"
+"""Name of the entry point in object code."""
 _names = itertools.count()
-_loaded: list[Any] = []  # libraries own the code they loaded: they live as long as the process
+_loaded: list[Any] = []  # LLVM frees a library's code together with the library, so all are kept
 _lock = threading.Lock()
 
 
 @cache
 def linker() -> Any:
-    """LLVM's linker for code in memory.
+    """LLVM's linker for code in memory, JITLink.
 
-    JITLink maps an object's sections together. MCJIT maps each wherever there is a gap, and aborts the process when two
-    lie more than 2 GiB apart, as happens where a GPU's driver has taken address space.
+    JITLink maps all sections of an object next to each other. LLVM's other linker, MCJIT, maps each section into any
+    gap, and aborts the process if two are more than 2 GiB apart. That happens when a GPU's driver has reserved address
+    space.
     """
     import llvmlite.binding as llvm
 
@@ -37,12 +39,12 @@ def linker() -> Any:
 
 
 def load_object(code: bytes) -> int:
-    """Link object code into this process; the address of its entry point.
+    """Link object code into this process, and return the address of its entry point.
 
     Raises
     ------
     ProgramError
-        If it calls what this process does not have.
+        If the code calls a function that this process does not have.
     """
     import llvmlite.binding as llvm
 

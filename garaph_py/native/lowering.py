@@ -1,4 +1,4 @@
-"""The machine code of `intrinsics`, and of a kernel's arguments: Numba intrinsics that emit LLVM IR."""
+"""Numba intrinsics that emit LLVM IR for the functions of `intrinsics` and for reading a kernel's arguments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from numba.core import cgutils
 from . import intrinsics
 
 WORD, NUMBER = ir.IntType(64), ir.IntType(32)
+"""LLVM's types for a word of an argument row or a job, and for packed numbers."""
 SCALARS = {
     "i8": nb.int8, "u8": nb.uint8, "i16": nb.int16, "u16": nb.uint16, "i32": nb.int32, "u32": nb.uint32,
     "i64": nb.int64, "u64": nb.uint64, "f32": nb.float32, "f64": nb.float64, "bool": nb.boolean,
 }  # fmt: skip
+"""Numba's types by their names in signatures."""
 
 
 def argument_type(name: str) -> Any:
-    """The Numba type of ``"i64"``, ``"f32*"``, ``"void*"`` and the like."""
+    """The Numba type of an argument, which a signature writes as `name`: ``"i64"``, ``"f32*"``, ``"void*"``."""
     if name == "void*":
         return nb.voidptr
     return nb.CPointer(SCALARS[name[:-1]]) if name.endswith("*") else SCALARS[name]
@@ -30,7 +32,7 @@ def argument_type(name: str) -> Any:
 
 @cache
 def loader(name: str) -> Any:
-    """A function ``load(row, k)``: argument k of a kernel's row of 64-bit words, as type `name`."""
+    """A function ``load(row, k)`` that reads argument k, of type `name`, from a row of 64-bit words."""
     returned = argument_type(name)
 
     @numba.extending.intrinsic
@@ -50,11 +52,13 @@ def loader(name: str) -> Any:
 
 
 def element(builder: Any, arguments: Any, kind: Any) -> Any:
-    """Address of the element that the first two arguments, a pointer and an index, name."""
+    """The address of element ``arguments[1]`` of the array at the pointer ``arguments[0]``."""
     return builder.gep(arguments[0], [arguments[1]], source_etype=kind)
 
 
 def read_modify_write(operation: str, word: Any) -> Any:
+    """The atomic `operation` of LLVM on elements of Numba's type `word`."""
+
     @numba.extending.intrinsic
     def atomic(typing_context: Any, words: Any, index: Any, operand: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -112,7 +116,7 @@ def _clock(typing_context: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(NUMBER, [NUMBER, WORD.as_pointer()])
         read = cgutils.get_or_insert_function(builder.module, kind, "clock_gettime")
-        seconds = cgutils.alloca_once(builder, WORD, 2)  # and nanoseconds
+        seconds = cgutils.alloca_once(builder, WORD, 2)  # a struct timespec: seconds and nanoseconds
         builder.call(read, [NUMBER(time.CLOCK_MONOTONIC), seconds])
         whole = builder.mul(builder.load(seconds, typ=WORD), WORD(1_000_000_000))
         return builder.add(whole, builder.load(builder.gep(seconds, [WORD(1)], source_etype=WORD), typ=WORD))
@@ -124,14 +128,14 @@ def _clock(typing_context: Any) -> Any:
 def _no_unroll(typing_context: Any) -> Any:
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         nothing = ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "", side_effect=True)
-        builder.call(nothing, [], attrs=("convergent",))  # such a call may not move into a loop's remainder
+        builder.call(nothing, [], attrs=("convergent",))  # LLVM does not unroll a loop with such a call
         return context.get_dummy_value()
 
     return nb.void(), emit
 
 
 def prefetching(locality: int) -> Any:
-    """Into the caches near the core, as LLVM's prefetch has it: 3 to stay there, 2 in the second, 0 to be read once."""
+    """LLVM's prefetch with this locality: 3 loads into the first-level cache, 2 into the second, 0 for one read."""
 
     @numba.extending.intrinsic
     def fetch(typing_context: Any, array: Any, index: Any) -> Any:
@@ -139,7 +143,7 @@ def prefetching(locality: int) -> Any:
             number, octets = ir.IntType(32), ir.IntType(8).as_pointer()
             kind = ir.FunctionType(ir.VoidType(), [octets, number, number, number])
             instruction = builder.module.declare_intrinsic("llvm.prefetch", tys=[octets], fnty=kind)
-            if isinstance(array, nb.Array):  # of structures
+            if isinstance(array, nb.Array):  # an array of structures, see `struct_array`
                 arguments = context.make_array(array)(context, builder, arguments[0]).data, arguments[1]
             address = element(builder, arguments, context.get_data_type(array.dtype))
             builder.call(instruction, [builder.bitcast(address, octets), *map(number, (0, locality, 1))])  # read, data
@@ -177,13 +181,13 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 NUMBERS = 32
-"""Packed together."""
+"""How many numbers are packed together."""
 
 
 def unpacked(builder: Any, first: Any, width: int) -> Any:
-    """A vector of `NUMBERS` numbers of `width` bits, from the words at address `first`.
+    """A vector of `NUMBERS` numbers of `width` bits, unpacked from the words at address `first`.
 
-    Places and shifts are constants, so that the compiler knows the best instructions for them.
+    The positions and shifts are constants, for which LLVM can choose the best instructions.
     """
     if not width:
         return constant([0] * NUMBERS)
@@ -194,7 +198,8 @@ def unpacked(builder: Any, first: Any, width: int) -> Any:
     numbers = builder.lshr(low, constant([bit for _, bit in place]))
     cut = [bit + width > 32 for _, bit in place]
     if any(cut):
-        following = [word + 1 if c else width for (word, _), c in zip(place, cut, strict=True)]  # `width`: a zero
+        # Index `width` takes a zero, from the vector `none`.
+        following = [word + 1 if c else width for (word, _), c in zip(place, cut, strict=True)]
         high = builder.shuffle_vector(words, none, constant(following))
         shifts = [32 - bit if c else 0 for (_, bit), c in zip(place, cut, strict=True)]
         numbers = builder.or_(numbers, builder.shl(high, constant(shifts)))
@@ -202,6 +207,7 @@ def unpacked(builder: Any, first: Any, width: int) -> Any:
 
 
 def constant(numbers: list[int]) -> Any:
+    """A constant vector."""
     return ir.Constant(ir.VectorType(NUMBER, len(numbers)), numbers)
 
 
@@ -226,7 +232,9 @@ def _sums_of_packed(
         for numbers, block in zip(found, blocks, strict=True):
             total.add_incoming(numbers, block)
         none, bits = constant([0] * NUMBERS), ir.VectorType(ir.IntType(1), NUMBERS)
-        begins = begun = arguments[3]  # where a sum begins; where one begins among as many numbers as were added
+        # Running sums by doubling: after each step, sum k covers 2 * step numbers. A set bit k of `begun` means that a
+        # sum begins among these, so that nothing before may be added.
+        begins = begun = arguments[3]
         for step in (1, 2, 4, 8, 16):
             earlier = constant([k - step if k >= step else NUMBERS for k in range(NUMBERS)])
             more = builder.shuffle_vector(total, none, earlier)
@@ -237,7 +245,7 @@ def _sums_of_packed(
         out = builder.bitcast(element(builder, arguments[5:], NUMBER), kind.as_pointer())
         builder.store(total, out, align=4)
         previous = builder.shuffle_vector(total, begin, constant([NUMBERS, *range(NUMBERS - 1)]))
-        less = builder.bitcast(builder.icmp_unsigned("<", total, previous), NUMBER)  # a sum that wraps is
+        less = builder.bitcast(builder.icmp_unsigned("<", total, previous), NUMBER)  # a sum that wrapped is smaller
         last = builder.extract_element(total, NUMBER(NUMBERS - 1))
         return context.make_tuple(builder, signature.return_type, (last, builder.and_(less, builder.not_(begins))))
 
@@ -262,4 +270,4 @@ REPLACED: dict[Any, Any] = {
     intrinsics.sums_of_packed: _sums_of_packed,
     intrinsics.trailing_zeros: _trailing_zeros,
 }
-"""What stands in compiled code for each function of `intrinsics`."""
+"""The functions of `intrinsics`, and the Numba functions that replace them in compiled code."""

@@ -1,7 +1,7 @@
-"""What a function's machine code depends on: the objects its body names, found without importing Numba.
+"""Finds the objects that a function's machine code depends on, and hashes them, without importing Numba.
 
-Numba freezes globals and closure variables when it compiles, so they belong in the key under which compiled code is
-kept: a constant edited in the user's module must never meet yesterday's code.
+Numba compiles the values of globals and closure variables into the code. The cache key therefore covers them: after a
+user edits a constant in a module, code with its old value must not be used.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 KNOWN = ("numpy", "math", "cmath", "operator", "builtins")
-"""Modules whose contents follow from their versions, which the cache key holds."""
+"""Modules whose contents are not hashed: they follow from their versions, which are part of the cache key."""
 
 
 def plain(value: Any) -> types.FunctionType | None:
-    """`value` as a plain Python function: a Numba dispatcher stands for the one it was made from."""
+    """`value` if it is a plain Python function, the function behind it if it is a Numba dispatcher, else None."""
     function = value if isinstance(value, types.FunctionType) else getattr(value, "py_func", None)
     return function if isinstance(function, types.FunctionType) else None
 
 
 def is_known(module: types.ModuleType) -> bool:
+    """Whether `module` is one of `KNOWN`, or a part of one."""
     return module.__name__.split(".")[0] in KNOWN
 
 
@@ -37,17 +38,17 @@ def code_objects(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def names_in(function: types.FunctionType) -> list[str]:
-    """Names of globals and attributes in the body of `function`."""
+    """The names of globals and attributes in the body of `function`."""
     return sorted({name for code in code_objects(function.__code__) for name in code.co_names})
 
 
 def global_references(function: types.FunctionType) -> dict[str, Any]:
-    """Globals that `function` names, by name."""
+    """The globals that `function` uses, by name."""
     return {name: function.__globals__[name] for name in names_in(function) if name in function.__globals__}
 
 
 def closure_references(function: types.FunctionType) -> dict[str, Any]:
-    """Closure variables of `function`, by name."""
+    """The closure variables of `function`, by name."""
     cells = function.__closure__ or ()
     return dict(zip(function.__code__.co_freevars, (cell.cell_contents for cell in cells), strict=True))
 
@@ -58,16 +59,22 @@ def rebuild(
     more_globals: Mapping[str, Any] | None = None,
     memo: dict[Any, Any] | None = None,
 ) -> Any:
-    """A copy of `function` that refers to copies of the functions it names, in its module or as ``module.name``.
+    """Copy `function` and all functions that it refers to, as globals, closure variables or ``module.name``.
 
     Parameters
     ----------
+    function : function
     finish : callable
-        Makes of each copy what stands for it.
+        ``finish(copy)`` is what the other copies refer to in place of the copy; by default the copy itself.
     more_globals : dict, optional
-        Further global names, where a function's module does not have them.
+        Further globals, for names that a function's module does not define.
     memo : dict, optional
-        What stands for functions known before; each copied function is added.
+        Replacements that are known already, by function. Those that are made are added.
+
+    Returns
+    -------
+    object
+        The replacement of `function`.
     """
     memo = {} if memo is None else memo
     if function in memo:
@@ -78,7 +85,7 @@ def rebuild(
     copy.__kwdefaults__, copy.__module__, copy.__qualname__ = (
         function.__kwdefaults__, function.__module__, function.__qualname__,
     )  # fmt: skip
-    memo[function] = finish(copy)  # before its references are followed: they may lead back here
+    memo[function] = finish(copy)  # before following its references, which may lead back to `function`
     modules: dict[str, types.ModuleType] = {}
 
     def stand_in(value: Any) -> Any:
@@ -104,82 +111,93 @@ def rebuild(
 def fingerprint(*objects: Any) -> str:
     """A hash of `objects` and, for functions, of their bytecode and of everything that bytecode refers to.
 
-    It is the same in every process: no addresses, no set order.
+    It is the same in every process: it depends neither on addresses nor on the order of sets.
     """
-    digest = hashlib.blake2b(digest_size=16)
-    seen: dict[int, int] = {}
+    hasher = Hasher()
+    for item in objects:
+        hasher.visit(item)
+    return hasher.digest.hexdigest()
 
-    def add(*parts: object) -> None:
+
+class Hasher:
+    """Hashes objects and all that they refer to; see `fingerprint`."""
+
+    def __init__(self) -> None:
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.seen: dict[int, int] = {}  # the functions visited so far, by address, in order
+
+    def add(self, *parts: object) -> None:
+        """Hash the text of `parts`, each with its length."""
         for part in parts:
             data = part if isinstance(part, bytes) else str(part).encode()
-            digest.update(b"%d:" % len(data) + data)
+            self.digest.update(b"%d:" % len(data) + data)
 
-    def visit(value: Any) -> None:
+    def visit(self, value: Any) -> None:
+        """Hash any object."""
         function = plain(value)
         if function is not None:
-            visit_function(function)
+            self.visit_function(function)
         elif isinstance(value, types.CodeType):
-            visit_code(value)
+            self.visit_code(value)
         elif isinstance(value, types.ModuleType):
-            add("module", value.__name__)
+            self.add("module", value.__name__)
         elif isinstance(value, type):
-            add("class", value.__module__, value.__qualname__, getattr(value, "_fields", ()))
+            self.add("class", value.__module__, value.__qualname__, getattr(value, "_fields", ()))
             if issubclass(value, enum.Enum):
-                visit({name: member.value for name, member in value.__members__.items()})
+                self.visit({name: member.value for name, member in value.__members__.items()})
         elif isinstance(value, np.ndarray):
-            add("array", value.dtype, value.shape, value.strides, value.tobytes())
+            self.add("array", value.dtype, value.shape, value.strides, value.tobytes())
         elif isinstance(value, (tuple, list)):
-            add("sequence", len(value))
-            visit(type(value))  # the fields of a named tuple
+            self.add("sequence", len(value))
+            self.visit(type(value))  # the fields of a named tuple
             for item in value:
-                visit(item)
+                self.visit(item)
         elif isinstance(value, (set, frozenset)):
-            add(type(value).__name__, *sorted(fingerprint(item) for item in value))
+            self.add(type(value).__name__, *sorted(fingerprint(item) for item in value))
         elif isinstance(value, dict):
-            add("dict", len(value))
+            self.add("dict", len(value))
             for key, item in value.items():
-                visit(key)
-                visit(item)
+                self.visit(key)
+                self.visit(item)
         else:
-            says = repr(value)
-            add(type(value).__qualname__, "" if says == object.__repr__(value) else says)
+            text = repr(value)
+            self.add(type(value).__qualname__, "" if text == object.__repr__(value) else text)
 
-    def visit_function(function: types.FunctionType) -> None:
-        if id(function) in seen:
-            add("seen", seen[id(function)])
+    def visit_function(self, function: types.FunctionType) -> None:
+        """Hash a function: its code, its defaults, and the globals and closure variables that it uses."""
+        if id(function) in self.seen:
+            self.add("seen", self.seen[id(function)])
             return
-        seen[id(function)] = len(seen)
-        add("function", function.__name__)
-        visit_code(function.__code__)
-        visit(function.__defaults__)
-        visit(function.__kwdefaults__)
+        self.seen[id(function)] = len(self.seen)
+        self.add("function", function.__name__)
+        self.visit_code(function.__code__)
+        self.visit(function.__defaults__)
+        self.visit(function.__kwdefaults__)
         attributes = names_in(function)
         for name, target in (global_references(function) | closure_references(function)).items():
-            add(name)
+            self.add(name)
             if isinstance(target, types.ModuleType):
-                visit_module(target, attributes, set())
+                self.visit_module(target, attributes, set())
             else:
-                visit(target)
+                self.visit(target)
 
-    def visit_code(code: types.CodeType) -> None:
-        add("code", code.co_code, code.co_names, code.co_varnames, code.co_argcount, code.co_kwonlyargcount)
-        add(code.co_flags, code.co_exceptiontable)
+    def visit_code(self, code: types.CodeType) -> None:
+        """Hash bytecode, its names and its constants."""
+        self.add("code", code.co_code, code.co_names, code.co_varnames, code.co_argcount, code.co_kwonlyargcount)
+        self.add(code.co_flags, code.co_exceptiontable)
         for constant in code.co_consts:
-            visit(constant)
+            self.visit(constant)
 
-    def visit_module(module: types.ModuleType, attributes: list[str], on_the_way: set[str]) -> None:
-        add("module", module.__name__)
-        if is_known(module) or module.__name__ in on_the_way:
+    def visit_module(self, module: types.ModuleType, attributes: list[str], visiting: set[str]) -> None:
+        """Hash those `attributes` of a module that it has; `visiting` are the modules that led here."""
+        self.add("module", module.__name__)
+        if is_known(module) or module.__name__ in visiting:
             return
         for name in attributes:
             if name in vars(module):
-                add(name)
+                self.add(name)
                 target = vars(module)[name]
                 if isinstance(target, types.ModuleType):
-                    visit_module(target, attributes, on_the_way | {module.__name__})
+                    self.visit_module(target, attributes, visiting | {module.__name__})
                 else:
-                    visit(target)
-
-    for item in objects:
-        visit(item)
-    return digest.hexdigest()
+                    self.visit(target)

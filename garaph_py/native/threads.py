@@ -1,4 +1,4 @@
-"""How many cores this process may use, and a team of threads that runs one function over many argument tuples."""
+"""The number of cores that this process may use, and a pool of threads that share the calls of a kernel."""
 
 from __future__ import annotations
 
@@ -32,20 +32,23 @@ from .job import (
     RESULTS,
     WORK,
     empty_job,
-    seats_of,
+    notes_of,
 )
 
 T = TypeVar("T")
 Array = npt.NDArray[np.int64]
 
 SPINS = 1 << 14
-"""Looks for a job before a thread goes to sleep: about 200 microseconds, longer than Python takes between two."""
+"""How often an idle worker looks for a job before it goes to sleep: for about 200 microseconds, which is longer than
+Python takes between two launches."""
 LONG_SPINS = 1 << 18
-"""Some milliseconds, where other threads keep Python busy: to wake a team then takes one or two of them."""
+"""The same, for some milliseconds, for runs in which other threads keep Python busy. Waking workers then takes one or
+two milliseconds."""
 
 
 def available_cores() -> int:
-    """Cores this process may use: its affinity, cut down by the cgroup's CPU quota (containers)."""
+    """The number of cores that this process may use: those of its CPU affinity, limited by the CPU quota of its control
+    group (as in containers)."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, int(min(cores, cgroup_cores())))
 
@@ -54,12 +57,12 @@ cgroup_cores = cache(cgroup.cores)
 
 
 def start(name: str, function: Callable[..., None], *arguments: Any) -> threading.Thread:
-    """A thread that runs ``function(*arguments)`` for a device.
+    """Start a thread that serves a device: it runs ``function(*arguments)``.
 
     Raises
     ------
     DeviceError
-        If there can be no more threads: the device cannot be used then.
+        If the system allows no further thread, so that the device cannot be used.
     """
     thread = threading.Thread(target=function, args=arguments, name=name, daemon=True)
     try:
@@ -70,11 +73,12 @@ def start(name: str, function: Callable[..., None], *arguments: Any) -> threadin
 
 
 def check_threads(threads: int | None) -> int | None:
-    """`threads` if it is a number of threads, or None.
+    """Return `threads` if it is a valid number of threads, or None for all cores.
 
     Raises
     ------
     ParameterError
+        If it is neither.
     """
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 4096):
         raise ParameterError(f"threads={threads!r}: give a whole number from 1 to 4096, or leave it out for all cores")
@@ -82,19 +86,20 @@ def check_threads(threads: int | None) -> int | None:
 
 
 class ThreadPool:
-    """`size` threads, the calling one among them, for code that releases the GIL.
+    """A pool of `size` threads, including the calling one, for code that releases the GIL.
 
-    A team belongs to one caller; two callers use two teams, so runs from several Python threads do not meet.
+    A pool serves one caller. Runs in several Python threads use a pool each.
 
-    `run` takes any function. `launch` takes calls of one kernel, and hands them out within compiled code: a few
-    microseconds where `run` takes fifty. For that its threads stay awake a moment after a job, waiting for the next.
+    `run` calls any function, at a cost of about 50 microseconds. `launch` runs calls of one kernel, which compiled code
+    hands out to the threads, at a cost of a few microseconds. For that, threads wait for the next job for a moment
+    before they go to sleep.
 
     Parameters
     ----------
     size : int, optional
         Number of threads, at least 1; by default `available_cores`.
     spins : int
-        Looks for the next job after each.
+        How often an idle thread looks for a job before it goes to sleep.
 
     Raises
     ------
@@ -104,22 +109,25 @@ class ThreadPool:
     Attributes
     ----------
     about : mapping
-        What is launched next is about, such as the page: details for a trace.
+        Details of the next launches for traces and reports, such as the page's number.
     """
 
     def __init__(self, size: int | None = None, spins: int = SPINS) -> None:
         self.size, self._spins = check_threads(size) or available_cores(), spins
         self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
         self._job = empty_job(self.size)
-        self._seats = seats_of(self._job)
-        self._made = self._seats[:, MADE]
-        self._rows: ArgumentTable | None = None  # held while compiled code works on it
-        self._asleep, self._lock = list(range(self.size - 1, LEADER, -1)), threading.Lock()  # by their seats
+        self._notes = notes_of(self._job)
+        self._made = self._notes[:, MADE]
+        self._rows: ArgumentTable | None = None  # the table that compiled code works on
+        self._asleep, self._lock = list(range(self.size - 1, LEADER, -1)), threading.Lock()  # sleeping workers
         self.about: Mapping[str, Any] = {}
         self._log: list[tuple[str, Mapping[str, Any], int, int, Array | None]] | None = None
 
     def run(self, function: Callable[..., T], tasks: Iterable[Sequence[Any]]) -> list[T]:
-        """``[function(*task) for task in tasks]``, in parallel, results in order; the first failure is raised."""
+        """Call ``function(*task)`` for all `tasks` in parallel; return the results in order, or raise the first error.
+
+        When it returns, no thread works on the caller's arrays any more.
+        """
         first, *rest = tasks
         if self._pool is None or not rest:
             return [function(*task) for task in (first, *rest)]
@@ -127,21 +135,21 @@ class ThreadPool:
         try:
             mine = function(*first)
         finally:
-            done = [future.exception() for future in others]  # nobody writes to the caller's arrays after this call
+            done = [future.exception() for future in others]  # waits for all threads
         for error in done:
             if error is not None:
                 raise error
         return [mine, *(future.result() for future in others)]
 
     def launch(self, rows: ArgumentTable) -> Array:
-        """Every call in `rows`, in any order and in parallel; what each returned.
+        """Run all calls in the table `rows`, in parallel and in any order; return their results.
 
-        An interrupt that is held comes before.
+        An interrupt that has been deferred is delivered first.
 
         Raises
         ------
         ProgramError
-            If one fails.
+            If a call fails.
         """
         interrupts.check()
         if self._log is None:
@@ -150,25 +158,25 @@ class ThreadPool:
         started, shared, notes = perf_counter_ns(), self._launch(rows), None
         ended = perf_counter_ns()
         if shared:
-            notes = self._seats.copy()
+            notes = self._notes.copy()
             self._made[:] = 0
         self._log.append((rows.kernel.name, self.about, started, ended, notes))
         return rows.results
 
     def trace(self) -> None:
-        """Note from now on who works when; see `spans`."""
+        """From now on, note when each thread works; see `spans`."""
         self._log, self._job[NOTING] = [], 1
 
     def spans(self) -> Iterator[Span]:
-        """What every thread did in each `launch` since `trace`, as ``"cpu 0"``, the caller, and so on."""
+        """When each thread worked in each `launch` since `trace`. The tracks are ``"cpu 0"``, the caller, and so on."""
         for name, about, began, ended, notes in self._log or ():
             rows = [(began, ended, 1)] if notes is None else notes.tolist()
-            for seat, (start, end, made) in enumerate(rows):
+            for worker, (start, end, made) in enumerate(rows):
                 if made:
-                    yield Span(f"cpu {seat}", name, start, end, about)
+                    yield Span(f"cpu {worker}", name, start, end, about)
 
     def _launch(self, rows: ArgumentTable) -> bool:
-        """Every call in `rows`; whether several threads shared them."""
+        """Run all calls in `rows`; return whether several threads shared them."""
         self._rows = rows
         if self._pool is None or len(rows) < 2:
             for k in range(len(rows)):
@@ -177,12 +185,12 @@ class ThreadPool:
             return False
         self._job[ENTRY : RESULTS + 1] = rows.job
         publish, work = self._calls
-        self._job[REMAINING], self._job[DONE] = 0, len(rows)  # done, until it is published
+        self._job[REMAINING], self._job[DONE] = 0, len(rows)  # counts as done until it is published
         interrupt: KeyboardInterrupt | None = None
         try:
             publish()
             self._wake(min(self.size, len(rows)) - 1)
-        finally:  # nobody writes to the caller's arrays after this call
+        finally:  # wait until no thread writes to the caller's arrays
             while True:
                 try:
                     if work(LEADER):
@@ -199,40 +207,44 @@ class ThreadPool:
 
     @cached_property
     def _calls(self) -> tuple[ArgumentTable, ArgumentTable]:
-        """What opens a job, and what works on it, a call a seat."""
-        enough = self.size <= available_cores()  # otherwise waiting takes cores from the work
+        """The arguments of `publish`, and those of `work`, one call for each worker."""
+        enough = self.size <= available_cores()  # with more threads than cores, a waiting one would hold up another
         spins = self._spins if enough else 0
         return PUBLISH.rows(1, self._job), WORK.rows(self.size, self._job, spins, np.arange(self.size))
 
     def start(self) -> None:
-        """Make the threads, which the first `launch` would otherwise wait for: two milliseconds for a dozen."""
+        """Create the threads now, so that the first `launch` need not: a dozen takes two milliseconds."""
         if self._pool is not None:
             begun = threading.Event()
-            with suppress(RuntimeError):  # no more can be had: those there are do the work
+            with suppress(RuntimeError):  # the system allows no further thread: those that exist do the work
                 for _ in range(self.size - 1):
                     self._pool.submit(begun.wait)
             begun.set()
 
     def _wake(self, helpers: int) -> None:
+        """Wake sleeping workers, so that this many are awake besides the leader."""
         assert self._pool is not None
         with self._lock:
             awake = self.size - 1 - len(self._asleep)
             called = [self._asleep.pop() for _ in range(helpers - awake)]
-        with suppress(RuntimeError):  # no more threads can be had: those there are do the work
-            for seat in called:
-                self._pool.submit(self._serve, seat)
+        with suppress(RuntimeError):  # the system allows no further thread: those that exist do the work
+            for worker in called:
+                self._pool.submit(self._serve, worker)
 
-    def _serve(self, seat: int) -> None:
+    def _serve(self, worker: int) -> None:
+        """Work on jobs as this worker until there are none for a while."""
         _, work = self._calls
         while True:
-            work(seat)
-            with self._lock:  # a job published before this is seen here, one published after finds this thread asleep
+            work(worker)
+            # Under the lock, so that no job is missed: this thread sees one that was published before, and `_wake`
+            # finds this worker asleep for one that is published later.
+            with self._lock:
                 if self._job[REMAINING] <= 0:
-                    self._asleep.append(seat)
+                    self._asleep.append(worker)
                     return
 
     def __str__(self) -> str:
-        """What it is doing."""
+        """What the pool is doing now, for the watchdog's report."""
         rows, job, about = self._rows, self._job, self.about
         if rows is None:
             return "cpu: idle"
@@ -244,6 +256,7 @@ class ThreadPool:
         return f"cpu: {rows.kernel.name}{where}, {done} of {calls} calls done, {working} of {self.size} threads at work"
 
     def close(self) -> None:
+        """End the threads."""
         if self._pool is not None:
             self._job[REMAINING] = CLOSED
             self._pool.shutdown()
@@ -258,5 +271,5 @@ class ThreadPool:
 
 
 def split(count: int, parts: int) -> list[int]:
-    """``parts + 1`` bounds that cut ``range(count)`` into nearly equal runs."""
+    """The ``parts + 1`` bounds that divide ``range(count)`` into nearly equal parts."""
     return [count * part // parts for part in range(parts + 1)]

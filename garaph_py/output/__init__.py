@@ -1,4 +1,4 @@
-"""Those who listen to events and show them; they decide nothing."""
+"""What a run gives its user: the result, progress, and files with a trace or a report. Nothing here affects a run."""
 
 from .progress import Progress
 

@@ -1,4 +1,4 @@
-"""Pictures of a run, as SVG: curves over the iterations, and who worked when. Made to be read without a manual."""
+"""Draws a run as SVG: curves over the iterations, and a timeline of its workers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,35 @@ from ..events import Iteration, Span
 from .trace import tracks_of
 
 WIDTH, LEFT, RIGHT = 1200, 150, 40
+"""Pixels: the width of a picture, and of its margins."""
 PLOT = WIDTH - LEFT - RIGHT
+"""Pixels between the margins."""
 TOP, CURVE, ROW, AXIS = 8, 150, 22, 26
-"""Heights: above a curve, of one, of a track, and of the numbers below or above."""
+"""Heights in pixels: of the space above a curve, of a curve, of a track, and of the numbers at an axis."""
 COLORS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#9c755f")
+"""The colours of modes and of pages."""
 MODES = ("pull", "notify-pull", "push", "pull-tiled")
+"""The modes, in the order of their colours."""
 OTHER = "#9aa0a6"
-"""What is not about a page."""
+"""The colour of spans that do not belong to one page."""
 VISIBLE = 0.75
-"""Pixels; what is narrower is drawn together with its neighbours."""
+"""The narrowest box in pixels; narrower spans are drawn together with their neighbours."""
 MOST_BANDS = 200
-"""Iterations that can be told apart."""
+"""Iterations are shaded only if there are at most this many: more could not be told apart."""
 
 
 def mode_color(mode: str) -> str:
+    """The colour of a mode."""
     return COLORS[MODES.index(mode)] if mode in MODES else OTHER
 
 
 def page_color(page: int) -> str:
+    """The colour of a page, by its number."""
     return COLORS[page % len(COLORS)]
 
 
 def svg(height: float, label: str, parts: Iterator[str]) -> str:
+    """An SVG picture; `label` describes it for people who cannot see it."""
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:g}" width="{WIDTH}" height="{height:g}" role="img" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
@@ -39,6 +46,7 @@ def svg(height: float, label: str, parts: Iterator[str]) -> str:
 
 
 def rectangle(x: float, y: float, width: float, height: float, color: str, title: str, opacity: float = 1) -> str:
+    """A rectangle; `title` appears when the reader points at it."""
     faint = "" if opacity == 1 else f' fill-opacity="{opacity:.2f}"'
     return (
         f'<rect x="{x:.2f}" y="{y:g}" width="{width:.2f}" height="{height:g}" fill="{color}"{faint}>'
@@ -47,11 +55,12 @@ def rectangle(x: float, y: float, width: float, height: float, color: str, title
 
 
 def text(x: float, y: float, words: str, anchor: str = "middle") -> str:
+    """A line of text; the point (x, y) is its middle, or its ``"end"``."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
 
 
 def ticks(first: float, last: float, most: int = 10) -> list[float]:
-    """At most about `most` round numbers in [first, last]."""
+    """Round numbers at equal distances in [first, last]: at most about `most`."""
     span = last - first
     if span <= 0:
         return [first]
@@ -64,7 +73,7 @@ def ticks(first: float, last: float, most: int = 10) -> list[float]:
 
 
 def curve_of(rows: Sequence[Iteration], name: str) -> str:
-    """``"f"`` or ``"alpha"`` by iteration, on a logarithmic scale; 0 stands at the bottom."""
+    """A picture of ``"f"`` or ``"alpha"`` by iteration, on a logarithmic scale; 0 is drawn at the bottom."""
     values = [(row, getattr(row, name)) for row in rows if getattr(row, name) is not None]
     positive = [value for _, value in values if value > 0] or [1.0]
     high = max(0, math.ceil(math.log10(max(positive))))
@@ -76,7 +85,7 @@ def curve_of(rows: Sequence[Iteration], name: str) -> str:
 
 
 def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]]) -> Iterator[str]:
-    """A line through `points`, whose heights are measured downwards from the top, in a grid with `marks`."""
+    """A line through `points` in a grid with `marks`. Heights are in pixels from the top downwards."""
     first, last = points[0][0].number, points[-1][0].number
 
     def place(number: float) -> float:
@@ -93,20 +102,24 @@ def curve(points: list[tuple[Iteration, float]], marks: list[tuple[float, str]])
     for row, y in points:
         yield (
             f'<circle cx="{place(row.number):.1f}" cy="{TOP + y:.1f}" r="3" fill="{mode_color(row.mode)}">'
-            f"<title>{escape(told(row))}</title></circle>"
+            f"<title>{escape(title_of(row))}</title></circle>"
         )
 
 
-def told(row: Iteration) -> str:
+def title_of(row: Iteration) -> str:
+    """An iteration in one line."""
     alpha = "" if row.alpha is None else f", alpha = {row.alpha:.3g}"
     return f"iteration {row.number}: {row.mode}, f = {row.f:.3g}{alpha}; {row.why}"
 
 
-# Who worked when
+# Timeline
 
 
 def timeline(rows: Sequence[Iteration], spans: Sequence[Span], began: float) -> str:
-    """A line for every track, from the beginning of the first iteration to the end of the last."""
+    """A picture with a row for every track, from the start of the first iteration to the end of the last.
+
+    The run `began` at this time of ``time.perf_counter``.
+    """
     first, last = rows[0].started, rows[-1].started + rows[-1].seconds
     scale = PLOT / max(last - first, 1e-9)
     tracks: dict[str, list[tuple[float, float, Span]]] = {track: [] for track in tracks_of(spans)}
@@ -123,10 +136,11 @@ def draw_timeline(
     rows: Sequence[Iteration], tracks: dict[str, list[tuple[float, float, Span]]], first: float, last: float,
     scale: float, bottom: float,
 ) -> Iterator[str]:  # fmt: skip
+    """Shaded bands for the iterations, the tracks' rows, and the axis. Spans are in pixels, `scale` pixels a second."""
     if len(rows) <= MOST_BANDS:
         for k, row in enumerate(rows):
             x, width = LEFT + (row.started - first) * scale, row.seconds * scale
-            yield rectangle(x, AXIS - 6, width, bottom - AXIS + 6, "#000000", told(row), 0.05 + 0.05 * (k % 2))
+            yield rectangle(x, AXIS - 6, width, bottom - AXIS + 6, "#000000", title_of(row), 0.05 + 0.05 * (k % 2))
             if width >= 8 * len(str(row.number)) + 4:
                 yield text(x + width / 2, AXIS - 10, str(row.number))
     for k, (track, mine) in enumerate(tracks.items()):
@@ -140,7 +154,7 @@ def draw_timeline(
 
 
 def boxes(spans: list[tuple[float, float, Span]], y: float, height: float) -> Iterator[str]:
-    """A box a span, and one for every pixel with spans too narrow for a box of their own, as dark as they fill it."""
+    """A box for each span. Spans too narrow for a box are drawn together: a pixel is as dark as they fill it."""
     narrow: dict[int, list[float]] = {}
     for start, end, span in spans:
         if end - start < VISIBLE:

@@ -1,4 +1,4 @@
-"""A run as one page of HTML that needs nothing else: its iterations as a table, curves, who worked when."""
+"""Writes a report on a run: one self-contained page of HTML with curves, a timeline and a table of iterations."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("from GPU", "bytes copied back", lambda row: show_bytes(row.from_device)),
     ("from disk", "bytes read from disks", lambda row: show_bytes(row.from_disk)),
 )
-"""Heading, its meaning, and the text of each column."""
+"""The columns of the table: heading, explanation, and the text for an iteration."""
 TEXTS = ("mode", "why", "device")
+"""Headings of the columns with text, which are aligned to the left."""
 
 
 def write_report(path: str | os.PathLike[str], title: str, stats: Stats, spans: Sequence[Span], began: float) -> None:
@@ -53,7 +54,7 @@ def write_report(path: str | os.PathLike[str], title: str, stats: Stats, spans: 
     Raises
     ------
     ParameterError
-        If the file cannot be written; nothing is then left of it.
+        If the file cannot be written. In that case no part of it remains.
     """
 
     def lines() -> Iterator[bytes]:
@@ -64,7 +65,7 @@ def write_report(path: str | os.PathLike[str], title: str, stats: Stats, spans: 
 
 
 def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Iterator[str]:
-    """The page, piece by piece."""
+    """The page's HTML, piece by piece."""
     rows = stats.iterations
     yield '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
     yield f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
@@ -75,9 +76,10 @@ def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Itera
     if rows:
         yield from curves(rows)
         yield "<h2>Who worked when</h2>"
-        yield "<p>A line for each worker, in brackets how much of the time it was busy. Shaded bands are iterations, "
-        yield "their numbers stand above. A colour is a page, grey is what is not about one page. Point at a box to "
-        yield "see what it is; for every detail, run with a trace and open that in ui.perfetto.dev.</p>"
+        yield "<p>Each line is a worker, with the share of the time that it was busy in brackets. Shaded bands are "
+        yield "iterations, with their numbers above. Each colour is a page; grey is work that does not belong to one "
+        yield "page. Point at a box to see what it is. For every detail, write a trace too and open it in "
+        yield "ui.perfetto.dev.</p>"
         yield draw.timeline(rows, spans, began)
     yield '<h2>Iterations</h2><div class="wide"><table><thead><tr>'
     yield from (f'<th{kind(name)} title="{escape(meaning)}">{escape(name)}</th>' for name, meaning, _ in COLUMNS)
@@ -88,7 +90,7 @@ def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Itera
 
 
 def summary(stats: Stats) -> str:
-    """The run in two sentences."""
+    """Two sentences about the run."""
     count, seconds = len(stats.iterations), stats.seconds
     speed = f", {stats.edges / seconds / 1e6:,.1f} M edges/s" if seconds > 0 else ""
     return (
@@ -99,18 +101,21 @@ def summary(stats: Stats) -> str:
 
 
 def curves(rows: Sequence[Iteration]) -> Iterator[str]:
-    yield "<h2>f by iteration</h2><p>Estimated share of the vertices to update, which decides the mode:"
+    """The curves of f and, if CPU and GPU shared iterations, of alpha."""
+    yield "<h2>f by iteration</h2><p>The estimated share of the vertices to update, which decides the mode:"
     yield from key((mode, draw.mode_color(mode)) for mode in draw.MODES if any(row.mode == mode for row in rows))
     yield f"</p>{draw.curve_of(rows, 'f')}"
     if any(row.alpha is not None for row in rows):
-        yield "<h2>alpha by iteration</h2><p>The CPU's expected time over the GPU's: from 1 on both work.</p>"
+        yield "<h2>alpha by iteration</h2><p>The CPU's expected time divided by the GPU's. From 1 on, both work.</p>"
         yield draw.curve_of(rows, "alpha")
 
 
 def key(colors: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A legend: names and their colours."""
     for name, color in colors:
         yield f'<span class="key" style="background:{color}"></span>{escape(name)}'
 
 
 def kind(column: str) -> str:
+    """The HTML attribute for cells of this column."""
     return ' class="text"' if column in TEXTS else ""

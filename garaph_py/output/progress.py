@@ -1,4 +1,4 @@
-"""Progress in the terminal: a bar for every step, a line that follows the iterations."""
+"""Shows progress in the terminal: a bar for every step, and a line about the current iteration."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .. import events
 
 
 class Progress:
-    """A listener for ``on_event`` that draws progress on standard error; silent where that is no terminal.
+    """A listener for ``on_event`` that shows progress on standard error, if that is a terminal.
 
     Parameters
     ----------
     quiet : bool
-        Silent in any case.
+        If True, it shows nothing.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Progress:
 
 
 def amount(done: int, total: int, unit: str, seconds: float) -> str:
-    """``12 of 80 MB, 240 MB/s`` and the like."""
+    """Progress as text such as ``12 of 80 MB, 240 MB/s``."""
     scale, name = (1e6, "MB") if unit == "bytes" else (1e6, "M edges") if unit == "edges" else (1, unit)
     text = f"{done / scale:,.0f} of {total / scale:,.0f} {name}" if total else f"{done / scale:,.0f} {name}"
     return f"{text}, {done / scale / seconds:,.0f} {name}/s" if scale > 1 and seconds > 0 else text

@@ -1,4 +1,4 @@
-"""What a run leaves behind for ``trace`` and ``report``; collected only if one of them is asked for."""
+"""Collects what a run's ``trace`` and ``report`` show, if one of them is asked for, and writes them."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ Place = str | os.PathLike[str]
 
 
 class Record:
-    """The spans of a run, and where they go.
+    """The spans of a run, and the files to write them to.
 
     Parameters
     ----------
     trace, report : path, optional
+        The files; None for those that are not wanted.
 
     Attributes
     ----------
     began : float
         When the run began, by ``time.perf_counter``.
     spans : list of Span, or None
-        Where whoever does something adds to, from any thread; None if nobody wants to know.
+        The spans so far, which any thread may append to; None if neither file is wanted.
 
     Raises
     ------
     ParameterError
-        If a file cannot be written there: before the run, not after it.
+        If a file cannot be written there. So a run fails at its start, not at its end.
     """
 
     def __init__(self, trace: Place | None, report: Place | None) -> None:
@@ -47,7 +48,17 @@ class Record:
         self.spans: list[Span] | None = None if trace is None and report is None else []
 
     def write(self, result: Result, graph: Graph, more: Iterable[Span], facts: Mapping[str, Any]) -> None:
-        """Write what was asked for, of `more` spans too; `facts` say what was run, and how."""
+        """Write the files that are wanted.
+
+        Parameters
+        ----------
+        result : Result
+        graph : Graph
+        more : iterable of Span
+            Spans besides those in `spans`.
+        facts : mapping
+            What was run and how, for the trace.
+        """
         if self.spans is None:
             return
         from .page import write_report

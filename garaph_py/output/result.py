@@ -1,4 +1,4 @@
-"""Answers: values by the user's ids, and what each iteration did."""
+"""The result of a run: values by the user's ids, and statistics of each iteration."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Stats:
-    """What a run did; printed, a table of its iterations.
+    """Statistics of a run. ``print(stats)`` shows a table of its iterations.
 
     Attributes
     ----------
     iterations : list of events.Iteration
     converged : bool
-        False when the limit on iterations ended the run.
+        False if the limit on iterations ended the run.
     seconds : float
-        Wall time of the iterations.
+        Wall time of all iterations.
     threads : int
+        CPU threads.
     device : str
-        Where the run ended: ``"cpu"``, or the GPU's name.
+        The device at the end of the run: ``"cpu"``, or the GPU's name.
     note : str or None
-        Why a GPU that might have been used was not, not to the end, or with less than was asked for.
+        Why a GPU was not used, was not used to the end, or was used with less than was asked for.
     encoding : {"raw", "packed"}
         How the edges were stored.
     resumed : int
-        Iterations before these, done by the run whose checkpoint this one went on from.
+        If the run resumed from a checkpoint: the iterations that were done before it.
     """
 
     iterations: list[Iteration]
@@ -53,11 +54,11 @@ class Stats:
 
     @property
     def edges(self) -> int:
-        """Edges visited in all."""
+        """Edges visited in all iterations."""
         return sum(iteration.edges for iteration in self.iterations)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The table of iterations, a list a column."""
+        """The table of iterations: a list for each column, by name."""
         names = (
             "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
             "device", "to_device", "from_device", "from_disk", "alpha", "started", "why",
@@ -65,6 +66,7 @@ class Stats:
         return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
 
     def to_pandas(self) -> Any:
+        """The table of iterations as a DataFrame."""
         return _pandas().DataFrame(self.columns())
 
     def __str__(self) -> str:
@@ -78,17 +80,17 @@ class Result:
     Attributes
     ----------
     values : ndarray, shape (n,)
-        Reported values, in the order of `ids`; a structured array where the program reports named fields. Fields
-        that are vertices hold internal ids, see `column`.
+        The reported values, in the order of `ids`; a structured array if the program reports named fields. Fields that
+        are vertices hold internal ids, which `column` translates.
     vertex_ids : VertexIds
+        Translates internal ids to the user's ids.
     stats : Stats
-    vertex_fields : tuple of str
-        Names of reported fields (or ``"value"``) that are vertices.
     program : str
         The program's name.
+    vertex_fields : tuple of str
+        Names of the reported fields (or ``"value"``) that are vertices.
     unreached : number or None
-        The value of vertices that nothing has reached, if there may be such: the identity of the sum of a program that
-        relaxes.
+        The value of vertices that no contribution has reached, for programs that are relaxations: their sum's identity.
     """
 
     values: Array
@@ -105,16 +107,16 @@ class Result:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the reported fields; ``("value",)`` for plain numbers."""
+        """The names of the reported fields; ``("value",)`` if the program reports one number."""
         return self.values.dtype.names or ("value",)
 
     def column(self, name: str | None = None) -> Array:
-        """One reported field, shape (n,); vertices as the user's ids, with None where there is none.
+        """One reported field, shape (n,). Vertices are given by the user's ids, or None for no vertex.
 
         Parameters
         ----------
         name : str, optional
-            By default the first.
+            The field's name; by default the first field.
         """
         raw = self._raw(name)
         if (name or self.names[0]) not in self.vertex_fields:
@@ -127,7 +129,7 @@ class Result:
         return out
 
     def _raw(self, name: str | None) -> Array:
-        """One reported field, by default the first; vertices as internal ids, with -1 where there is none."""
+        """One reported field, by default the first. Vertices are given by internal ids, -1 for no vertex."""
         chosen = self.names[0] if name is None else name
         if chosen not in self.names:
             raise ParameterError(f"{self.program} reports {', '.join(self.names)}, not {name!r}")
@@ -136,7 +138,7 @@ class Result:
     def top(self, k: int = 10, name: str | None = None) -> list[tuple[Any, Any]]:
         """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`.
 
-        Those that nothing has reached come last, whatever number says that: infinity is no large distance.
+        Unreached vertices come last, even if their value is a large number, such as an infinite distance.
         """
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
             raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
@@ -151,12 +153,13 @@ class Result:
         return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(ids, order, strict=True)]
 
     def to_pandas(self) -> Any:
-        """A DataFrame: ids in the index, a column a reported field."""
+        """A DataFrame with the ids as its index and a column for each reported field."""
         pandas = _pandas()
         index = pandas.Index(self.ids, name="id")
         return pandas.DataFrame({name: self.column(name) for name in self.names}, index=index)
 
     def _table(self) -> Any:
+        """Ids and reported fields as a table of Arrow."""
         import pyarrow as pa
 
         ids = getattr(self.vertex_ids, "arrow", None)
@@ -193,7 +196,7 @@ class Result:
 
 
 def largest(values: Array, among: Array, k: int) -> Array:
-    """The indices of the `k` largest `values` at the indices `among`, which ascend; equal ones in their order."""
+    """The indices of the `k` largest values in ``values[among]``; `among` ascends, and equal values keep its order."""
     k = min(k, len(among))
     if k == 0:
         return among[:0]
@@ -201,11 +204,12 @@ def largest(values: Array, among: Array, k: int) -> Array:
     threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
     above = among[kept > threshold]
     level = among[kept == threshold][: k - len(above)]
-    above = above[::-1]  # a stable sort, then reversed: equal values end up in the order of ids
+    above = above[::-1]  # reversed before and after a stable sort, so that equal values keep their order
     return np.concatenate([above[np.argsort(values[above], kind="stable")][::-1], level])
 
 
 def _plain(value: Any) -> Any:
+    """A NumPy number as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
 
 

@@ -1,4 +1,4 @@
-"""The iterations of a run as a table of text."""
+"""Shows the iterations of a run as a table in plain text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from ..events import Iteration
 
 SHOWN_ROWS = 24
+"""Rows of the longest table that is shown whole."""
 
 ALWAYS: tuple[tuple[str, int, Callable[[Iteration], str]], ...] = (
     ("iteration", 9, lambda row: str(row.number)),
@@ -19,21 +20,20 @@ ALWAYS: tuple[tuple[str, int, Callable[[Iteration], str]], ...] = (
     ("ms", 9, lambda row: f"{row.seconds * 1e3:.3f}"),
     ("M edges/s", 10, lambda row: f"{row.edges_per_second / 1e6:,.1f}"),
 )
-"""Heading, width (negative: to the left) and text of each column."""
+"""The columns of every table: heading, width (negative: aligned to the left), and the text for an iteration."""
 WITH_GPU = (
     ("device", -6, lambda row: row.device),
     ("bytes/edge", 10, lambda row: per_edge([row])),
 )
+"""More columns, for runs on a GPU."""
 FROM_DISK = (("MiB read", 9, lambda row: f"{row.from_disk / 2**20:,.1f}"),)
+"""One more column, for graphs whose edges stay on disk."""
 SHARED = (("alpha", 6, lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),)
+"""One more column, for runs in which CPU and GPU shared iterations."""
 
 
 def table(rows: list[Iteration]) -> str:
-    """A line an iteration, of many the first and the last.
-
-    Of a graph whose edges stay on disk also what was read; of a run on a GPU bytes copied over its link, in both
-    directions, an edge; where CPU and GPU shared iterations, the GPU's part.
-    """
+    """A table with a line for each iteration; if there are many, only the first and the last are shown."""
     columns = ALWAYS
     if any(row.from_disk for row in rows):
         columns += FROM_DISK
@@ -52,6 +52,7 @@ def table(rows: list[Iteration]) -> str:
 
 
 def line(columns: Iterable[tuple[str, int, object]], cells: Iterable[str]) -> str:
+    """A line of the table."""
     parts = (
         cell.rjust(width) if width > 0 else cell.ljust(-width)
         for cell, (_, width, _) in zip(cells, columns, strict=True)
@@ -60,10 +61,11 @@ def line(columns: Iterable[tuple[str, int, object]], cells: Iterable[str]) -> st
 
 
 def used_gpu(rows: list[Iteration]) -> bool:
+    """Whether a GPU worked in any iteration."""
     return any(row.device != "cpu" for row in rows)
 
 
 def per_edge(rows: list[Iteration]) -> str:
-    """Bytes copied to and from the GPU an edge visited."""
+    """Bytes copied to and from the GPU for each edge visited."""
     edges = sum(row.edges for row in rows)
     return f"{sum(row.to_device + row.from_device for row in rows) / edges:.2f}" if edges else "-"

@@ -1,4 +1,4 @@
-"""A run as a trace in the format of Chrome's tracing, which Perfetto (ui.perfetto.dev) opens: who did what when."""
+"""Writes a run as a trace in Chrome's format, which Perfetto (ui.perfetto.dev) shows: what ran, where and when."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from ..events import Iteration, Span
 from ..system.files import write_whole
 
 KINDS = ("cpu", "stream", "copy", "disk")
-"""First words of tracks, in the order in which they are shown."""
+"""The first words of tracks, in the order in which they are shown."""
 PROCESS = ITERATIONS = 1
-"""Perfetto shows the thread with the process's number, or 0, as its main thread, whatever else has that number."""
+"""The numbers of the process and of the track of iterations. Perfetto shows the thread that has the process's number,
+or 0, as the main thread; so that is the track of iterations."""
 
 
 def write_trace(
     path: str | os.PathLike[str], title: str, iterations: Sequence[Iteration], spans: Sequence[Span], began: float,
     facts: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Write the trace of a run that `began` at this time of ``time.perf_counter``, with `facts` about the run, by which
-    `simulation.replay` knows what it was.
+    """Write the trace of a run that `began` at this time of ``time.perf_counter``.
+
+    `facts` say what was run and how; `simulation.replay` needs them.
 
     Raises
     ------
     ParameterError
-        If the file cannot be written; nothing is then left of it.
+        If the file cannot be written. In that case no part of it remains.
     """
 
     def write(file: IO[bytes]) -> None:
@@ -42,7 +44,7 @@ def write_trace(
 def trace_events(
     title: str, iterations: Iterable[Iteration], spans: Sequence[Span], began: float
 ) -> Iterator[dict[str, Any]]:
-    """The events: names of tracks, iterations with the counters at their beginning, spans. Times are microseconds."""
+    """The events: names of tracks, iterations, counters at their starts, and spans. Times are in microseconds."""
     tracks = {track: k for k, track in enumerate(tracks_of(spans), ITERATIONS + 1)}
     yield named("process_name", ITERATIONS, name=title)
     for track, k in {"iterations": ITERATIONS, **tracks}.items():
@@ -66,10 +68,12 @@ def trace_events(
 
 
 def named(kind: str, track: int, **arguments: Any) -> dict[str, Any]:
+    """An event of metadata, such as a track's name."""
     return {"ph": "M", "pid": PROCESS, "tid": track, "name": kind, "args": arguments}
 
 
 def complete(track: int, name: str, at: float, duration: float, details: Any) -> dict[str, Any]:
+    """An event with a start and a duration."""
     return {
         "ph": "X", "pid": PROCESS, "tid": track, "name": name, "ts": round(at, 3), "dur": round(duration, 3),
         "args": dict(details),
@@ -77,7 +81,7 @@ def complete(track: int, name: str, at: float, duration: float, details: Any) ->
 
 
 def tracks_of(spans: Iterable[Span]) -> list[str]:
-    """The tracks of `spans`: CPU workers, streams, copy engines, disks, each by number."""
+    """The tracks of `spans` in order: CPU threads, streams, copy engines, disks, and others, each kind by number."""
 
     def place(track: str) -> tuple[int, int, str]:
         kind, number = track.split(" ", 1)[0], re.search(r"\d+$", track)

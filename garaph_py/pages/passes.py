@@ -13,18 +13,11 @@ from ..codec.format import LISTS, NUMBERS, Packed
 from ..codec.pack import unpack
 from ..graph import Graph
 from ..native.threads import ThreadPool
-from .layout import PAGE_EDGES
+from .memory import MemoryNeeds, pass_bytes, pass_page_edges
 from .provider import SourceFactory
 from .source import PageSource
 
 Array = npt.NDArray[Any]
-
-PASS_EDGES = 1 << 17
-"""Edges of a page, where memory is short: what is made of them beside fits what a run has at hand."""
-EDGE_BYTES = 64
-"""Of the room for edges, a page takes so many for each: a small part of it."""
-VERTEX_BYTES = 64
-"""Of memory for each vertex, for what looks at the edges."""
 
 
 @dataclass(frozen=True)
@@ -45,25 +38,6 @@ class EdgeChunk:
     sources: Array
     targets: Array
     values: Array | None
-
-
-def pass_bytes(graph: Graph) -> int:
-    """Bytes of memory that a pass and what it is for take beside edges."""
-    return graph.nbytes + graph.ids.nbytes + VERTEX_BYTES * graph.n
-
-
-def few_edges(room: int) -> int:
-    """Of a page in a pass over edges on disk, for which there are so many bytes of memory."""
-    return min(PASS_EDGES, max(room // EDGE_BYTES, 1))
-
-
-def page_bound(graph: Graph, sources: SourceFactory) -> int | None:
-    """Of the edges of a page in a pass; None for the usual one."""
-    if graph.on_disk:
-        return few_edges(sources.room)
-    if graph.memory is None:
-        return None
-    return min(max((graph.memory - pass_bytes(graph)) // EDGE_BYTES, PASS_EDGES), PAGE_EDGES)
 
 
 def plain(
@@ -96,8 +70,8 @@ def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
     """
     offsets, degrees = graph.in_edges.offsets, graph.in_degrees
     with ThreadPool(1) as pool, SourceFactory(graph, values) as sources:
-        sources.divide(pass_bytes(graph))
-        source = sources.into(page_bound(graph, sources))
+        sources.divide(MemoryNeeds(pass_bytes(graph)))
+        source = sources.into(pass_page_edges(graph, sources.room))
         for first, last, neighbours, numbers in plain(source, offsets, pool, values):
             targets = np.repeat(np.arange(first, last, dtype=np.uint32), degrees[first:last])
             yield EdgeChunk(first, last, neighbours, targets, numbers)

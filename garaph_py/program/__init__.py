@@ -1,4 +1,4 @@
-"""What a vertex program is, and how one becomes concrete for a graph."""
+"""Vertex programs: the base class, the operations that sum contributions, and binding a program to a graph."""
 
 from .bind import BoundProgram, bind
 from .monoids import Monoid

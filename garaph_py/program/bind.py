@@ -1,4 +1,4 @@
-"""A vertex program meets a graph: its types become concrete, its parameters numbers."""
+"""Binding a vertex program to a graph: types become concrete dtypes, and parameters become one record of numbers."""
 
 from __future__ import annotations
 
@@ -26,31 +26,35 @@ Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
 NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+"""The Python and NumPy types that count as a number."""
 ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
 @dataclass(frozen=True)
 class BoundProgram:
-    """A program with everything a processor needs to compile and run it on graphs of one kind.
+    """A vertex program with all that an executor needs to compile it and run it on one graph.
 
     Attributes
     ----------
     program : VertexProgram
     value, accumulator : dtype
-        A scalar, or a structure of scalars.
+        Types of a vertex's value and of the sum of contributions: a scalar, or a structure of scalars.
     total : dtype or None
+        Type of what `aggregate` returns; None if the program does not define it.
     real : dtype or None
-        The program's float type; None for a program on integers.
+        The program's float type, which is the widest in `value` and `accumulator`; None for a program on integers.
     edge : dtype or None
-        Type of the graph's edge values.
+        Type of the graph's edge values; None if it has none.
     reports : dtype
-        Of the reported values.
+        Type of the reported values.
+    vertex_fields : tuple of str
+        Names of the `PerVertex` parameters.
     parameters : ndarray of a structure, shape (1,)
-        What the functions see as `self`.
+        The numeric parameters and the identity of `sum`: what compiled functions see as `self`.
     vertex_data : ndarray of a structure, shape (n,), or None
-        `PerVertex` parameters.
+        The values of the `PerVertex` parameters.
     arguments : dict of str to tuple of str
-        What each function the program defines asks for.
+        The functions that the program defines, and the names of the arguments each asks for.
     """
 
     program: VertexProgram
@@ -71,17 +75,17 @@ class BoundProgram:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that its compiled code depends on: the functions, whatever they refer to, and types."""
+        """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         kinds = [self.value, self.accumulator, self.total, self.real, self.edge, self.reports, self.parameters.dtype]
         data = None if self.vertex_data is None else self.vertex_data.dtype
         return fingerprint(self.functions, self.program.sum.name, self.arguments, kinds, data)
 
     @property
     def is_relaxation(self) -> bool:
-        """Whether a value is the idempotent sum of all that was ever contributed, whoever brought it and when.
+        """Whether a value is the idempotent sum of all contributions so far, in any order and any number of times.
 
-        Then only active vertices have anything to contribute, and may push it along their out-edges by atomic
-        operations on one word.
+        Then only active vertices have something new to contribute, and they may push it along their out-edges with
+        atomic operations on one word.
         """
         own = {"apply", "activate", "prepare", "aggregate"} & set(self.arguments)
         single = not self.value.names and self.value == self.accumulator
@@ -89,7 +93,7 @@ class BoundProgram:
 
     @property
     def updates_all_vertices(self) -> bool:
-        """Whether every vertex is updated in every iteration: all of them may depend on the total."""
+        """Whether every iteration updates all vertices, because any of them may depend on the total."""
         return self.total is not None
 
     @property
@@ -99,22 +103,25 @@ class BoundProgram:
 
     @property
     def reads_edge_values(self) -> bool:
-        """Whether `gather` asks for values that the graph has."""
+        """Whether `gather` asks for edge values and the graph has some."""
         return self.edge is not None and "edge" in self.arguments["gather"]
 
     @property
     def tiles(self) -> bool:
-        """Whether contributions may come in any order of destinations: none asks for its own, none ends early."""
+        """Whether edges may be gathered tile by tile, and not destination by destination.
+
+        They may not if `gather` reads the destination's value, or the program defines `done` or `prepare`.
+        """
         return not ({"done", "prepare"} & set(self.arguments) or self.reads_dst)
 
     @property
     def is_order_independent(self) -> bool:
-        """Whether every order of updates ends in the same values, and no order is needed to end a gather early."""
+        """Whether updates in any order lead to the same values; then runs may update in place, by `priority`."""
         return self.is_relaxation and self.program.monotone and "done" not in self.arguments
 
     @property
     def functions(self) -> dict[str, types.FunctionType]:
-        """The functions the program defines, by name; among them a `sum` of its own."""
+        """The functions that the program defines, by name, with its own `sum` if it has one."""
         kind, monoid = type(self.program), self.program.sum
         own = {} if monoid.is_named else {"sum": function_of_sum(kind, monoid)}
         return {name: getattr(kind, name) for name in self.arguments} | own
@@ -130,14 +137,16 @@ class BoundProgram:
 
 
 def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
-    """Check `program` and make it concrete for `graph`.
+    """Check `program` and bind it to `graph`.
 
     Raises
     ------
     ProgramError
         If a function's signature or a type is not allowed.
-    ParameterError, GraphError
-        If a parameter is unusable, a vertex is not in the graph, or the graph lacks what the program gathers over.
+    ParameterError
+        If a parameter cannot be used.
+    GraphError
+        If a vertex is not in the graph, or the program cannot run on this graph.
     """
     kind = type(program)
     vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
@@ -156,7 +165,7 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     if real is None and edge is not None and edge.kind == "f" and "edge" in arguments["gather"]:
         raise GraphError(f"{kind.__name__} works on integers here, but the graph's edge values are {edge}")
     total = concrete(kind, "total", program.total or float, real) if "aggregate" in arguments else None
-    vertex: Any = np.int32 if graph.n < 1 << 31 else np.int64  # as narrow as may be: results are fresh memory
+    vertex: Any = np.int32 if graph.n < 1 << 31 else np.int64  # the narrower type halves the memory of results
     reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields,
@@ -169,9 +178,10 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
 
 
 def hints(kind: type[VertexProgram]) -> dict[str, Any]:
-    """Annotations of the program's parameters, by name.
+    """The annotations of the program's parameters, by name.
 
-    One that names what only its surroundings know, as in a class defined in a function, is known by its last name.
+    An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
+    function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
     """
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
@@ -188,6 +198,7 @@ def hints(kind: type[VertexProgram]) -> dict[str, Any]:
 
 
 def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
+    """The dtype that the program's attribute `name`, ``"value"`` or ``"accumulator"``, stands for."""
     kind, spec = type(program), getattr(program, name)
     if spec is None:
         raise ProgramError(f"{kind.__name__}.{name} is not set; give a dtype, e.g. numpy.float32")
@@ -201,7 +212,17 @@ def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
 
 
 def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None, vertex: Any = np.int64) -> DType:
-    """A dtype specification as a scalar dtype or an aligned structure; a `VertexId` is of type `vertex`."""
+    """The scalar dtype or aligned structure that a type `spec` stands for.
+
+    Parameters
+    ----------
+    kind, name
+        The program, and which of its attributes `spec` is: for messages.
+    real : dtype or None
+        The dtype that ``float`` stands for.
+    vertex : dtype
+        The dtype that `VertexId` stands for.
+    """
 
     def scalar(item: Any) -> DType:
         if item is float and real is not None:
@@ -228,6 +249,7 @@ def concrete(kind: type[VertexProgram], name: str, spec: Any, real: DType | None
 
 
 def is_field_name(name: Any) -> bool:
+    """Whether `name` may name a field: an identifier that is no keyword and has no leading underscore."""
     return isinstance(name, str) and name.isidentifier() and not (keyword.iskeyword(name) or name.startswith("_"))
 
 
@@ -237,12 +259,13 @@ def scalars(dtype: DType) -> list[DType]:
 
 
 def real_type(*dtypes: DType) -> DType | None:
+    """The widest float type in `dtypes`; None if they have none."""
     floats = [item for dtype in dtypes for item in scalars(dtype) if item.kind == "f"]
     return max(floats, key=lambda item: item.itemsize) if floats else None
 
 
 def check_identity(bound: BoundProgram) -> None:
-    """Refuse an operation or an identity that the accumulator's type does not have."""
+    """Raise `ProgramError` if the sum's operation or identity does not fit the accumulator's type."""
     monoid, dtype = bound.program.sum, bound.accumulator
     if monoid.is_named and monoid.name.startswith("bitwise") and any(item.kind == "f" for item in scalars(dtype)):
         raise ProgramError(f"{bound.name}.sum is {monoid.name}, which takes integers; the accumulator is {dtype}")
@@ -253,7 +276,7 @@ def check_identity(bound: BoundProgram) -> None:
 
 
 def check_apply(bound: BoundProgram) -> None:
-    """Refuse to go without `apply` where old value and sum are of different kinds."""
+    """Raise `ProgramError` if there is no `apply`, although the value and the sum have different types."""
     if "apply" not in bound.arguments and bound.value != bound.accumulator:
         raise ProgramError(
             f"{bound.name} has no apply(self, ...), but values are {bound.value} and sums {bound.accumulator}: say how "
@@ -262,7 +285,7 @@ def check_apply(bound: BoundProgram) -> None:
 
 
 def holds(dtype: DType, value: Any) -> bool:
-    """Whether `value` is a number that a scalar `dtype` has, but for rounding to it."""
+    """Whether `value` is a number in the range of the scalar `dtype`; a float may be rounded, an integer not."""
     if not isinstance(value, NUMBERS):
         return False
     value = value.item() if isinstance(value, np.generic) else value
@@ -273,7 +296,7 @@ def holds(dtype: DType, value: Any) -> bool:
 
 
 def parameters(bound: BoundProgram, ids: VertexIds) -> Array:
-    """The numeric parameters and ``identity``, as one record: what compiled functions see as `self`."""
+    """The numeric parameters and ``identity`` as one record, which compiled functions see as `self`."""
     program, real = bound.program, bound.real or np.dtype(np.float64)
     columns: list[tuple[str, DType, Any]] = []
     for name, hint in hints(type(program)).items():
@@ -298,7 +321,7 @@ def parameters(bound: BoundProgram, ids: VertexIds) -> Array:
 
 
 def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, real: DType | None) -> Array | None:
-    """`PerVertex` parameters as one array of structures."""
+    """The `PerVertex` parameters `names` as one array of structures; None if there are none."""
     if not names:
         return None
     dtype = real or np.dtype(np.int64)
@@ -321,7 +344,10 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
 
 
 def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
-    """One number a vertex, or one for all; vertices that a mapping leaves out have `elsewhere`."""
+    """A `PerVertex` parameter as an array: one number for each vertex, or one for all (shape ()).
+
+    Vertices that the mapping `given` leaves out get the number `elsewhere`.
+    """
     if not isinstance(given, Mapping):
         return np.asarray(given)
     if not isinstance(elsewhere, NUMBERS):
@@ -333,11 +359,12 @@ def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
 
 
 _records: dict[tuple[str, ...], Any] = {}
+"""The classes that `record_class` has made, by their fields."""
 _making_records = threading.Lock()
 
 
 def record_class(names: tuple[str, ...]) -> Any:
-    """The named tuple through which functions see a structure with these fields: one class for one set of names."""
+    """The named tuple with these fields, as which functions see a structure. The same names give the same class."""
     with _making_records:
         if names not in _records:
             _records[names] = namedtuple("Record", names)

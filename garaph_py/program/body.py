@@ -1,4 +1,7 @@
-"""What no compiled function may contain: found in its bytecode, by line, before the compiler answers in riddles."""
+"""Checks a function's bytecode for what cannot be compiled, and names the line.
+
+Numba would refuse the same functions, but with messages that do not help the author of a vertex program.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ ALLOWED = (
 BUILTINS = (
     "abs", "bool", "divmod", "enumerate", "float", "int", "len", "max", "min", "pow", "range", "round", "zip",
 )  # fmt: skip
+"""Python's built-in functions that compiled functions may call."""
 FORBIDDEN = {
     "RAISE_VARARGS": "raise or assert", "BUILD_MAP": "a dict", "BUILD_CONST_KEY_MAP": "a dict", "BUILD_SET": "a set",
     "BUILD_LIST": "a list", "LIST_APPEND": "a list", "YIELD_VALUE": "yield", "RETURN_GENERATOR": "yield or await",
@@ -28,17 +32,20 @@ FORBIDDEN = {
     "STORE_ATTR": "assignment to an attribute", "DELETE_ATTR": "del", "STORE_SUBSCR": "assignment to an element",
     "DELETE_SUBSCR": "del", "BUILD_SLICE": "a slice", "BINARY_SLICE": "a slice", "STORE_SLICE": "a slice",
 }  # fmt: skip
+"""Bytecode instructions that cannot be compiled, and what they do, for messages."""
 CONSTANTS = {str: "a string", bytes: "a string", frozenset: "a set", complex: "a complex number"}
+"""Types of constants that cannot be compiled, and what they are, for messages."""
 LOADS = ("LOAD_CONST", "RETURN_CONST")
+"""The instructions that use a constant."""
 
 
 class Place:
-    """A function as messages name it: by its part in the program, and below that by the helper it calls.
+    """A function of a program, or a helper that such a function calls, with the name that messages give it.
 
     Parameters
     ----------
     name : str
-        ``Program.function``.
+        ``Program.function``, or ``Program.function -> helper``.
     function : function
     """
 
@@ -51,16 +58,23 @@ class Place:
         return f"{self.name} ({code.co_filename}, line {number or code.co_firstlineno})"
 
     def helper(self, function: types.FunctionType) -> Place:
+        """A `function` that this one calls."""
         return Place(f"{self.name.partition(' -> ')[0]} -> {function.__name__}", function)
 
 
 def check_body(place: Place, callers: tuple[types.FunctionType, ...] = ()) -> None:
-    """Refuse what cannot be compiled, in `place` and in the functions it calls.
+    """Check the function `place`, and the functions that it calls, for what cannot be compiled.
+
+    Parameters
+    ----------
+    place : Place
+    callers : tuple of function
+        The functions whose calls lead here.
 
     Raises
     ------
     ProgramError
-        Naming the line.
+        If there is something. The message names the line.
     """
     callers = (*callers, place.function)
     body = list(instructions(place.function))
@@ -78,7 +92,7 @@ def check_body(place: Place, callers: tuple[types.FunctionType, ...] = ()) -> No
 
 
 def instructions(function: types.FunctionType) -> Iterator[tuple[int | None, dis.Instruction]]:
-    """The bytecode of `function` and of what is defined in it, with line numbers."""
+    """The bytecode of `function` and of functions defined in it: each instruction with its line."""
     for code in code_objects(function.__code__):
         line = None
         for instruction in dis.get_instructions(code):
@@ -87,7 +101,10 @@ def instructions(function: types.FunctionType) -> Iterator[tuple[int | None, dis
 
 
 def named_objects(place: Place) -> Iterator[tuple[int | None, str, Any]]:
-    """What the globals, closure variables and attributes of modules in a body stand for, with line and name."""
+    """Each instruction's line, with the name and the value of the object that it loads.
+
+    The object may be a global, a closure variable or an attribute of a module; other instructions give None.
+    """
     cells = closure_references(place.function)
     value: Any = None
     path = ""
@@ -108,6 +125,7 @@ def named_objects(place: Place) -> Iterator[tuple[int | None, str, Any]]:
 
 
 def global_named(place: Place, name: str, line: int | None) -> Any:
+    """The global or allowed built-in function `name`, which `line` uses."""
     if name in place.function.__globals__:
         return place.function.__globals__[name]
     if name not in vars(builtins):

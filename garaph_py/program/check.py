@@ -1,6 +1,7 @@
-"""What Numba thinks of a program's functions, said in the program's terms: function, line, what is allowed.
+"""Checks the types of a program's functions with Numba, and words its findings for the program's author.
 
-Runs only when something has to be compiled; a program found on disk has passed before.
+Messages name the function, the line and what is allowed. A program that has passed is remembered in the cache on disk,
+and is not checked again.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from .real import with_real
 DType = np.dtype[Any]
 
 _passed: set[str] = set()
+"""Keys of the programs that have passed in this process."""
 
 
 def check_types(bound: BoundProgram) -> None:
-    """Type every function of `bound` and its sum, unless they passed before: that is remembered on disk.
+    """Check the types of all functions of `bound`, and of its sum, unless they have passed before.
 
     Raises
     ------
     ProgramError
-        If one does not compile, returns the wrong type, or computes in float64 where the program is float32.
+        If a function does not compile, returns the wrong type, or computes in float64 in a float32 program.
     """
     functions = bound.functions
     rules = [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "inference.py")]
@@ -52,7 +54,7 @@ def check_types(bound: BoundProgram) -> None:
 
 
 def expected(bound: BoundProgram, name: str) -> DType | None:
-    """The dtype `name` returns; None for a truth value."""
+    """The dtype that the function `name` must return; None for a truth value."""
     return {
         "init": bound.value,
         "gather": bound.accumulator,
@@ -66,7 +68,7 @@ def expected(bound: BoundProgram, name: str) -> DType | None:
 
 
 def argument_types(bound: BoundProgram) -> dict[str, Any]:
-    """The Numba type of everything a function can ask for."""
+    """The Numba types of all arguments that functions can ask for, by name."""
     import numba
 
     def of(dtype: DType) -> Any:
@@ -90,6 +92,7 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
 
 
 def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any], returns: DType | None) -> None:
+    """Check one function: it compiles for `arguments` (Numba types by name) and returns `returns`."""
     from ..native.compiler import jit, obstacle, reduced
 
     compiled: dict[types.FunctionType, Any] = {}
@@ -98,7 +101,7 @@ def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any],
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             dispatcher.compile(tuple(arguments.values()))
-    except Exception as error:  # Numba fails in many ways on what it does not know
+    except Exception as error:  # Numba raises many kinds of errors
         line, problem = explain(bound, error, arguments)
         raise ProgramError(f"{place.line(line)} cannot be compiled: {problem}; {ALLOWED}") from None
     for helper, made in compiled.items():
@@ -116,6 +119,7 @@ def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any],
 
 
 def check_arithmetic(place: Place, inference: Inference, real: DType | None) -> None:
+    """Raise `ProgramError` for powers that may fail, and for float64 arithmetic in a float32 program."""
     line = inference.power_line()
     if line is not None:
         raise ProgramError(
@@ -131,12 +135,13 @@ def check_arithmetic(place: Place, inference: Inference, real: DType | None) -> 
 
 
 def quoted(place: Place, line: int) -> str:
+    """The text of `line` for a message; empty if the source is not available."""
     text = linecache.getline(place.function.__code__.co_filename, line).strip()
     return f": {text!r}" if text else ""
 
 
 def explain(bound: BoundProgram, error: Exception, arguments: dict[str, Any]) -> tuple[int | None, str]:
-    """Line and cause out of Numba's report."""
+    """The line and the cause that Numba's `error` states, in the words of vertex programs."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     lines = re.findall(r"line (\d+)", text)
     line = getattr(getattr(error, "loc", None), "line", None) or (int(lines[-1]) if lines else None)
@@ -152,6 +157,7 @@ def explain(bound: BoundProgram, error: Exception, arguments: dict[str, Any]) ->
 
 
 def missing_parameter(bound: BoundProgram, name: str) -> str:
+    """Why ``self.name`` cannot be used."""
     had = f"self has no numeric parameter {name!r}; it has {', '.join(bound.parameters.dtype.names or ())}"
     value = getattr(bound.program, name, None)
     if name in bound.vertex_fields:
@@ -162,9 +168,14 @@ def missing_parameter(bound: BoundProgram, name: str) -> str:
 
 
 def mismatch(found: Any, wanted: DType | None) -> str | None:
-    """Why a function that returns `found`, a Numba type or a list of them, cannot stand for one that returns `wanted`.
+    """Why what a function returns does not fit; None if it fits.
 
-    The type `float` is that of a constant, which takes any precision.
+    Parameters
+    ----------
+    found : Numba type, list of Numba types, or `float`
+        What the function returns. A list stands for a tuple, `float` for a constant, which has no precision of its own.
+    wanted : dtype or None
+        What it must return; None for a truth value.
     """
     from numba import types as nb
 
@@ -188,12 +199,14 @@ def mismatch(found: Any, wanted: DType | None) -> str | None:
 
 
 def spell(found: Any) -> str:
+    """The type `found`, as in `mismatch`, for a message."""
     if isinstance(found, list):
         return f"a tuple of {len(found)} ({', '.join(map(spell, found))})"
     return "a float" if found is float else re.sub(r"Literal\[(\w+)\]\(.*\)", r"\1", str(found))
 
 
 def fits(found: Any, wanted: DType) -> bool:
+    """Whether a number of type `found`, as in `mismatch`, may be returned as the scalar `wanted`."""
     from numba import types as nb
 
     if isinstance(found, (nb.Integer, nb.Boolean)):
@@ -204,6 +217,7 @@ def fits(found: Any, wanted: DType) -> bool:
 
 
 def hint(found: Any, wanted: DType) -> str:
+    """Advice for a number of type `found` where `wanted` is needed, for a message."""
     if wanted.kind in "iu" and "float" in str(found):
         return " (a division, or int64 mixed with uint64, makes float64; use // or int(...))"
     return " (float(x) converts to the program's float type)" if wanted.kind == "f" else ""

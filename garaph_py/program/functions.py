@@ -1,7 +1,7 @@
-"""A bound program's functions behind fixed signatures: what each asks for by name is passed, results are converted.
+"""Wraps a bound program's functions in fixed signatures, against which all kernels are written.
 
-The kernels of every processor are written once against these; a function the program leaves out becomes one that the
-compiler removes.
+A wrapper takes every argument that may be asked for, passes on those that the program's function asks for by name, and
+converts what it returns. A function that the program does not define becomes a default that the compiler removes.
 """
 
 from __future__ import annotations
@@ -23,10 +23,19 @@ DType = np.dtype[Any]
 
 @dataclass(frozen=True)
 class Functions:
-    """Plain Python functions of numbers and named tuples, ready for a compiler.
+    """A bound program's functions with fixed signatures: plain Python functions of numbers and named tuples.
 
-    All take what they are offered in a fixed order (`offered`) and return a number or named tuple of the type that the
-    program says. ``count(x)`` is a count or degree as the program sees it, ``edge(x)`` an edge's value.
+    The first ten take the arguments that `offered` lists, and return a number or a named tuple of the type that the
+    program states. The others are:
+
+    ========================= ===============================================================
+    ``sum(a, b)``             the sum of two accumulators
+    ``identity(self)``        the identity of `sum`
+    ``add_total(a, b)``       the sum of two of `aggregate`'s partial sums
+    ``no_total()``            the partial sum of no vertices
+    ``count(x)``              the number of vertices, or a degree, as the program sees it
+    ``edge(x)``               a stored edge value as the program sees it
+    ========================= ===============================================================
     """
 
     init: Any
@@ -48,24 +57,27 @@ class Functions:
 
 
 def offered(name: str) -> tuple[str, ...]:
-    """The arguments of the function `name`, in their fixed order; ``data`` is the vertex's `PerVertex` parameters."""
+    """The arguments of the wrapper of the function `name`, in order.
+
+    ``data`` is the structure of the vertex's `PerVertex` parameters.
+    """
     return ("self", *ARGUMENTS[name], *(("data",) if name in TAKES_VERTEX_DATA else ()))
 
 
 def define(source: str, **names: Any) -> Any:
-    """The one function that `source` defines, with `names` as its globals."""
+    """The function that the text `source` defines, with `names` as its globals."""
     namespace: dict[str, Any] = dict(names)
     exec(compile(source, f"<garaph_py.program.functions: {source.split('(')[0]}>", "exec"), namespace)
     return next(value for key, value in namespace.items() if key not in names and isinstance(value, types.FunctionType))
 
 
 def functions(bound: BoundProgram) -> Functions:
-    """The functions of `bound`, ready for the kernels.
+    """The functions of `bound`, checked and wrapped.
 
     Raises
     ------
     ProgramError
-        If one cannot be compiled, or not as the program promises.
+        If a function cannot be compiled, or returns another type than the program states.
     """
     check_types(bound)
     own = bound.functions
@@ -110,7 +122,7 @@ def functions(bound: BoundProgram) -> Functions:
 
 
 def partial_dtype(total: DType | None) -> DType:
-    """Partial sums of `aggregate` are kept in 64 bits, whatever the program's float type."""
+    """The type of partial sums of `aggregate`: 64-bit numbers, whatever the program's float type is."""
     wide = {"f": np.float64, "i": np.int64, "u": np.int64}
     if total is None:
         return np.dtype(np.int64)
@@ -120,11 +132,15 @@ def partial_dtype(total: DType | None) -> DType:
 
 
 def differs(dtype: DType) -> str:
+    """The expression that compares ``new`` and ``old``, two values of type `dtype`."""
     return " or ".join(f"new.{name} != old.{name}" for name in dtype.names) if dtype.names else "new != old"
 
 
 def convert(body: str, dtype: DType, parts: list[str] | None = None, **names: Any) -> Any:
-    """A function whose local ``r`` (or `parts`) is returned as a number or named tuple of `dtype`."""
+    """The function `body` with a return statement that converts its result to a number or named tuple of `dtype`.
+
+    Its result is the local variable ``r``, or the expressions `parts`, one for each field.
+    """
     casts = {f"cast{k}": item.type for k, item in enumerate(scalars(dtype))}
     if not dtype.names:
         return define(f"{body}\n    return cast0({parts[0] if parts else 'r'})", **names, **casts)
@@ -133,6 +149,7 @@ def convert(body: str, dtype: DType, parts: list[str] | None = None, **names: An
 
 
 def fieldwise(name: str, dtype: DType, operations: list[Callable[..., Any]]) -> Any:
+    """A function ``name(a, b)`` that combines two values of type `dtype`, each field with its own operation."""
     named = {f"operation{k}": operation for k, operation in enumerate(operations)}
     sides = [(f"a[{k}]", f"b[{k}]") if dtype.names else ("a", "b") for k in range(len(operations))]
     parts = [f"operation{k}({left}, {right})" for k, (left, right) in enumerate(sides)]
@@ -140,6 +157,7 @@ def fieldwise(name: str, dtype: DType, operations: list[Callable[..., Any]]) -> 
 
 
 def sum_function(bound: BoundProgram) -> Any:
+    """The function ``sum(a, b)`` of two accumulators."""
     monoid = bound.program.sum
     if monoid.is_named:
         return fieldwise("sum", bound.accumulator, [monoid.function] * len(scalars(bound.accumulator)))
@@ -148,7 +166,7 @@ def sum_function(bound: BoundProgram) -> Any:
 
 
 def edge_function(bound: BoundProgram) -> Any:
-    """An edge's stored value as the program sees it: 1 where the graph has none."""
+    """The function ``edge(x)``: a stored edge value in the program's number type, or 1 if the graph has none."""
     number = (bound.real or np.dtype(np.int64)).type
     if bound.edge is None:
         return define("def edge(x): return number(1)", number=number)

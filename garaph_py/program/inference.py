@@ -1,4 +1,4 @@
-"""What Numba's inferred types give away about a function: where it computes in float64, what it returns."""
+"""Reads from the types that Numba inferred where a function computes in float64, and what it returns."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ POWERS = (operator.pow, operator.ipow, pow, math.pow)
 
 
 class Inference:
-    """One compiled function as Numba typed it.
+    """The inferred types of one compiled function.
 
     Parameters
     ----------
-    annotation : Numba's type annotation
+    annotation : numba.core.typed_passes.type_annotations.TypeAnnotation
     """
 
     def __init__(self, annotation: Any) -> None:
@@ -33,7 +33,7 @@ class Inference:
         self.constants = self._constants()
 
     def _constants(self) -> dict[str, Any]:
-        """The variables that are constants known to the compiler, and what they are."""
+        """The values of the variables that are compile-time constants, by name."""
         times = Counter(assignment.target.name for assignment in self.assignments)
         found: dict[str, Any] = {}
         for assignment in self.assignments:
@@ -51,10 +51,10 @@ class Inference:
         return found
 
     def float64_line(self) -> int | None:
-        """The first line that computes in float64.
+        """The first line that computes in float64; None if none does.
 
-        A float64 constant may be converted, returned, or compared where float32 holds it exactly, and values of
-        several paths may meet: the compiler folds that. Everything else in float64 is computing.
+        A float64 constant does not count where it is only converted or returned, where it is compared and float32
+        holds it exactly, or where several paths meet in one variable: there the compiler folds it to float32.
         """
         lines = [item.loc.line for item in self.assignments if self._computes(item.target.name, item.value)]
         return min(lines, default=None)
@@ -87,14 +87,17 @@ class Inference:
         return self._is_float64(self.typemap.get(name))
 
     def _is_float32(self, name: str, *, exactly: bool) -> bool:
-        """Whether a variable is a float32, or a constant that can be one."""
+        """Whether a variable is a float32, or a constant that can be one, with `exactly` without rounding."""
         constant = self.constants.get(name)
         if isinstance(constant, (int, float)):
             return not exactly or constant != constant or float(np.float32(constant)) == constant
         return bool(self.typemap[name] == self.nb.float32)
 
     def power_line(self) -> int | None:
-        """The first line with a float to an integer power that may be negative: Numba's raises an error for 0."""
+        """The first line that raises a float to an integer power that may be negative; None if none does.
+
+        Numba's code for such a power raises an error if the float is 0.
+        """
         lines = []
         for item in self.assignments:
             signature = self.calltypes.get(item.value) if isinstance(item.value, self.ir.Expr) else None
@@ -110,9 +113,10 @@ class Inference:
         return min(lines, default=None)
 
     def returns(self) -> list[tuple[int, Any]]:
-        """Line and type of what each path returns: a Numba type, `float` for a constant, or a list for a tuple.
+        """The line and the type of what each path returns: a Numba type, `float` for a constant, a list for a tuple.
 
-        Numba's own type of the whole, where an integer here and a float32 there make float64, says nothing of either.
+        Numba's own return type is the union of all paths: float64 if one returns an integer and another a float32.
+        It therefore does not tell what each path returns.
         """
         return [
             (statement.loc.line, kind)
@@ -122,7 +126,7 @@ class Inference:
         ]
 
     def _kinds(self, name: str, seen: frozenset[str]) -> list[Any]:
-        """The types of what may have been copied into a variable."""
+        """The types of all values that may have been copied into the variable `name`, except through `seen`."""
         found: list[Any] = []
         for value in (item.value for item in self.assignments if item.target.name == name and name not in seen):
             if isinstance(value, self.ir.Var) or (isinstance(value, self.ir.Expr) and is_copy(value)):
@@ -138,10 +142,10 @@ class Inference:
 
 
 def variables(value: Any) -> list[str]:
-    """Names of the variables in an expression, in order."""
+    """The names of the variables in an expression, in order."""
     return [item.name for item in value.list_vars()] if hasattr(value, "op") else [value.name]
 
 
 def is_copy(value: Any) -> bool:
-    """Whether an expression only hands a variable on, converted at most."""
+    """Whether an expression only copies or converts a variable."""
     return not hasattr(value, "op") or value.op in ("cast", "phi")

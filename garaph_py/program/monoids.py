@@ -1,6 +1,6 @@
-"""Unified operations (Garaph Figure 4): the commutative, associative sums a vertex program may name.
+"""Unified operations (Garaph, Figure 4): the commutative, associative operations that a vertex program can sum with.
 
-Each is a plain binary function with an identity. The CPU runs it as it is; a GPU runs it as an atomic.
+Each is a plain binary function with an identity. The CPU calls that function; the GPU uses an atomic operation.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ class Monoid:
     Parameters
     ----------
     function : callable
-        ``function(left, right)``, a plain Python function that Numba compiles. For accumulators with named fields,
-        a user's own gets and returns tuples; the named operations below work field by field.
+        ``function(left, right)``, a plain Python function that Numba compiles. If the accumulator has named fields,
+        a user's own function gets and returns tuples; the operations of this module work field by field.
     identity : number, tuple of numbers, or callable dtype -> number
-        ``function(identity, x) == x`` for every x.
+        The value with ``function(identity, x) == x`` for every x.
     name : str, optional
-        For messages.
+        The name in messages.
     idempotent : bool
-        ``function(x, x) == x``: a contribution may be summed again and again, so that active vertices may `push` it.
+        Whether ``function(x, x) == x``. Then summing a contribution twice does no harm, and active vertices may push
+        contributions.
     """
 
     function: Callable[[Any, Any], Any]
@@ -38,7 +39,7 @@ class Monoid:
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one of the unified operations, which work field by field, and not a user's own."""
+        """Whether it is one of this module's operations, which work field by field, and not a user's own."""
         return any(self is monoid for monoid in NAMED)
 
     def identity_of(self, dtype: np.dtype[Any]) -> Any:
@@ -47,16 +48,17 @@ class Monoid:
 
 
 def largest(dtype: np.dtype[Any]) -> Scalar:
-    """What no number of the scalar `dtype` exceeds."""
+    """The largest number of the scalar `dtype`; infinity for floats."""
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
 def smallest(dtype: np.dtype[Any]) -> Scalar:
-    """What every number of it is at least."""
+    """The smallest number of the scalar `dtype`; minus infinity for floats."""
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def _all_bits(dtype: np.dtype[Any]) -> Scalar:
+    """The integer of the scalar `dtype` in which every bit is set."""
     return np.iinfo(dtype).max if dtype.kind == "u" else -1
 
 

@@ -1,4 +1,4 @@
-"""In a vertex program ``float`` means the program's float type, so that one text serves float32 and float64."""
+"""In a vertex program, ``float`` stands for the program's float type, so that one text serves float32 and float64."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from ..native.references import rebuild
 
 
 def with_real(function: types.FunctionType, real: np.dtype[Any] | None) -> types.FunctionType:
-    """`function` with ``float`` converting to `real`, in it and in the functions it calls."""
+    """A copy of `function` in which ``float(x)`` converts to the dtype `real`, as in the functions that it calls.
+
+    For a program on integers (`real` is None) it is `function` itself.
+    """
     copy: types.FunctionType = function if real is None else rebuild(function, more_globals={"float": real.type})
     return copy

@@ -1,4 +1,4 @@
-"""Which functions a vertex program has, what each may ask for, and how its parameters may be called."""
+"""Which functions a vertex program may define, what each may ask for, and which names its parameters may have."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from .monoids import Monoid
 from .vertex_program import VertexProgram
 
 VERTEX = ("id", "n", "in_degree", "out_degree")
+"""The arguments that describe a vertex."""
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": VERTEX,
     "gather": ("src", "edge", "dst", "src_id"),
@@ -25,17 +26,20 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "priority": ("value",),
     "result": ("value", *VERTEX),
 }
+"""The arguments that each function may ask for, by the function's name; see `VertexProgram` for what they are."""
 REQUIRED = ("init", "gather")
+"""The functions that every program must define."""
 TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "result")
-
+"""The functions that may also ask for `PerVertex` parameters."""
 RESERVED = (
     *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "check_graph",
     "verify", "monotone",
 )  # fmt: skip
+"""Names with a meaning of their own, which parameters cannot have."""
 
 
 def function_of(kind: type[VertexProgram], name: str) -> types.FunctionType | None:
-    """The program's own function `name`, or None."""
+    """The function `name` that the program defines, or None."""
     value = inspect.getattr_static(kind, name, None)
     if value is None:
         return None
@@ -45,12 +49,12 @@ def function_of(kind: type[VertexProgram], name: str) -> types.FunctionType | No
 
 
 def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """The arguments of every function the program defines, by function.
+    """Check the functions of a program; return the arguments that each one asks for, by its name.
 
     Raises
     ------
     ProgramError
-        If one is missing, asks for something it cannot have, or contains what cannot be compiled.
+        If a function is missing, asks for an argument that it cannot have, or contains what cannot be compiled.
     """
     check_names(kind, vertex_fields)
     check_sum(kind)
@@ -72,6 +76,7 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
 
 
 def check_sum(kind: type[VertexProgram]) -> None:
+    """Raise `ProgramError` unless the program's `sum` is a monoid whose function can be compiled."""
     monoid = getattr(kind, "sum", None)
     if not isinstance(monoid, Monoid):
         raise ProgramError(f"{kind.__name__}.sum must be a unified operation (garaph_py.add, min, ...) or a Monoid")
@@ -84,6 +89,7 @@ def check_sum(kind: type[VertexProgram]) -> None:
 
 
 def function_of_sum(kind: type[VertexProgram], monoid: Monoid) -> types.FunctionType:
+    """The plain Python function of the program's own `sum`."""
     function = plain(monoid.function)
     if function is None:
         raise ProgramError(
@@ -93,7 +99,7 @@ def function_of_sum(kind: type[VertexProgram], monoid: Monoid) -> types.Function
 
 
 def check_names(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> None:
-    """Refuse parameters whose names already mean something."""
+    """Raise `ProgramError` if a parameter has a name with a meaning of its own."""
     arguments = {name for offered in ARGUMENTS.values() for name in offered}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         if field.name in RESERVED or field.name.startswith("_"):
@@ -106,6 +112,7 @@ def check_names(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> No
 
 
 def check_signature(place: Place, allowed: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments that the function asks for; raise `ProgramError` if one is not `allowed`."""
     parameters = list(inspect.signature(place.function, follow_wrapped=False).parameters.values())
     if not parameters or parameters[0].name != "self":
         raise ProgramError(f"{place.line()}: the first argument must be self")

@@ -1,4 +1,7 @@
-"""Vertex programs: gather, sum, apply, activate (Garaph section 2.3), written once as plain Python."""
+"""The base class of vertex programs, which are written in plain Python as gather, sum, apply and activate.
+
+Garaph's section 2.3 describes this model.
+"""
 
 from __future__ import annotations
 
@@ -12,78 +15,94 @@ if TYPE_CHECKING:
     from ..graph import Graph
 
 VertexId = Annotated[Any, "vertex id"]
-"""Annotation of a parameter that is one of the user's vertex ids, and in `VertexProgram.reports` of such a result."""
+"""Annotation of a parameter that is one of the user's vertex ids. In `VertexProgram.reports` it is the type of a
+reported vertex."""
 
 PerVertex = Annotated[Any, "per vertex"]
-"""Annotation of a parameter with one number a vertex: a mapping from the user's vertex ids to numbers (the others get
-the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one number for all. Functions ask
-for it by name."""
+"""Annotation of a parameter that has a number for each vertex. The user gives a mapping from vertex ids to numbers
+(vertices that it leaves out get the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one
+number for all vertices. Functions ask for the vertex's number by the parameter's name."""
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 class VertexProgram:
-    """Base of vertex programs; a subclass is a dataclass whose fields are run-time parameters.
+    """Base class of vertex programs. A subclass is a dataclass whose fields are the program's parameters.
 
-    For each vertex v an iteration computes ``new = apply(old, sum of gather(u, edge) over its in-edges u -> v)``.
-    The functions are compiled; they may use arithmetic, comparisons, ``if``, loops, the functions of `math` and
-    NumPy on numbers, other such functions, and of `self` the numeric parameters and ``self.identity``, the identity of
-    `sum`. Each asks by name for what it needs, in any order, from:
+    In each iteration, every vertex v that must be updated gets the value
+    ``new = apply(old, sum of gather(src, edge) over all in-edges u -> v)``, where ``src`` is the value of u.
 
-    ============ ======================================================================================
-    function     may ask for
-    ============ ======================================================================================
-    `init`       id, n, in_degree, out_degree; returns the first value
-    `gather`     src, edge, dst, src_id; returns the edge's contribution
-    `apply`      old, acc, total, id, n, in_degree, out_degree; returns the new value (default: old and acc, summed)
-    `activate`   new, old; whether the out-neighbours must be updated, and the vertex itself where `gather` asks for
-                 dst (default: the value changed)
-    `frontier`   value, id, n, in_degree, out_degree; whether active at the start (default: every vertex)
-    `prepare`    value, active, id, n, in_degree, out_degree; rewrites every value before an iteration (Grus)
-    `aggregate`  new, old, id, n, in_degree, out_degree; summed over all vertices; the next iteration sees `total`
-    `done`       acc, old; whether no further edge can change what `apply` returns (synchronous runs only)
-    `priority`   value; active vertices with a smaller one go first, where the order is free (see `monotone`)
-    `result`     value, id, n, in_degree, out_degree; stored value to reported value
-    ============ ======================================================================================
+    These functions are compiled. They may use arithmetic, comparisons, ``if``, loops, the functions of `math` and
+    NumPy on numbers, and other functions of this kind. Of `self` they may use the numeric parameters and
+    ``self.identity``, the identity of `sum`. Each function asks for its arguments by name, in any order:
 
-    All but `gather` and `edge`-level ones may also ask for `PerVertex` parameters. ``id`` and ``src_id`` are internal
-    ids (int64). Where values or accumulators are floats, ``n``, degrees, edge values and float parameters arrive in
-    the widest of these float types, and ``float(x)`` converts to it; elsewhere they are int64. A float64 that creeps
-    into a float32 program is an error. A graph without edge values has 1 on every edge.
+    ============ =================================================== =================================================
+    function     arguments                                           what it returns
+    ============ =================================================== =================================================
+    `init`       id, n, in_degree, out_degree                        the first value
+    `gather`     src, edge, dst, src_id                              what an in-edge contributes to the sum
+    `apply`      old, acc, total, id, n, in_degree, out_degree       the new value (default: the sum of old and acc)
+    `activate`   new, old                                            whether the vertex becomes active (default: its
+                                                                     value has changed)
+    `frontier`   value, id, n, in_degree, out_degree                 whether the vertex is active at the start
+                                                                     (default: yes)
+    `prepare`    value, active, id, n, in_degree, out_degree         the value that replaces `value` before an
+                                                                     iteration, at every vertex (as in Grus)
+    `aggregate`  new, old, id, n, in_degree, out_degree              a number; the sum over all vertices is `total` in
+                                                                     the next iteration
+    `done`       acc, old                                            whether no further edge can change what `apply`
+                                                                     returns (used in synchronous runs only)
+    `priority`   value                                               a number; active vertices with a smaller one are
+                                                                     processed first (see `monotone`)
+    `result`     value, id, n, in_degree, out_degree                 the reported value
+    ============ =================================================== =================================================
 
-    A vertex is updated when an in-neighbour was active, in pull mode also otherwise: when nothing that `gather` sees
-    has changed, `apply` must give the value it gave before. What vertices outside the first frontier contribute from
-    their first value must change nothing.
+    The arguments are:
 
-    A program relaxes if its `sum` is idempotent (min, max, bitwise and, or) on one number a vertex, `apply` and
-    `activate` are left to their defaults, there is no `prepare` or `aggregate`, and `gather` does not ask for dst:
-    then active vertices may also push what they contribute, and only they are gathered from.
+    - ``src``, ``dst``, ``value``, ``old``, ``new``: values of vertices; ``acc`` is the sum of contributions.
+    - ``edge``: the edge's value, 1 in a graph without edge values.
+    - ``id``, ``src_id``: internal ids (int64).
+    - ``n``, ``in_degree``, ``out_degree``: the number of vertices, and the vertex's degrees.
+    - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done` and `priority`.
+
+    If values or accumulators are floats, the widest of their types is the program's float type. Then ``n``, degrees,
+    edge values and float parameters have this type, and ``float(x)`` converts to it. In other programs they are int64.
+    It is an error if a float32 program computes in float64.
+
+    An active vertex has its out-neighbours updated in the next iteration, and also itself if `gather` asks for ``dst``.
+    In pull mode other vertices are updated too. Therefore `apply` must return the same value as before if nothing that
+    `gather` sees has changed, and the first value of a vertex that is not active at the start must contribute nothing.
+
+    A program is a *relaxation* if its `sum` is idempotent (min, max, bitwise and, or), its value is one number, it does
+    not define `apply`, `activate`, `prepare` or `aggregate`, and `gather` does not ask for ``dst``. Then active
+    vertices may push their contributions along their out-edges, and inactive vertices need not be gathered from.
 
     Attributes
     ----------
-    value : dtype, dict of name to dtype, or method ``value(self, edge) -> either``
-        Type of a vertex's value: a 32- or 64-bit integer or float, or a few named fields of them, read as
-        attributes and returned as a tuple in this order. The method sees the dtype of edge values, or None.
-    accumulator : the same
+    value : dtype, dict of name to dtype, or method ``value(self, edge)`` that returns one of them
+        Type of a vertex's value: a 32- or 64-bit integer or float, or a few named fields of such types. Functions read
+        fields as attributes, and return them as a tuple in the given order. The method gets the dtype of the edge
+        values, or None.
+    accumulator : like `value`
         Type of the sum; by default that of the value.
     sum : Monoid
-        A unified operation (`garaph_py.add`, ``min``, ...), which combines named fields one by one, or a `Monoid` of
-        your own, which combines them together.
+        A unified operation (`garaph_py.add`, ``min``, ...), which combines fields one by one, or your own `Monoid`,
+        which combines whole tuples.
     gathers : {"in", "both"}
-        The edges to gather over; ``"both"`` asks for an undirected or symmetrized graph.
+        The edges to gather over. ``"both"`` requires an undirected or symmetrized graph.
     total : dtype or dict of name to dtype
-        Type of `aggregate`: ``float`` or ``int``, or named fields of them.
+        Type of what `aggregate` returns: ``float`` or ``int``, or named fields of these types.
     monotone : bool
-        A promise for programs with an idempotent `sum` and no `apply` of their own: where ``src`` is nearer to its end
-        (smaller, for ``min``), `gather` returns nothing farther from it. Then any order of updates ends in the same
-        values, and a run to the end may choose its own: in place, by `priority`.
-    reports : dict of name to dtype, or dtype, optional
-        Type of what `result` returns, if not that of the value; `VertexId` for vertices, by internal id and -1 for none
-        (int32, or int64 from 2**31 vertices on).
+        A promise of a relaxation: if ``src`` comes nearer to its final value (becomes smaller, for ``min``), what
+        `gather` returns does not move away from it. Then updates in any order lead to the same values, and a run that
+        is not synchronous updates values in place, by `priority`.
+    reports : dtype or dict of name to dtype, optional
+        Type of what `result` returns, if it is not that of the value. `VertexId` stands for a vertex, for which
+        `result` returns the internal id, or -1 for none. It is stored as int32, or as int64 from 2**31 vertices on.
 
     Notes
     -----
-    ``converged(self, total, n)``, plain Python, may end the run after an iteration. ``verify(self, graph,
-    result)``, plain Python too, checks the properties that define the answer and raises `VerificationError`.
+    Two methods run as plain Python. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self,
+    graph, result)`` checks the properties that define the answer and raises `VerificationError`.
     """
 
     value: ClassVar[Any] = None
@@ -104,11 +123,11 @@ class VertexProgram:
             raise ProgramError(f"{cls.__name__}: {error}") from None
 
     def __post_init__(self) -> None:
-        """Checks of parameters go here; raise `ParameterError`."""
+        """Check the parameters; a subclass raises `ParameterError` here."""
 
     def converged(self, total: Any, n: int) -> bool:
-        """Whether to stop after an iteration, given the `total` it aggregated. Runs as plain Python."""
+        """Whether to end the run after an iteration whose aggregated sum is `total`. Runs as plain Python."""
         return False
 
     def check_graph(self, graph: Graph) -> None:
-        """Refuse a graph the program cannot run on, with a `GraphError`. Runs once, as plain Python."""
+        """Raise `GraphError` if the program cannot run on `graph`. Runs once, as plain Python."""

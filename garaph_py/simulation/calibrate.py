@@ -22,8 +22,8 @@ from scipy.optimize import nnls
 from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..runtime.options import HYBRID
 from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
-from .options import HYBRID
 from .recorded import Record, RecordedRun
 from .simulate import simulate
 

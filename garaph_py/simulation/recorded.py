@@ -18,8 +18,8 @@ from ..executor.modes import BOTH, CPU
 from ..graph.graph import PACKED
 from ..program import VertexId
 from ..program.bind import hints
+from ..runtime.options import HYBRID, RunOptions
 from ..system.sizes import parse_bytes
-from .options import HYBRID, RunOptions
 from .workload import Traits, Workload, activities_of, bound_alone, device_bytes, even_offsets
 
 Array = npt.NDArray[Any]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..runtime.options import RunOptions
 from .calibrate import calibrate, whole_room
 from .machine import Machine
-from .options import RunOptions
 from .recorded import RecordedRun
 from .simulate import Simulation, simulate
 

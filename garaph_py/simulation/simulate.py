@@ -9,9 +9,10 @@ from ..errors import ParameterError
 from ..events import Iteration
 from ..executor.modes import CPU, GPU
 from ..pages.layout import Page
+from ..runtime.options import HYBRID, RunOptions
+from ..runtime.plan import cores_beside_gpu
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid
 from .machine import Machine
-from .options import HYBRID, RunOptions, cores_beside_gpu
 from .workload import Workload
 
 

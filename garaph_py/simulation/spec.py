@@ -16,9 +16,8 @@ from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, listed, program_of
 from ..graph import Graph
-from ..runtime.run import ENGINES
+from ..runtime.options import ENGINES, HYBRID
 from .machine import WANTED, Machine, read_machine
-from .options import HYBRID
 from .workload import Activity, Workload, bound_alone, workload_of
 
 KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")

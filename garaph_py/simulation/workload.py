@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from ..executor.gpu.arrays import array_sizes
+from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, plan
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
@@ -241,7 +241,7 @@ def bound_alone(program: VertexProgram, weighted: bool) -> BoundProgram:
 
 
 def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool, synchronous: bool) -> float:
-    """The GPU's bytes a vertex for what is not edges, as `gpu.arrays` counts them: every vertex has in-edges."""
+    """The GPU's bytes a vertex for what is not edges, as `gpu.memory_plan` counts them: every vertex has in-edges."""
     graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
     ranks = cast(Any, SimpleNamespace(before=[vertices]))
     return sum(array_sizes(bound, graph, ranks, synchronous).values()) / max(vertices, 1)

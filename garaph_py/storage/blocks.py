@@ -1,7 +1,7 @@
-"""Blocks: how an array is cut, checksummed and encoded on disk, and how a block is read back (docs/format.md).
+"""Blocks: how an array is cut into blocks, how they are encoded and checksummed, and how one is read (docs/format.md).
 
-Nothing outside this module knows how a block is encoded or where it lies: callers ask for block 7 of an array and get
-its raw bytes, or the damage.
+Only this module knows where a block is stored and how it is encoded. Callers ask for block 7 of an array and get its
+raw bytes, or an exception that says what is damaged.
 """
 
 from __future__ import annotations
@@ -16,42 +16,58 @@ import numpy.typing as npt
 import xxhash
 
 from ..codec.blocks import WORD, PackedBlock, PackedBlocks, UndecodableError
-from .lock import Damage, Directory, Folder, read_at, reason
+from .files import Damage, GraphDirectory, OpenDirectory, read_at, reason
 
 Array = npt.NDArray[Any]
 
 BLOCK_BYTES = 1 << 20
-MIN_BLOCK_BYTES = 1 << 9  # also what all block sizes are multiples of: direct I/O, and an index far below the data
+"""Raw bytes of a block, unless the caller of `save` says otherwise."""
+MIN_BLOCK_BYTES = 1 << 9
+"""Every block size is a multiple of this many bytes: for direct I/O, and so that the index stays far below the data."""
 MAX_BLOCK_BYTES = 1 << 30
 MISMATCH = "its checksum does not match; restore the file, or import the graph again"
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
+"""Index entry of a block: offset and length in bytes in the data file of disk number `disk`, and XXH3-64 checksum."""
+MAX_OFFSET = 1 << 62
+"""Greatest offset of a block in a file, in bytes: offset plus length must not overflow."""
 
 
 class Encoding(Protocol):
-    """How the bytes of an array's blocks are stored; a block's raw bytes are the array's own, little-endian."""
+    """How the blocks of an array are stored. The raw bytes of a block are its elements, little-endian."""
 
     def unfit(self, block_bytes: int) -> str | None:
-        """Why the array cannot be stored like this, in blocks of so many raw bytes; None if it can."""
+        """Why the array cannot be stored in blocks of `block_bytes` raw bytes; None if it can."""
 
     def possible(self, stored: Array, raw: Array) -> Array:
-        """Which of the blocks of `raw` bytes can have the `stored` length that the index claims (bool)."""
+        """For each block (bool), whether `raw` bytes can be encoded in the `stored` bytes that the index claims."""
 
     def landing(self, raw: memoryview, stored: int) -> memoryview:
-        """Where the `stored` bytes of a block that ends up in `raw` are to be read."""
+        """The memory to read a block's `stored` bytes into; it is `raw` itself if they need no decoding."""
 
     def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> PackedBlock | None:
-        """Fill `raw`, or nothing, with the `count` elements of what was read, once its checksum is known to match; what
-        was stored, if not these.
+        """Decode the `count` elements of a block whose checksum has matched.
+
+        Parameters
+        ----------
+        stored : memoryview
+            The bytes read.
+        raw : memoryview, optional
+            Receives the elements; None: only check that they can be decoded.
+
+        Returns
+        -------
+        PackedBlock or None
+            The parts of a packed block; None for a raw one.
 
         Raises
         ------
         UndecodableError
-            If it cannot be. Whatever was read, nothing else is touched.
+            If the bytes cannot be decoded. No memory outside `raw` is written, whatever they are.
         """
 
 
 class Raw:
-    """Version 1: the array's bytes as they are, read straight to where they are wanted."""
+    """Encoding raw, version 1: the raw bytes as they are. They are read straight into the caller's memory."""
 
     def __init__(self, name: str, dtype: np.dtype[Any]) -> None:
         pass
@@ -71,29 +87,23 @@ class Raw:
 
 RAW_1, PACKED_1 = ("raw", 1), ("packed", 1)
 BLOCK_ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]] = {RAW_1: Raw, PACKED_1: PackedBlocks}
-"""By name and version; made for the name and the type of an array."""
+"""Encodings by name and version. Call one with the name and the dtype of an array."""
 
 
 @dataclass(frozen=True)
-class StoredArray:
-    """What the manifest says of one array.
+class ArrayLayout:
+    """How an array is cut into blocks and encoded.
 
     Attributes
     ----------
     name : str
     dtype : numpy.dtype
     length : int
-        Elements.
+        Number of elements.
     encoding : tuple of (str, int)
         Name and version, a key of `BLOCK_ENCODINGS`.
     block_bytes : int
-        Raw bytes of a block; the last may be shorter.
-    stored_bytes : int
-        Sum of the blocks' stored lengths.
-    data, index : str
-        Names of the file that holds the blocks (on each disk) and of the block index.
-    index_checksum : int
-        XXH3-64 of the index file.
+        Raw bytes of a block; the last block may be shorter.
     """
 
     name: str
@@ -101,10 +111,6 @@ class StoredArray:
     length: int
     encoding: tuple[str, int]
     block_bytes: int
-    stored_bytes: int
-    data: str
-    index: str
-    index_checksum: int
 
     @property
     def raw_bytes(self) -> int:
@@ -120,13 +126,33 @@ class StoredArray:
         return block * step, min((block + 1) * step, self.length)
 
 
+@dataclass(frozen=True)
+class StoredArray(ArrayLayout):
+    """What the manifest says of one array.
+
+    Attributes
+    ----------
+    stored_bytes : int
+        Sum of the blocks' stored lengths.
+    data, index : str
+        Names of the data file, which is on every disk, and of the index file.
+    index_checksum : int
+        XXH3-64 of the index file.
+    """
+
+    stored_bytes: int
+    data: str
+    index: str
+    index_checksum: int
+
+
 def identity(graph_id: uuid.UUID, generation: int) -> bytes:
-    """What every block of one generation of one graph has in common in its checksum."""
+    """The part of the checksum's seed that all blocks of one generation of one graph share."""
     return graph_id.bytes + generation.to_bytes(8, "little")
 
 
 def checksum(identity: bytes, array: str, block: int, stored: Any) -> int:
-    """XXH3-64 of a block's stored bytes, seeded by where they belong, so that a misplaced block does not match."""
+    """XXH3-64 of a block's stored bytes. Graph, array and block number are its seed: a misplaced block fails."""
     seed = xxhash.xxh3_64_intdigest(identity + block.to_bytes(8, "little") + array.encode())
     return xxhash.xxh3_64_intdigest(stored, seed)
 
@@ -139,7 +165,7 @@ class BlockReader:
     folder : Folder
         Must stay open as long as the reader is used.
     disks : sequence of Directory
-        The manifest's, opened.
+        The graph's directories on the disks that the manifest lists.
     array : StoredArray
     identity : bytes
         See `identity`.
@@ -150,15 +176,17 @@ class BlockReader:
     paths : tuple of Path
         The array's data file on each disk.
     index : ndarray of INDEX_DTYPE
-        Where each block is, and its checksum.
+        The index entry of each block.
 
     Raises
     ------
     Damage
-        If a file is missing, or the index is not whole or contradicts the manifest. The data are not touched yet.
+        If a file is missing, or the index is damaged or contradicts the manifest. No data are read yet.
     """
 
-    def __init__(self, folder: Folder, disks: Sequence[Directory], array: StoredArray, identity: bytes) -> None:
+    def __init__(
+        self, folder: GraphDirectory, disks: Sequence[OpenDirectory], array: StoredArray, identity: bytes
+    ) -> None:
         self.array = array
         self._identity = identity
         self.encoding = BLOCK_ENCODINGS[array.encoding](array.name, array.dtype)
@@ -168,7 +196,7 @@ class BlockReader:
         self._handles, self._sizes = [handle for handle, _ in opened], np.array([size for _, size in opened], np.uint64)
         self.paths = tuple(disk.path / array.data for disk in disks)
 
-    def _read_index(self, folder: Folder, disks: int) -> Array:
+    def _read_index(self, folder: GraphDirectory, disks: int) -> Array:
         array = self.array
         handle, size = folder.open(array.index)
         expected = array.blocks * INDEX_DTYPE.itemsize
@@ -187,7 +215,7 @@ class BlockReader:
         raw[-1:] = self.array.raw_bytes - (len(index) - 1) * self.array.block_bytes
         self._refuse(index["disk"] >= disks, "lies on a disk that the manifest does not list")
         self._refuse(~self.encoding.possible(index["length"], raw), "has a stored length its encoding cannot have")
-        self._refuse(index["offset"] > 1 << 62, "lies past any file's end")
+        self._refuse(index["offset"] > MAX_OFFSET, "lies past any file's end")
         if isinstance(self.encoding, PackedBlocks):
             self._refuse(
                 index["offset"] % WORD != 0, f"does not begin at a multiple of {WORD} bytes, as packed ones do"
@@ -207,7 +235,7 @@ class BlockReader:
             raise Damage(self._index_path, problem, block=block, offset=block * INDEX_DTYPE.itemsize)
 
     def truncation(self) -> Damage | None:
-        """The first block that the data file on its disk is too short for."""
+        """Damage at the first block that lies beyond the end of its data file; None if there is no such block."""
         sizes = self._sizes[self.index["disk"]]
         missing = self.index["offset"] + self.index["length"] > sizes
         if not missing.any():
@@ -216,13 +244,13 @@ class BlockReader:
         return self._ends_early(block, int(sizes[block]))
 
     def damage(self, block: int, problem: str, *, element: int = 0) -> Damage:
-        """`problem` at a block, by file and byte offset; of raw blocks at that of its `element`."""
+        """A `Damage` at a block, with file and byte offset; for a raw block, the offset of its `element`."""
         within = element * self.array.dtype.itemsize if isinstance(self.encoding, Raw) else 0
         entry = self.index[block]
         return Damage(self.paths[entry["disk"]], problem, block=block, offset=int(entry["offset"]) + within)
 
     def stored(self, block: int) -> Array:
-        """The stored bytes of a block, which match its checksum.
+        """The stored bytes of a block, checked against its checksum.
 
         Raises
         ------
@@ -233,19 +261,19 @@ class BlockReader:
         return stored
 
     def read(self, block: int, out: memoryview) -> PackedBlock | None:
-        """Fill `out`, as long as the block's raw bytes; what was stored, where it was not these.
+        """Fill `out` with a block's raw bytes; its length must match. Returns the parts of a packed block, else None.
 
         Raises
         ------
         Damage
         """
         length = int(self.index["length"][block])
-        landing = self.encoding.landing(out, length)
-        self._fetch(block, landing)
-        return self.decode(block, landing, out)
+        staging = self.encoding.landing(out, length)
+        self._fetch(block, staging)
+        return self.decode(block, staging, out)
 
     def decode(self, block: int, stored: memoryview, out: memoryview | None) -> PackedBlock | None:
-        """As `Encoding.decode`.
+        """Decode a block's stored bytes; see `Encoding.decode`.
 
         Raises
         ------
@@ -257,20 +285,20 @@ class BlockReader:
         except UndecodableError as error:
             raise self.damage(block, f"{error}; restore the file, or import the graph again") from None
 
-    def _fetch(self, block: int, landed: memoryview) -> None:
-        """Fill `landed` with the block's stored bytes, and check them."""
+    def _fetch(self, block: int, out: memoryview) -> None:
+        """Fill `out` with the block's stored bytes, and check them against the checksum."""
         entry = self.index[block]
         offset = int(entry["offset"])
         try:
-            count = read_at(self._handles[entry["disk"]], landed, offset)
+            count = read_at(self._handles[entry["disk"]], out, offset)
         except OSError as error:
             raise self.damage(block, f"cannot be read ({reason(error)})") from None
-        if count < len(landed):
+        if count < len(out):
             raise self._ends_early(block, offset + count)
-        self.check(block, landed)
+        self.check(block, out)
 
     def check(self, block: int, stored: Any) -> None:
-        """Hold the `stored` bytes of a block against its checksum.
+        """Compare the checksum of a block's `stored` bytes with the one in the index.
 
         Raises
         ------
@@ -291,8 +319,8 @@ def known_encodings(encodings: Iterable[tuple[str, int]] = BLOCK_ENCODINGS) -> s
 
 
 def disk_of(array: str, block: int, disks: int) -> int:
-    """The number of the disk, of so many, for a block of an array.
+    """The number of the disk, of `disks`, that stores a block of an array.
 
-    A hash, so that any selection of a graph's pages is spread over all disks, whatever the order (Garaph section 2.2).
+    It is a hash, so that any selection of a graph's pages is spread over all disks (Garaph section 2.2).
     """
     return xxhash.xxh3_64_intdigest(block.to_bytes(8, "little") + array.encode()) % disks

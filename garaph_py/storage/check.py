@@ -16,8 +16,8 @@ from ..codec.checked import BASE, PROBLEMS
 from ..errors import FormatError
 from ..native.threads import ThreadPool
 from .blocks import BlockReader
+from .files import Damage
 from .keep import Kept, Repacked
-from .lock import Damage
 from .manifest import Manifest
 
 Array = npt.NDArray[Any]

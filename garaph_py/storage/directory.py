@@ -24,9 +24,10 @@ from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from . import manifest as manifests
-from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, BlockReader, identity
+from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, ArrayLayout, BlockReader, identity
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
 from .encode import arrays_of, blocks_of, raw_bytes, ready
+from .files import GraphDirectory as Folder
 from .fit import (
     AUTO,
     ON_DISK,
@@ -41,11 +42,11 @@ from .fit import (
     tell,
 )  # fmt: skip
 from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
-from .lock import Folder
 from .manifest import Manifest
 from .progress import Progress
 from .reader import ArrayReader
-from .write import HERE, Place, creating, write_blocks, write_manifest
+from .write import HERE, creating, write_blocks, write_manifest
+from .write import Destination as Place
 
 Array = npt.NDArray[Any]
 
@@ -126,7 +127,8 @@ def write_arrays(
         what = ready(name, array, encoding, offsets, pool)
         length = raw_bytes(array) // array.dtype.itemsize
         stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, pool)
-        write_blocks(place, manifest, name, array.dtype, length, stored_as, block_bytes, blocks, progress)
+        layout = ArrayLayout(name, array.dtype, length, stored_as, block_bytes)
+        write_blocks(place, manifest, layout, blocks, progress)
 
 
 def open(
@@ -306,7 +308,7 @@ def verify(
     -------
     list of FormatError
         Empty when the directory is whole. Each has `path` and `offset`; damage inside an array is a
-        `garaph_py.storage.lock.Damage` and has `block` too.
+        `garaph_py.storage.files.Damage` and has `block` too.
 
     Raises
     ------

@@ -23,12 +23,12 @@ from ..errors import GaraphError
 from . import manifest as manifests
 from .blocks import BlockReader
 from .directory import Array, read_manifest, reader_of
-from .lock import Damage, Folder, reason
+from .files import Damage, GraphDirectory, reason
 from .manifest import MAX_COUNT, Manifest, is_plain_absolute
 from .progress import Progress
 from .write import (
+    Destination,
     PathLike,
-    Place,
     already_exists,
     directories,
     disk_roots,
@@ -77,17 +77,17 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
     DamagedGraphError
         If a block does not match its checksum.
     """
-    with Folder(path, alone=True) as folder:
+    with GraphDirectory(path, exclusive=True) as folder:
         old = read_manifest(folder)
         left = sweep(folder, old)
-        place = new_place(folder.path, old, disk_roots(disks))
+        destination = new_place(folder.path, old, disk_roots(disks))
         readers = {name: reader_of(folder, old, name) for name in old.arrays}
         for reader in readers.values():
             if damage := reader.truncation():
                 raise damage
         try:
-            write_journal(folder.path, {*left, *old.disks, *place.listed})
-            new = write_generation(place, old, readers, on_event)
+            write_journal(folder.path, {*left, *old.disks, *destination.listed})
+            new = write_generation(destination, old, readers, on_event)
             rename(folder.path / NEW_MANIFEST, folder.path / manifests.NAME)
         except BaseException:
             with contextlib.suppress(GaraphError, OSError):  # else the journal stays, for the next run
@@ -97,34 +97,31 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
     return new
 
 
-def new_place(folder: Path, old: Manifest, roots: Sequence[str]) -> Place:
+def new_place(folder: Path, old: Manifest, roots: Sequence[str]) -> Destination:
     """Where the new files go. A directory that is there already must be the graph's own."""
     listed = directories(roots, folder, old.graph_id)
     for directory in listed:
         if directory not in (".", *old.disks) and os.path.lexists(directory):
             raise already_exists(directory)
     at = tuple(folder if directory == "." else Path(directory) for directory in listed)
-    return Place(folder, at, listed, old.graph_id)
+    return Destination(folder, at, listed, old.graph_id)
 
 
 def write_generation(
-    place: Place, old: Manifest, readers: dict[str, BlockReader], on_event: events.Listener
+    destination: Destination, old: Manifest, readers: dict[str, BlockReader], on_event: events.Listener
 ) -> Manifest:
     """Write the next generation of all arrays, and its manifest, which does not count yet."""
-    for directory, listed in zip(place.disks, place.listed, strict=True):
+    for directory, listed in zip(destination.disks, destination.listed, strict=True):
         if listed not in (".", *old.disks):
             make_directory(directory)
             sync_directory(directory.parent)
     generation = (old.generation + 1) % (MAX_COUNT + 1)
-    new = replace(old, generation=generation, disks=place.listed, arrays={})
+    new = replace(old, generation=generation, disks=destination.listed, arrays={})
     progress = Progress("restriping graph", sum(array.raw_bytes for array in old.arrays.values()), on_event)
-    for name, reader in readers.items():
-        array = reader.array
-        write_blocks(
-            place, new, name, array.dtype, array.length, array.encoding, array.block_bytes, stored(reader), progress
-        )
-    new = write_manifest(place, new, NEW_MANIFEST)
-    sync_all({*place.disks, place.folder})
+    for reader in readers.values():
+        write_blocks(destination, new, reader.array, stored(reader), progress)
+    new = write_manifest(destination, new, NEW_MANIFEST)
+    sync_all({*destination.disks, destination.folder})
     progress.finish()
     return new
 
@@ -141,7 +138,7 @@ def write_journal(folder: Path, disks: Iterable[str]) -> None:
     sync_directory(folder)
 
 
-def read_journal(folder: Folder, manifest: Manifest) -> tuple[str, ...] | None:
+def read_journal(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...] | None:
     """The directories on disks that the journal notes and that are named as ours are; None if there is no journal."""
     if not os.path.lexists(folder.path / JOURNAL):
         return None
@@ -157,7 +154,7 @@ def read_journal(folder: Folder, manifest: Manifest) -> tuple[str, ...] | None:
     return tuple(disk for disk in noted if is_plain_absolute(disk) and disk.endswith(ours))
 
 
-def sweep(folder: Folder, manifest: Manifest) -> tuple[str, ...]:
+def sweep(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...]:
     """Remove what the last run has made or left behind and `manifest`, the current one, does not name.
 
     Returns

@@ -1,4 +1,4 @@
-"""A graph's files written: a new directory that is there whole or not at all, and an array's blocks on all disks."""
+"""Write the files of a graph: make a new graph directory atomically, and spread an array's blocks over the disks."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from ..system import interrupts
 from ..system.files import make_alone
 from ..system.machine import read_ratio
 from . import manifest as manifests
-from .blocks import INDEX_DTYPE, StoredArray, checksum, disk_of, identity
-from .lock import FULL, reason
+from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
+from .files import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
-from .partial import new_suffix, partial_of, sweep
 from .progress import Progress
+from .unfinished import new_suffix, partial_of, sweep
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
 
 HERE = (".",)
-"""The graph directory as the only disk."""
+"""Default for `disks`: all blocks are in the graph directory itself."""
 MEASURE_SECONDS = 0.4
+"""Time for measuring the speed of the disks, in seconds."""
 MEASURE_BYTES = 1 << 26
-"""Of data on each disk, from which on its speed is measured: less would say more of its cache."""
+"""Least data on each disk, in bytes, for measuring its speed: reads of less would measure the disk's cache."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the files of a graph are written.
+class Destination:
+    """The directories into which a graph is written.
 
     Attributes
     ----------
     folder : Path
-        The graph directory, for index files and manifest.
+        The graph directory: receives the index files and the manifest.
     disks : tuple of Path
-        The directory on each disk, for data files.
+        The graph's directory on each disk: receives the data files.
     listed : tuple of str
-        The same as the manifest lists them, when all is done.
+        The final names of `disks`, as the manifest lists them.
     graph_id : uuid.UUID
     """
 
@@ -58,8 +59,10 @@ class Place:
 
 
 @contextmanager
-def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place]:
-    """A place for a new graph, which becomes the directory `path` at the end; whatever fails before, nothing is left.
+def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Destination]:
+    """Make a graph directory atomically: the caller writes to the `Destination`, which becomes `path` at the end.
+
+    If the caller or this function fails, all files of the new graph are removed.
 
     Raises
     ------
@@ -74,7 +77,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
             raise already_exists(directory)
     sweep(target, roots)
     suffix = new_suffix()
-    temporary, *partial = [partial_of(place, suffix) for place in (target, *final)]
+    temporary, *partial = [partial_of(destination, suffix) for destination in (target, *final)]
     others = iter(partial)
     at = tuple(temporary if name == "." else next(others) for name in listed)
     with ExitStack() as locks:
@@ -82,12 +85,12 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
             for directory in (temporary, *partial):
                 with writing(directory):
                     make_alone(make_directory, directory, locks)
-            yield Place(temporary, at, listed, graph_id)
+            yield Destination(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
             for now, name in zip(partial, final, strict=True):
                 rename(now, name)
             sync_all(name.parent for name in final)
-            rename(temporary, target)  # the last: what the manifest lists is there
+            rename(temporary, target)  # last, so that all directories that the manifest lists exist
         except BaseException:
             if os.path.lexists(temporary):  # else it has become the graph
                 with interrupts.held():  # a second Ctrl-C comes soon after the first
@@ -101,12 +104,12 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Place
 
 
 def disk_roots(disks: Sequence[PathLike]) -> tuple[str, ...]:
-    """`disks` as absolute directories without links; ``"."``, the graph directory, as it is.
+    """`disks` as absolute paths without symbolic links; ``"."``, the graph directory, stays as it is.
 
     Raises
     ------
     ParameterError
-        If one is absent, cannot be written or stands there twice.
+        If one is absent, cannot be written or is listed twice.
     """
     if isinstance(disks, (str, bytes, os.PathLike)) or not 1 <= len(disks) <= MAX_DISKS:
         raise ParameterError(f"disks={disks!r}: give a list of 1 to {MAX_DISKS} directories")
@@ -122,7 +125,7 @@ def disk_roots(disks: Sequence[PathLike]) -> tuple[str, ...]:
 
 
 def root_of(disk: PathLike) -> tuple[str, object]:
-    """The directory of a disk, absolute, and what tells it from others."""
+    """The absolute path of a disk's directory, and a key that is equal for two paths to the same directory."""
     if os.fspath(disk) == ".":
         return ".", "."
     try:
@@ -138,7 +141,7 @@ def root_of(disk: PathLike) -> tuple[str, object]:
 
 
 def directories(roots: Sequence[str], graph: PathLike, graph_id: uuid.UUID) -> tuple[str, ...]:
-    """The graph's directory on each disk, as its manifest lists them."""
+    """The graph's directory on each disk, as the manifest lists it."""
     name = f"{os.path.basename(os.path.abspath(graph))}-{graph_id.hex[:8]}"
     listed = tuple(root if root == "." else os.path.join(root, name) for root in roots)
     for directory in listed:
@@ -148,61 +151,50 @@ def directories(roots: Sequence[str], graph: PathLike, graph_id: uuid.UUID) -> t
 
 
 def write_blocks(
-    place: Place,
+    destination: Destination,
     manifest: Manifest,
-    name: str,
-    dtype: np.dtype[Any],
-    length: int,
-    encoding: tuple[str, int],
-    block_bytes: int,
+    array: ArrayLayout,
     blocks: Iterable[Array],
     progress: Progress,
 ) -> None:
-    """Write the blocks of an array, its index, and its entry in the manifest. All of it outlasts a loss of power.
+    """Write the blocks of an array and its index, sync them to disk, and add the array to `manifest`.
 
     Parameters
     ----------
     place : Place
     manifest : Manifest
-        Of which `graph_id` and `generation` are needed; `arrays` gets the array.
-    name : str
-    dtype : dtype
-    length : int
-        Elements.
-    encoding : tuple of (str, int)
-        Name and version.
-    block_bytes : int
-        Raw bytes of a block.
+        Gives `graph_id` and `generation`; its `arrays` receives the array.
+    array : ArrayLayout
     blocks : iterable of ndarray of uint8
-        The stored bytes of each, in order; each is written before the next is asked for.
+        The stored bytes of each block, in order. Each block is written before the next one is requested.
     progress : Progress
         Advances by raw bytes.
 
     Raises
     ------
     ParameterError
-        If a file cannot be written. What has been is left to the caller (see `creating`).
+        If a file cannot be written. The caller removes the files written so far (see `creating`).
     """
-    key, size = identity(manifest.graph_id, manifest.generation), length * dtype.itemsize
+    name, key = array.name, identity(manifest.graph_id, manifest.generation)
     data, index_name = file_names(name, manifest.generation)
     entries = []
     with ExitStack() as stack:
-        files = [stack.enter_context(NewFile(disk / data)) for disk in place.disks]
+        files = [stack.enter_context(NewFile(disk / data)) for disk in destination.disks]
         for block, stored in enumerate(blocks):
             disk = disk_of(name, block, len(files))
             entries.append((files[disk].size, len(stored), disk, checksum(key, name, block, stored)))
             files[disk].write(stored.data)
-            progress.advance(min(block_bytes, size - block * block_bytes))
+            progress.advance(min(array.block_bytes, array.raw_bytes - block * array.block_bytes))
         for file in files:
             file.sync()
     index = np.array(entries, INDEX_DTYPE)
-    write_file(place.folder / index_name, index.tobytes())
+    write_file(destination.folder / index_name, index.tobytes())
     manifest.arrays[name] = StoredArray(
-        name=name,
-        dtype=dtype,
-        length=length,
-        encoding=encoding,
-        block_bytes=block_bytes,
+        name,
+        array.dtype,
+        array.length,
+        array.encoding,
+        array.block_bytes,
         stored_bytes=int(index["length"].sum(dtype=np.int64)),
         data=data,
         index=index_name,
@@ -216,23 +208,23 @@ def file_names(name: str, generation: int) -> tuple[str, str]:
     return f"{stem}.data", f"{stem}.index"
 
 
-def write_manifest(place: Place, manifest: Manifest, name: str = manifests.NAME) -> Manifest:
-    """Write the manifest, when all arrays have been, to the file `name`; with how fast the disks have become."""
-    manifest = replace(manifest, k=measured_k(place, manifest))
-    write_file(place.folder / name, manifests.serialize(manifest))
+def write_manifest(destination: Destination, manifest: Manifest, name: str = manifests.NAME) -> Manifest:
+    """Write the manifest to the file `name`, after all arrays; add the measured speed of the disks (`Manifest.k`)."""
+    manifest = replace(manifest, k=measured_k(destination, manifest))
+    write_file(destination.folder / name, manifests.serialize(manifest))
     return manifest
 
 
-def measured_k(place: Place, manifest: Manifest) -> float | None:
-    """How much faster than at random places the data just written are read one after another; None for few data."""
-    files = [[disk / array.data for array in manifest.arrays.values()] for disk in place.disks]
+def measured_k(destination: Destination, manifest: Manifest) -> float | None:
+    """The ratio of sequential to random read speed, measured on the data just written; None for few data."""
+    files = [[disk / array.data for array in manifest.arrays.values()] for disk in destination.disks]
     if any(sum(file.stat().st_size for file in on_disk) < MEASURE_BYTES for on_disk in files):
         return None
     return read_ratio(files, MEASURE_SECONDS)
 
 
 class NewFile:
-    """A file that did not exist, written from its beginning on; errors name it."""
+    """A new file, written sequentially; errors name it."""
 
     def __init__(self, path: Path) -> None:
         self._path, self.size = path, 0
@@ -290,7 +282,7 @@ def sync_directory(path: PathLike) -> None:
 
 @contextmanager
 def writing(path: PathLike) -> Iterator[None]:
-    """Turn the system's errors into one that names `path`."""
+    """Turn an `OSError` of the body into a `ParameterError` that names `path`."""
     try:
         yield
     except FileExistsError:

@@ -1,1 +1,1 @@
-"""The machine and the operating system: memory, files, limits, signals, speeds."""
+"""The machine and its operating system: memory, files, limits, signals and speeds."""

@@ -1,4 +1,4 @@
-"""Limits of the control group (Linux, version 2) that this process runs in; a parent's limits bind its children."""
+"""The limits of the control group (Linux, version 2) in which this process runs, including those of its parents."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 OWN = Path("/proc/self/cgroup")
+"""The file that names the group of this process."""
 BASE = Path("/sys/fs/cgroup")
+"""Where the system describes all groups."""
 NONE = float("inf")
+"""The limit where there is none."""
 
 
 def folders() -> Iterator[Path]:
-    """Where the group is described, and each of its parents."""
+    """The folders that describe the group and each of its parents."""
     try:
         group = OWN.read_text().splitlines()[-1].rpartition(":")[2].strip("/")
     except (OSError, IndexError):
@@ -23,7 +26,7 @@ def folders() -> Iterator[Path]:
 
 
 def cores() -> float:
-    """Cores that the quotas allow."""
+    """The number of cores that the CPU quotas allow, at least 1."""
     best = NONE
     for folder in folders():
         try:
@@ -35,8 +38,10 @@ def cores() -> float:
 
 
 def memory() -> tuple[float, float]:
-    """Bytes of memory that the limits allow, and what is left of them; cached files can be given up, and count as
-    left."""
+    """The bytes of memory that the limits allow, and how many of them are free.
+
+    Memory that caches files counts as free, because the system can take it back.
+    """
     most = left = NONE
     for folder in folders():
         try:

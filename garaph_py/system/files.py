@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writing files so that each is complete or absent, and locking files and directories."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from typing import IO
 from ..errors import ParameterError
 
 SWEEPING = 0.01
-"""Seconds that it takes to remove what is empty."""
+"""Seconds to wait while another process may remove an empty file or directory."""
 
 
 def check_place(path: str | os.PathLike[str], name: str) -> None:
-    """Refuse a `path` where no file can be written, before the work whose outcome is to go there.
+    """Check that a file can be written at `path`, before the work whose result it will hold.
 
     Raises
     ------
     ParameterError
-        Naming the parameter `name`.
+        If it cannot. The message names the parameter `name`.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ParameterError(f"{name}={path!r}: give the name of a file")
@@ -38,14 +38,16 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
-    """Create or replace the file at `path` by what ``write(file)`` writes, in one step: a failure leaves it as it was.
+    """Create or replace the file at `path` with what ``write(file)`` writes. A failure leaves the old file as it was.
+
+    The new content is written to a temporary file beside it, which then takes its place in one step.
 
     Raises
     ------
     ParameterError
         If the file cannot be written there.
     """
-    target = Path(os.path.realpath(path))  # a link stays one
+    target = Path(os.path.realpath(path))  # a symbolic link stays a link
     if target.is_dir():
         raise ParameterError(f"{path}: is a directory; name a file")
     sweep(target)
@@ -61,17 +63,17 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
             file.close()
             mask = os.umask(0)
             os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)  # as open() would have made it
+            os.chmod(name, 0o666 & ~mask)  # the permissions that open() gives
             os.replace(name, target)
     except OSError as error:
         raise ParameterError(f"{target}: {error.strerror or error}; nothing was written") from None
     finally:
-        with contextlib.suppress(OSError):  # where it is still there, the next removes it
+        with contextlib.suppress(OSError):  # if it stays, the next `write_whole` removes it
             os.unlink(name)
 
 
 def sweep(target: Path) -> None:
-    """Remove what processes that were killed left when they wrote the file `target`, as far as that can be."""
+    """Remove temporary files that killed processes left while they wrote the file `target`."""
     partial = re.compile(rf"\.{re.escape(target.name)}\.\w{{8}}\.partial")
     with contextlib.suppress(OSError):
         for name in filter(partial.fullmatch, os.listdir(target.parent)):
@@ -81,7 +83,9 @@ def sweep(target: Path) -> None:
 
 
 def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.ExitStack) -> None:
-    """``make(path)``, and have it locked until `locks` are left; again, if somebody who sweeps was faster.
+    """Call ``make(path)``, and lock the result until `locks` is closed.
+
+    If another process removes it before it is locked, because it takes it for a leftover, it is made again.
 
     Raises
     ------
@@ -94,7 +98,8 @@ def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.Exi
             for _ in range(2):
                 if locks.enter_context(alone(path)):
                     break
-                time.sleep(SWEEPING)  # somebody removes it, or there are no locks here, and nobody does
+                # Another process has it locked, to remove it; or this filesystem has no locks, and no process will.
+                time.sleep(SWEEPING)
         except FileNotFoundError:
             continue
         if os.path.lexists(path):
@@ -103,25 +108,26 @@ def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.Exi
 
 @contextlib.contextmanager
 def alone(path: str | os.PathLike[str]) -> Iterator[bool]:
-    """Lock a file or directory until the end; whether that could be.
+    """Lock a file or directory for the length of a ``with`` block; yields whether it could be locked.
 
-    The lock is the system's, and ends with the process, however that ends: what can be locked, nobody writes any more.
+    The system releases a lock when its process ends, also when the process is killed. So if a file can be locked, no
+    process is writing it.
 
     Raises
     ------
     OSError
-        If there is none that can be opened.
+        If the file or directory cannot be opened.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             locked = True
-        except OSError:  # somebody has, or the filesystem has no locks: then nobody can tell
+        except OSError:  # another process has locked it, or the filesystem has no locks
             locked = False
         yield locked
         if locked:
-            fcntl.flock(handle, fcntl.LOCK_UN)  # also for processes that were forked meanwhile
+            fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked meanwhile has a copy of the handle
     finally:
-        with contextlib.suppress(OSError):  # of what was not written by it
+        with contextlib.suppress(OSError):  # an error would concern writes, and nothing was written through it
             os.close(handle)

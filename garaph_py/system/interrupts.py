@@ -1,7 +1,8 @@
-"""Signals at safe points: while a run holds threads, streams and pinned memory, Ctrl-C waits for `check`.
+"""Defers signals such as Ctrl-C to safe points, which call `check`, while a run holds threads or pinned memory.
 
-Python raises `KeyboardInterrupt` between any two instructions of the main thread: where something has been taken and
-not yet noted, and again while the first is being handled. No order of ``try`` and ``finally`` withstands that.
+Python raises `KeyboardInterrupt` between any two instructions of the main thread. That may be after a resource was
+taken and before the code that frees it is in place, or while another `KeyboardInterrupt` is being handled. No order of
+``try`` and ``finally`` is safe against that.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ from types import FrameType
 from typing import Any
 
 _waiting: list[int] = []
-"""Signals that have come, where they are held."""
+"""The signals that have come and have not been delivered."""
 _before: dict[int, Any] = {}
-"""The handlers whose turn it is in `check`, by signal."""
+"""The handlers that `check` calls, by signal: those that were set before `held`."""
 _patience = 0
-"""So many signals `check` leaves to `leave`."""
+"""How many waiting signals `check` ignores; see `patient`."""
 
 
 @contextmanager
 def held(termination: bool = False) -> Iterator[None]:
-    """Interrupts reach the handler that was there before in `check`, or at the end; any number of them as one.
+    """In ``with``: defer Ctrl-C (SIGINT) to the next `check`, or to the end of the block.
 
-    With `termination`, SIGTERM likewise; where nobody handles it, it then raises `SystemExit`.
+    There the handler that was set before is called, once for any number of signals. With `termination`, SIGTERM is
+    deferred too; if the process has no handler for it, it raises `SystemExit`.
 
-    Nothing changes in threads other than the main one, which signals do not reach, where there is no handler, and
-    within another such block.
+    The block has no effect in threads other than the main one, which Python does not interrupt; for signals that are
+    ignored; and inside another such block.
     """
     installed: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread() and not holding():
@@ -52,26 +54,26 @@ def held(termination: bool = False) -> Iterator[None]:
         ending = True
         raise
     finally:
-        for number in reversed(handlers):  # from the last one on, any line may be interrupted
-            if signal.getsignal(number) is _note:  # else a callback has set one of its own
+        for number in reversed(handlers):  # once the last handler is back, any line may be interrupted
+            if signal.getsignal(number) is _note:  # a callback may have set another handler
                 signal.signal(number, installed[number])
         if _waiting and not ending:
             handlers[_waiting[0]](_waiting[0], None)
 
 
 def holding() -> bool:
-    """Whether signals are held."""
+    """Whether signals are being deferred."""
     return any(signal.getsignal(number) is _note for number in (signal.SIGINT, signal.SIGTERM))
 
 
 def passing_on(handler: Any) -> Any:
-    """What to call for a signal with this handler; None if it is ignored, or not Python's."""
+    """The function to call for a signal with this handler; None if the signal is ignored, or not handled by Python."""
     return _terminate if handler is signal.SIG_DFL else handler if callable(handler) else None
 
 
 @contextmanager
 def patient() -> Iterator[None]:
-    """The first signal waits for `leave`; `check` only lets a second one have its way."""
+    """In ``with``: the first signal waits until `leave` is called; `check` delivers only a second one."""
     global _patience
     _patience = 1
     try:
@@ -81,18 +83,18 @@ def patient() -> Iterator[None]:
 
 
 def check() -> None:
-    """Let a signal that is held have its way, in the main thread: here nothing is half done."""
+    """Deliver a deferred signal, if there is one, in the main thread. Called where it is safe to stop."""
     if len(_waiting) > _patience:
         leave()
 
 
 def waiting() -> bool:
-    """Whether a signal is held that the calling thread can let have its way."""
+    """Whether there is a deferred signal that the calling thread can deliver."""
     return bool(_waiting) and holding() and threading.current_thread() is threading.main_thread()
 
 
 def leave() -> None:
-    """Let a signal that is held have its way, whoever is patient."""
+    """Deliver a deferred signal, if there is one, even inside a `patient` block."""
     if waiting():
         number = _waiting[0]
         _waiting.clear()
@@ -100,8 +102,10 @@ def leave() -> None:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
+    """The signal handler in a `held` block."""
     _waiting.append(number)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
+    """The handler for a signal whose default action ends the process."""
     raise SystemExit(128 + number)

@@ -1,4 +1,7 @@
-"""What this machine has and how fast it is: processor, memory and disks. The GPU's side is `gpu.measure`."""
+"""Describes this machine's processor, memory and disks, and measures their speeds.
+
+`executor.gpu.measure` does the same for a GPU.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +31,23 @@ from .memory import available_memory, total_memory
 Array = npt.NDArray[np.int64]
 
 REPEATS = 5
+"""Measurements of memory speed, of which the median counts."""
 READ_BYTES = 1 << 30
-"""What is read to measure memory: more than the caches of most processors."""
+"""Bytes read to measure memory bandwidth: more than the caches of most processors hold."""
 TABLE_BYTES, GATHERS = 64 << 20, 1 << 25
+"""Bytes of the table from which random reads are measured, and how many there are."""
 PARTS = 8
-"""Pieces of work a thread, so that a slow core does not hold up the others."""
+"""Pieces of work for each thread, so that a slow core does not hold up the others."""
 FILE_BYTES, CHUNK = 256 << 20, 4 << 20
+"""Bytes of the file that is written to measure a disk, at most, and bytes of each write."""
 SECONDS = 1.0
-"""After so long no more is written, or read, to measure a disk."""
+"""Seconds after which a disk measurement stops writing, or reading."""
 SEQUENTIAL, RANDOM, IN_FLIGHT = 1 << 20, 1 << 12, 16
-"""Bytes of a read one after another, and of one at a random place; how many are under way at once."""
+"""Bytes of a sequential read and of a random read, and how many reads are in flight at once."""
 MOST_READS = 1 << 17
+"""Reads in a measurement of a disk, at most."""
 IN_MEMORY = ("tmpfs", "ramfs")
+"""Types of filesystems that are not on a disk."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +57,11 @@ class Processor:
     Attributes
     ----------
     name : str
+        The CPU's name.
     cores : int
-        That this process may use.
+        The number of cores that this process may use.
     memory, available : int
-        Bytes of the machine's memory that this process may use, and of what is left of them.
+        The bytes of memory that this process may use, and how many of them are free.
     """
 
     name: str
@@ -63,22 +72,22 @@ class Processor:
 
 @dataclass(frozen=True)
 class Disk:
-    """The filesystem a directory is on.
+    """The filesystem of a directory, and how fast it reads.
 
     Attributes
     ----------
     path : str
         The directory.
     filesystem, mount : str
-        Its type, and where it is mounted; empty if not known.
+        The filesystem's type and mount point; empty if they are not known.
     free : int or None
-        Bytes that may be written, if known.
+        Free bytes, if known.
     read : float or None
-        Bytes a second, one after another; None where it could not be measured.
+        Sequential reads in bytes per second; None if it could not be measured.
     random : float or None
-        Bytes a second, 4 KiB at random places.
+        Reads of 4 KiB at random places in bytes per second; None if it could not be measured.
     direct : bool
-        Measured with O_DIRECT, past the page cache.
+        Whether the reads bypassed the page cache (O_DIRECT).
     problem : str or None
         Why it could not be measured.
     """
@@ -94,16 +103,17 @@ class Disk:
 
     @property
     def k(self) -> float | None:
-        """How much faster it is read one after another than at random places; None where the page cache was."""
+        """How many times faster sequential reads are than random reads; None unless measured with O_DIRECT."""
         return ratio(self.read, self.random) if self.direct and self.read and self.random else None
 
 
 def processor(cores: int) -> Processor:
-    """The CPU, of which this process may use `cores`, as the system describes it."""
+    """The CPU as the system describes it; this process may use `cores` of its cores."""
     return Processor(processor_name(), cores, total_memory(), available_memory())
 
 
 def processor_name() -> str:
+    """The CPU's name, or its architecture if the system does not tell the name."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -113,12 +123,14 @@ def processor_name() -> str:
 
 
 def fill(words: Any, start: int, stop: int) -> int:
+    """Write ``words[start:stop]``."""
     for k in range(start, stop):
         words[k] = k
     return 0
 
 
 def read(words: Any, start: int, stop: int) -> int:
+    """Read ``words[start:stop]``; returns their sum, so that the compiler cannot drop the reads."""
     total = 0
     for k in range(start, stop):
         total += words[k]
@@ -126,6 +138,7 @@ def read(words: Any, start: int, stop: int) -> int:
 
 
 def gather(table: Any, places: Any, start: int, stop: int) -> int:
+    """Read `table` at ``places[start:stop]``; returns the sum."""
     total = 0
     for k in range(start, stop):
         total += table[places[k]]
@@ -139,8 +152,10 @@ KERNELS = (FILL, READ, GATHER)
 
 
 def read_bandwidth(pool: ThreadPool, nbytes: int = READ_BYTES) -> float:
-    """Bytes a second that all threads together read one after another from `nbytes` of memory, never more than a
-    quarter of what is available."""
+    """Measure the memory bandwidth: bytes per second that all threads together read sequentially.
+
+    They read `nbytes` bytes, or a quarter of the free memory if that is less.
+    """
     words = np.empty(max(min(nbytes, available_memory() // 4) // 8, 1), np.int64)
     bounds = split(len(words), PARTS * pool.size)
     first, last = bounds[:-1], bounds[1:]
@@ -150,8 +165,11 @@ def read_bandwidth(pool: ThreadPool, nbytes: int = READ_BYTES) -> float:
 
 
 def gather_rate(pool: ThreadPool, table_bytes: int = TABLE_BYTES, count: int = GATHERS) -> float:
-    """Numbers of 4 bytes a second that all threads together read at random places of `table_bytes` of memory. The
-    places are read from an array, as a graph's sources are."""
+    """Measure random reads from memory: 4-byte numbers per second that all threads together read.
+
+    They read at random places in a table of `table_bytes` bytes. The places come from an array, as a graph's sources
+    do.
+    """
     table = np.ones(table_bytes // 4, np.uint32)
     places = np.random.default_rng(1).integers(0, len(table), count, np.uint32)
     bounds = split(count, PARTS * pool.size)
@@ -160,7 +178,7 @@ def gather_rate(pool: ThreadPool, table_bytes: int = TABLE_BYTES, count: int = G
 
 
 def median_seconds(work: Callable[[], object]) -> float:
-    """Wall time of `work`, the median of `REPEATS`."""
+    """The wall time of ``work()`` in seconds: the median of `REPEATS` calls."""
     taken = []
     for _ in range(REPEATS):
         started = time.perf_counter()
@@ -170,10 +188,11 @@ def median_seconds(work: Callable[[], object]) -> float:
 
 
 def disk(path: str | os.PathLike[str]) -> Disk:
-    """The filesystem `path` is on, and how fast it reads; what goes wrong is said in the answer.
+    """Describe the filesystem of the directory `path`, and measure how fast it reads.
 
-    A file of at most 256 MiB and a quarter of the free space is written there, has no name or loses it at once, and is
-    read back. Neither goes on for much more than `SECONDS`.
+    The measurement writes a file without a name and reads it back. The file has at most `FILE_BYTES`, and takes at most
+    a quarter of the free space; writing and reading take little more than `SECONDS` each. If something fails, the
+    returned `Disk` says what.
     """
     place = os.path.realpath(path)
     filesystem, mount = mounted(place)
@@ -192,6 +211,7 @@ def disk(path: str | os.PathLike[str]) -> Disk:
 
 
 def free_space(place: str) -> int | None:
+    """Free bytes in the filesystem of the directory `place`; None if they are not known."""
     try:
         return shutil.disk_usage(place).free
     except OSError:
@@ -199,17 +219,18 @@ def free_space(place: str) -> int | None:
 
 
 def mounted(place: str) -> tuple[str, str]:
-    """Type and mount point of the filesystem that the absolute path `place` is on."""
+    """The type and the mount point of the filesystem that holds the absolute path `place`."""
     found = "", ""
     for partition in psutil.disk_partitions(all=True):
         mount = partition.mountpoint
-        if len(mount) >= len(found[1]) and Path(place).is_relative_to(mount):  # of equals the last lies on top
+        # Of several filesystems mounted at one place, the last one counts.
+        if len(mount) >= len(found[1]) and Path(place).is_relative_to(mount):
             found = partition.fstype, mount
     return found
 
 
 def go_direct(file: int) -> bool:
-    """Have reads and writes of `file` go past the page cache; whether its filesystem does that."""
+    """Let reads and writes of `file` bypass the page cache; return whether its filesystem supports that."""
     if not hasattr(os, "O_DIRECT"):
         return False
     try:
@@ -220,9 +241,9 @@ def go_direct(file: int) -> bool:
 
 
 def fill_file(file: int, size: int, direct: bool) -> int:
-    """Bytes written to `file`, at most `size`, of which none are left in the page cache."""
-    with mmap.mmap(-1, CHUNK) as chunk:  # on pages of its own, as O_DIRECT asks
-        chunk.write(np.random.default_rng(1).bytes(CHUNK))  # a filesystem that compresses gains nothing by it
+    """Write at most `size` bytes to `file`, and drop them from the page cache; return how many were written."""
+    with mmap.mmap(-1, CHUNK) as chunk:  # page-aligned, as O_DIRECT requires
+        chunk.write(np.random.default_rng(1).bytes(CHUNK))  # random bytes, which no filesystem can compress
         written, until = 0, time.perf_counter() + SECONDS
         while written < size and (written < CHUNK or time.perf_counter() < until):
             written += os.pwritev(file, [chunk], written)
@@ -235,16 +256,16 @@ def fill_file(file: int, size: int, direct: bool) -> int:
 
 
 def read_speeds(files: Sequence[tuple[int, int]], seconds: float) -> tuple[float, float]:
-    """Bytes a second read from one disk, one after another and at random places, several reads under way.
+    """Measure one disk: bytes per second of sequential reads, and of random reads, with several reads in flight.
 
-    Threads of Python read: some 250,000 reads a second is the most they can.
+    Python threads read, which can do at most about 250,000 reads per second.
 
     Parameters
     ----------
     files : sequence of (int, int)
-        Handles on that disk, and the bytes of each: together at least `SEQUENTIAL`.
+        Handles of files on that disk, and the size of each in bytes; together at least `SEQUENTIAL`.
     seconds : float
-        How long either is measured at most; neither reads more than there is.
+        The longest time for either measurement. A measurement also ends when it has read as much as the files hold.
     """
     counts = [size // SEQUENTIAL for _, size in files]
     handles = np.repeat([handle for handle, _ in files], counts)
@@ -259,8 +280,8 @@ def read_speeds(files: Sequence[tuple[int, int]], seconds: float) -> tuple[float
 
 
 def read_speed(handles: Array, offsets: Array, nbytes: int, seconds: float) -> float:
-    """Bytes a second of reads of `nbytes` each at these places."""
-    places = iter(list(zip(handles.tolist(), offsets.tolist(), strict=True)))  # whoever is free takes the next
+    """Measure reads of `nbytes` bytes each at these offsets of the files `handles`, in bytes per second."""
+    places = iter(list(zip(handles.tolist(), offsets.tolist(), strict=True)))  # a free thread takes the next
     started = time.perf_counter()
 
     def work() -> int:
@@ -278,18 +299,19 @@ def read_speed(handles: Array, offsets: Array, nbytes: int, seconds: float) -> f
 
 
 def read_ratio(disks: Sequence[Sequence[Path]], seconds: float) -> float | None:
-    """How much faster disks are read one after another than at random places, in all `seconds` or a little more.
+    """Measure how many times faster sequential reads from disks are than random reads.
 
     Parameters
     ----------
     disks : sequence of sequence of Path
-        Files on each, at least `SEQUENTIAL` bytes of them.
+        Files on each disk, together at least `SEQUENTIAL` bytes.
     seconds : float
+        About how long the measurement takes.
 
     Returns
     -------
     float or None
-        At least 1; None if they cannot be read past the page cache.
+        At least 1; None if a disk cannot be read without the page cache.
     """
     speeds = []
     try:
@@ -305,10 +327,11 @@ def read_ratio(disks: Sequence[Sequence[Path]], seconds: float) -> float | None:
                         return None
                     files.append((handle, os.fstat(handle).st_size))
                 speeds.append(read_speeds(files, seconds / 2 / len(disks)))
-    except (OSError, RuntimeError):  # RuntimeError: no more threads
+    except (OSError, RuntimeError):  # RuntimeError: the system allows no further thread
         return None
     return ratio(*map(sum, zip(*speeds, strict=True)))
 
 
 def ratio(sequential: float, random: float) -> float:
+    """How many times faster sequential reads are than random reads, at least 1."""
     return max(sequential / random, 1.0)

@@ -1,4 +1,4 @@
-"""Memory of the host."""
+"""The host's memory: how much there is, special allocations, and errors when it is too little."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from . import cgroup
 
 
 def total_memory() -> int:
-    """Bytes of memory that this process may use at most: the machine's, or what its control group allows."""
+    """The bytes of memory that this process may use: all of the machine's, or what its control group allows."""
     import psutil
 
     return int(min(psutil.virtual_memory().total, cgroup.memory()[0]))
 
 
 def available_memory() -> int:
-    """Bytes of it that are not in use."""
+    """The free bytes of the memory that this process may use."""
     import psutil
 
     return int(min(psutil.virtual_memory().available, cgroup.memory()[1]))
@@ -37,6 +37,7 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     Raises
     ------
     MemoryError
+        If the system refuses it.
     """
     nbytes = length * dtype.itemsize
     try:
@@ -46,26 +47,26 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
             raise
         raise MemoryError(f"{nbytes} bytes") from None
     if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):  # a kernel without them
+        with contextlib.suppress(OSError):  # this Linux kernel has no huge pages
             pages.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
 
 
 def give_back() -> None:
-    """Return to the system what has been freed but is kept for later: by Arrow, and by the C library."""
+    """Return memory to the system that has been freed, but that Arrow and the C library keep for later."""
     if arrow := sys.modules.get("pyarrow"):
         arrow.default_memory_pool().release_unused()
-    with contextlib.suppress(OSError, AttributeError):  # another C library
+    with contextlib.suppress(OSError, AttributeError):  # C libraries other than glibc have no malloc_trim
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class TooLittleMemoryError(GraphError):
-    """What is to be made does not fit the memory."""
+    """The host's memory is too small for a graph, or for what is computed from it."""
 
 
 @contextlib.contextmanager
 def enough_memory(what: str) -> Iterator[None]:
-    """Turn a lack of memory for `what` into an error that says what to do, and for what as the caller knows it."""
+    """In ``with``: replace an error about too little memory by one that names `what` needed it and says what to do."""
     try:
         yield
     except (MemoryError, TooLittleMemoryError):

@@ -1,4 +1,4 @@
-"""Sizes in bytes as people write them."""
+"""Reads and writes sizes in bytes the way people write them, such as 6GiB."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?\s*", re.IGNORECASE)
 
 
 def parse_bytes(size: int | str, name: str) -> int:
-    """``"6GiB"``, ``"500MB"``, ``"1.5 GiB"`` or a number of bytes as a number.
+    """The number of bytes that `size` states: a number, or text such as ``"6GiB"``, ``"500MB"`` or ``"1.5 GiB"``.
 
     Raises
     ------
     ParameterError
-        Naming the parameter `name`.
+        If `size` is not a size of at least one byte. The message names the parameter `name`.
     """
     if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size > 0:
         return int(size)
@@ -33,7 +33,7 @@ def parse_bytes(size: int | str, name: str) -> int:
 
 
 def show_bytes(size: float, up: bool = False) -> str:
-    """``"6.0 GiB"`` and the like; no less than there are, if `up`."""
+    """A number of bytes as text such as ``"6.0 GiB"``, rounded to one decimal: to the nearest, or up if `up`."""
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
             break

@@ -1,4 +1,4 @@
-"""A run without progress says what each of its parts is doing; it goes on all the same, for slow is not wrong."""
+"""Logs what each part of a run is doing if there is no progress for a while. The run goes on: slow is not wrong."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from typing import Any
 log = logging.getLogger("garaph_py")
 
 PATIENCE = 30.0
-"""Seconds without progress until the first report, and then each time twice as many: more than a page takes on one
-thread, or a function to compile."""
+"""Seconds without progress until the first report: longer than one thread needs for a page, or to compile a function.
+The time until each further report is twice as long."""
 LOOKS = 3
-"""Looks at the parts while patience lasts."""
+"""How often the watchdog looks at the parts in `PATIENCE` seconds."""
 
 
 @dataclass
 class Heartbeat:
-    """Of a run.
+    """A part of a run, which states what it is doing.
 
     Attributes
     ----------
     name : str
+        The part's name.
     doing : tuple
-        What it is doing, words and numbers. A part sets it and goes on; who wants to know makes a text of it.
+        What it is doing, as words and numbers. The part only sets this tuple; the watchdog makes a text of it.
     """
 
     name: str
@@ -38,15 +39,15 @@ class Heartbeat:
 
 
 class Watchdog:
-    """In ``with``: a thread that looks at the parts now and then, and logs a line where nothing has changed for long.
+    """In ``with``: a thread that looks at the parts of a run regularly, and logs a line if none has changed for long.
 
-    What counts as progress is that any part does something else than before: another page, another iteration, more
-    calls of the same page.
+    It is progress if any part does something else than before: another page, another iteration, or more calls for the
+    same page.
 
     Attributes
     ----------
     parts : list
-        Whose ``str`` says what each is doing.
+        The parts. ``str(part)`` says what a part is doing.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -58,7 +59,7 @@ class Watchdog:
         self._thread = threading.Thread(target=self._watch, name="garaph-watchdog", daemon=True)
 
     def look(self, now: float) -> str | None:
-        """What there is to report at the time `now`."""
+        """The report that is due at the time `now` (seconds); None if none is."""
         seen = tuple(map(str, self.parts))
         if seen != self._seen:
             self._seen, self._since, self._limit = seen, now, self._patience
@@ -74,7 +75,7 @@ class Watchdog:
                 log.warning("%s", report)
 
     def __enter__(self) -> Watchdog:
-        with contextlib.suppress(RuntimeError):  # no more threads can be had: then nobody watches
+        with contextlib.suppress(RuntimeError):  # the system allows no further thread: the run goes on unwatched
             self._thread.start()
         return self
 

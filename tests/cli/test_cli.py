@@ -213,9 +213,9 @@ def test_why_no_gpu_was_used_is_said_once(edges: Path) -> None:
     script = """
 import sys
 sys.modules["pycuda.driver"] = None
-from garaph_py.runtime import run as runtime
 from garaph_py.cli import main
-runtime.WORTH_A_GPU = 1
+from garaph_py.runtime import plan
+plan.MIN_GPU_EDGES = 1
 main()
 """
     command = [sys.executable, "-c", script, "run", "PageRank", str(edges)]
@@ -333,8 +333,8 @@ def test_a_closed_pipe_is_no_accident(edges: Path) -> None:
 
 
 def test_encodings_and_memory(garaph: Shell, edges: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    from garaph_py.cli.graphs import load
     from garaph_py.errors import GraphError
+    from garaph_py.io.load import LoadOptions, load
     from garaph_py.storage import directory as store
 
     made = {name: tmp_path / name for name in ("imported", "generated", "converted", "back")}
@@ -349,18 +349,15 @@ def test_encodings_and_memory(garaph: Shell, edges: Path, tmp_path: Path, caplog
     gp.write(store.open(made["back"]), tmp_path / "g.npz")
     for path in (made["back"], made["converted"], tmp_path / "g.npz"):
         for memory, encoding in (("1GiB", "raw"), ("500kB", "packed")):
-            options = {"encoding": "auto", "undirected": False, "symmetrize": False, "format": None, "threads": 1}
-            graph = load(path, memory=memory, on_event=gp.events.ignore, **options)
+            graph = load(path, LoadOptions(memory=memory), 1)
             assert graph.encoding == encoding, path
         assert f"{path}: its arrays take" in caplog.text
         with pytest.raises(GraphError, match="packed its arrays take"):
-            load(path, memory="1kB", on_event=gp.events.ignore, **options)
+            load(path, LoadOptions(memory="1kB"), 1)
         caplog.clear()
-        options["encoding"] = "raw"
         with pytest.raises(GraphError, match="raw its arrays take"):
-            load(path, memory="500kB", on_event=gp.events.ignore, **options)
-        options["encoding"] = "packed"
-        assert load(path, memory="500kB", on_event=gp.events.ignore, **options).encoding == "packed"
+            load(path, LoadOptions(memory="500kB", encoding="raw"), 1)
+        assert load(path, LoadOptions(memory="500kB", encoding="packed"), 1).encoding == "packed"
         assert not caplog.records
         run = ["run", "pagerank", path, "--iterations", 1, "--json", "--memory"]
         assert json.loads(garaph(*run, "1GiB", "--encoding", "packed")[1])["encoding"] == "packed"

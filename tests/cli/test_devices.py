@@ -18,6 +18,7 @@ from garaph_py.cli import devices
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import measure as gpu
+from garaph_py.experiment.machine import measured_disks
 from garaph_py.native.threads import ThreadPool
 from garaph_py.system import machine
 from tests.support.command import garaph
@@ -70,7 +71,7 @@ def test_json(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 def test_a_gpu_in_table_and_json(
     quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(devices, "measured_gpu", lambda: (GPU, None))
+    monkeypatch.setattr("garaph_py.experiment.machine.measured_gpu", lambda: (GPU, None))
     assert garaph(monkeypatch, "devices") == 0
     lines = capsys.readouterr().out.partition("GPU   ")[2].splitlines()
     assert lines[0] == "NVIDIA X, compute capability 9.0, 132 multiprocessors, driver 580.65.06, CUDA 13.0"
@@ -88,7 +89,7 @@ def test_one_filesystem_is_measured_once(quick: Path, monkeypatch: pytest.Monkey
         machine, "disk", lambda path: measured.append(path) or machine.Disk(str(path), "ext4", "/", 1, 2.0)
     )
     (quick / "below").mkdir()
-    found = devices.measured_disks([quick, quick / "below", quick, quick / "nowhere"], lambda event: None)
+    found = measured_disks([quick, quick / "below", quick, quick / "nowhere"], lambda event: None)
     assert [disk.path for disk in found] == [str(quick), str(quick / "below"), str(quick / "nowhere")]
     assert measured == [quick, quick / "nowhere"]
 

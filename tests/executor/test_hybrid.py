@@ -16,7 +16,6 @@ from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
-from garaph_py.runtime import run as runtime
 from tests.support import numpy_gpu, twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
@@ -198,12 +197,12 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
 def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch, worth, how, expected):
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", worth)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", worth)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     result = run(program, graph, device="auto", **how)
     assert {row.device for row in result.stats.iterations} == expected
     assert (result.stats.iterations[0].alpha is not None) == (worth == 0 and not how)
-    monkeypatch.setattr(runtime, "find_device", None)  # nobody asks for one that would not be used
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", None)  # nobody asks for one that would not be used
     if worth or how.get("mode") == "push":
         run(program, graph, device="auto", **how)
 
@@ -274,5 +273,5 @@ def test_values_of_several_fields_have_no_turns():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
     given = State.empty(np.zeros(9, kind), np.zeros(9, kind), False, VertexSet.empty(9))
     cpu = SimpleNamespace(is_relaxation=False)
-    state = together.HybridExecutor(None, None, cpu, [SimpleNamespace()]).start(given)
+    state = together.HybridExecutor(None, cpu, [SimpleNamespace()]).start(given)
     assert state.next_values is state.values

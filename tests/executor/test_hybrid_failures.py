@@ -18,7 +18,7 @@ from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import cut, layout
 from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.pages.queue import PageQueue
-from garaph_py.runtime import run as runtime
+from garaph_py.runtime import runner
 from garaph_py.system.watchdog import Heartbeat
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for, when_iterations_begin
@@ -136,8 +136,8 @@ def run(program, graph, **how):
 @pytest.fixture
 def half_done(monkeypatch):
     """A function that says after how many pages the GPU fails."""
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 
 @pytest.mark.parametrize("at", [0, 1, 9, 40])

@@ -18,6 +18,7 @@ from garaph_py.errors import DeviceError, FormatError, Interrupted, ParameterErr
 from garaph_py.experiment import kinds, measure
 from garaph_py.experiment.spec import COUNTED, ITERATIONS, RESULTS
 from garaph_py.runtime import run as runtime
+from garaph_py.runtime.options import DEVICES
 from tests.support.command import garaph
 
 SPECS = sorted((Path(__file__).parents[2] / "scripts" / "experiments").glob("*.toml"))
@@ -136,7 +137,7 @@ def test_everything_that_run_takes_can_be_set() -> None:
     parameters = inspect.signature(gp.run).parameters
     assert {"program", "graph"} | set(kinds.OF_RUN) == set(parameters) - {"on_event"}
     assert set(kinds.CHOICES) <= {*kinds.OF_RUN, *kinds.OF_READ}
-    assert kinds.OF_RUN["device"].choices is runtime.DEVICES
+    assert kinds.OF_RUN["device"].choices is DEVICES
     assert set(kinds.OF_RUN["gpu_memory"].types) == {int, str}
 
 
@@ -257,7 +258,7 @@ def test_a_device_that_cannot_be_used_is_a_row(
     def no_gpu() -> None:
         raise DeviceError("no GPU here; buy one")
 
-    monkeypatch.setattr(runtime, "find_device", no_gpu)
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", no_gpu)
     experiment.run(spec_of(SWEEP + "device = ['cpu', 'gpu']"), tmp_path / "out")
     errors = {(row["device"], row["error"]) for row in table(tmp_path / "out", RESULTS)}
     assert errors == {("cpu", None), ("gpu", "no GPU here; buy one")}
@@ -314,7 +315,7 @@ def test_imports(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Ctrl-C in the run of this number."""
-    real, calls = runtime.run, []
+    real, calls = runtime.execute, []
 
     def run(*arguments: Any, **named: Any) -> Any:
         calls.append(1)
@@ -322,7 +323,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
             raise KeyboardInterrupt
         return real(*arguments, **named)
 
-    monkeypatch.setattr(runtime, "run", run)
+    monkeypatch.setattr(runtime, "execute", run)
 
 
 def test_an_interrupted_experiment_is_kept_and_goes_on(

@@ -3,7 +3,7 @@
 import pytest
 
 import garaph_py as gp
-from garaph_py.pages import provider as sources
+from garaph_py.pages import memory
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks, sectors
@@ -13,8 +13,8 @@ from tests.support.stored_graphs import opened
 @pytest.fixture(autouse=True)
 def little(monkeypatch):
     """Little memory at hand, and requests as small as they come: small graphs are read as large ones are."""
-    monkeypatch.setattr(sources, "AT_HAND", 0)
-    monkeypatch.setattr(sources, "BLOCKS_AT_HAND", 0)
+    monkeypatch.setattr(memory, "SPARE_BYTES", 0)
+    monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
     monkeypatch.setattr(disks, "PAUSE", 0)
     monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 

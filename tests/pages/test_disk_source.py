@@ -19,7 +19,7 @@ from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
-from garaph_py.pages import passes
+from garaph_py.pages import memory
 from garaph_py.pages.disk_source import BUFFERS, spread
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks
@@ -360,7 +360,7 @@ def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch
     v = np.append(np.arange(n - 3, 0, -1), [1, 0])
     graph = gp.from_edges([*u, n - 2], [*v, n - 1], weights=np.zeros(len(u) + 1, np.int32))
     store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=8192)
-    monkeypatch.setattr(passes, "PASS_EDGES", 700)
+    monkeypatch.setattr(memory, "PASS_EDGES", 700)
     stored, program = opened(tmp_path / "g", 64 * n + 100_000), gp.apps.SSSP(n - 2)
     result = gp.run(program, stored, device="cpu", verify=True)
     assert (result.values == 0).all()

@@ -9,9 +9,9 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError, GraphError
+from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
-from garaph_py.runtime import run as runtime
 from garaph_py.storage import directory as store
 from garaph_py.storage.disks import Disk
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
@@ -45,7 +45,7 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
 @pytest.fixture
 def worthwhile(monkeypatch):
     """Any GPU is worth its start."""
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
 
 
 def stored_hops(graph_of, tmp_path, directed):
@@ -107,7 +107,7 @@ def test_the_cpu_reads_on_when_the_gpu_pins_no_more(device_for, graph_of, monkey
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
     how = {"sync": True, "mode": "pull", "page_edges": 3000, "gpu_memory": memory_for(program, graph, 0.2)}
-    copy, context, done = driver.memcpy_htod_async, runtime.find_device().context, []
+    copy, context, done = driver.memcpy_htod_async, gpu_device.find().context, []
 
     def fail(*_):
         raise driver.Error("unspecified launch failure")

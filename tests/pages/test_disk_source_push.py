@@ -9,8 +9,8 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DamagedGraphError, GraphError, ParameterError
 from garaph_py.storage import directory as store
+from garaph_py.storage.files import GraphDirectory
 from garaph_py.storage.fit import RUN_BYTES, bytes_held, fitted
-from garaph_py.storage.lock import Folder
 from garaph_py.storage.manifest import serialize
 from tests.support import twins
 from tests.support.graphs import equal
@@ -165,7 +165,7 @@ def test_damage_to_the_values_of_out_edges(saved, tmp_path):
     graph, _, encoding = saved
     path, sssp = tmp_path / "graph", gp.apps.SSSP(hub(graph))
     store.save(graph, path, encoding=encoding, block_bytes=8192)
-    with Folder(path) as folder:
+    with GraphDirectory(path) as folder:
         block = int(store.reader_of(folder, store.info(path), "out_values").index["offset"][3])
     data = bytearray((path / "out_values.data").read_bytes())
     data[block + 5] ^= 1

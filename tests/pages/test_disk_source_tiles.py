@@ -13,7 +13,7 @@ from garaph_py.executor import memory as footprint
 from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.modes import PULL, PULL_TILED
 from garaph_py.graph import tiles as tiling
-from garaph_py.pages.passes import VERTEX_BYTES
+from garaph_py.pages.memory import PASS_VERTEX_BYTES
 from garaph_py.program import bind
 from garaph_py.runtime import run as runtime
 from garaph_py.storage import directory as store
@@ -81,7 +81,7 @@ def test_tiles_are_for_one_run(saved, monkeypatch):
     """A verifier has their memory for itself, and so has a later run, which makes none of its own accord."""
     graph, path = saved["int32"]
     program = gp.apps.SSSP(hub(graph))
-    stored, *_ = opened(path, program, 300_000 + VERTEX_BYTES * N)
+    stored, *_ = opened(path, program, 300_000 + PASS_VERTEX_BYTES * N)
 
     made, left = [], []
 

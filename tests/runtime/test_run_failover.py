@@ -17,7 +17,7 @@ from garaph_py.executor.step import StepByParts
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory_source import MemoryPageSource
-from garaph_py.runtime import run as runtime
+from garaph_py.runtime import runner
 from tests.support import twins
 
 
@@ -48,10 +48,13 @@ class FailingGpu(StepByParts):
         self.spans, self.streams = None, SimpleNamespace(thread=None)
 
     def open(self, plan, sources, state=None):
-        sources.divide(0)
+        sources.divide(plan.memory.gpu)
+        return self.initialize(plan.synchronous, sources)
+
+    def initialize(self, synchronous, sources):
         if self.at == "start":
             raise DeviceMemoryError("the fake GPU is full; use another")
-        return self._cpu.initialize(plan.synchronous)
+        return self._cpu.initialize(synchronous)
 
     def process(self, pages, source, state, mode):
         self._count += 1
@@ -76,8 +79,10 @@ class FailingGpu(StepByParts):
 @pytest.fixture
 def failing_at(monkeypatch):
     """A function that says when the GPU fails."""
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(runtime, "GpuExecutor", type("Failing", (FailingGpu,), {"at": at}))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    return lambda at: monkeypatch.setattr(
+        "garaph_py.runtime.runner.GpuExecutor", type("Failing", (FailingGpu,), {"at": at})
+    )
 
 
 PROGRAMS = {
@@ -102,7 +107,7 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
     graph, program = graph_of(edges), PROGRAMS[name](edges)
     expected = gp.run(program, graph, device="cpu", sync=True, page_edges=5000)
     failing_at(at)
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     result = gp.run(program, graph, sync=sync, page_edges=5000, **how)
     assert result.values.tobytes() == expected.values.tobytes()
     assert result.stats.converged
@@ -120,8 +125,10 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
 
 
 def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
-    monkeypatch.setattr(runtime, "find_device", lambda: SimpleNamespace(name="Fake GPU"))
-    monkeypatch.setattr(runtime, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
+    monkeypatch.setattr(
+        "garaph_py.runtime.runner.GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True})
+    )
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
     assert result.stats.device == "Fake GPU"
     assert "2 streams; allow more with gpu_memory" in result.stats.note
@@ -151,7 +158,7 @@ def test_a_gpu_that_is_full_at_the_start(failing_at, monkeypatch, graph_of, edge
     failing_at("start")
     with pytest.raises(DeviceMemoryError, match="full"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     assert gp.run(gp.apps.BFS(0), graph_of(edges)).stats.note == "no GPU used: the fake GPU is full; use another"
 
 
@@ -161,10 +168,10 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
     def refuse(*_):
         raise ProgramError("BFS.gather cannot be compiled for a GPU: it is strange; use device='cpu'")
 
-    monkeypatch.setattr(runtime, "GpuExecutor", refuse)
+    monkeypatch.setattr(runner, "GpuExecutor", refuse)
     with pytest.raises(ProgramError, match="strange"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     assert gp.run(gp.apps.BFS(0), graph_of(edges)).stats.note.startswith("no GPU used: BFS.gather")
 
 

@@ -9,7 +9,7 @@ import pytest
 from garaph_py.errors import DamagedGraphError, FormatError
 from garaph_py.graph.build import from_edges
 from garaph_py.storage import directory as store
-from garaph_py.storage.lock import Damage
+from garaph_py.storage.files import Damage
 from tests.support.stored_graphs import outcome, rewrite_array
 
 # Damage

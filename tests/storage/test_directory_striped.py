@@ -21,7 +21,7 @@ from garaph_py.graph.generate import rmat
 from garaph_py.storage import directory as store
 from garaph_py.storage import write
 from garaph_py.storage.blocks import INDEX_DTYPE, disk_of
-from garaph_py.storage.lock import Folder
+from garaph_py.storage.files import GraphDirectory
 from garaph_py.storage.restripe import restripe
 from tests.support.command import garaph
 from tests.support.crashes import Crash, calls_of
@@ -108,7 +108,7 @@ def test_the_hash_is_the_formats_and_spreads_evenly():
 
 
 def test_a_reader_tells_where_the_data_are(directory, disks):
-    with Folder(directory) as folder:
+    with GraphDirectory(directory) as folder:
         manifest = store.read_manifest(folder)
         reader = store.reader_of(folder, manifest, "in_sources")
         assert [path.parent.parent for path in reader.paths] == disks
@@ -278,7 +278,7 @@ def test_every_missing_or_cut_part_of_a_disk_is_named(directory):
 
 
 def test_damage_is_named_by_disk_file_block_and_offset(directory):
-    with Folder(directory) as folder:
+    with GraphDirectory(directory) as folder:
         reader = store.reader_of(folder, store.read_manifest(folder), "in_values")
         path, (entry,) = reader.paths[reader.index["disk"][1]], reader.index[1:]
     data = bytearray(path.read_bytes())
@@ -350,11 +350,11 @@ def test_k_is_measured_where_there_are_enough_data(tmp_path, disks, monkeypatch)
 
 def test_readers_share_and_a_writer_is_alone(directory, disks):
     me = rf"process {os.getpid()} \(.+\)"
-    with Folder(directory):
+    with GraphDirectory(directory):
         assert store.verify(directory) == []
         with pytest.raises(ParameterError, match=rf"graph: {me} uses this graph, which is to be changed; wait until"):
             restripe(directory, disks)
-    with Folder(directory, alone=True):
+    with GraphDirectory(directory, exclusive=True):
         for call in (store.open, store.verify, store.info, lambda path: restripe(path, disks)):
             with pytest.raises(ParameterError, match=rf"graph: {me} (is changing|uses) this graph.*; wait until it"):
                 call(directory)
@@ -363,7 +363,8 @@ def test_readers_share_and_a_writer_is_alone(directory, disks):
 
 def test_a_lock_ends_with_its_process(directory):
     hold = (
-        "import os, sys; from garaph_py.storage.lock import Folder; Folder(sys.argv[1], alone=True); os.write(1, b'x');"
+        "import os, sys; from garaph_py.storage.files import GraphDirectory;"
+        " GraphDirectory(sys.argv[1], exclusive=True); os.write(1, b'x');"
         "sys.stdin.read()"
     )
     with subprocess.Popen(

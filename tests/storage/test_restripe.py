@@ -15,7 +15,7 @@ from garaph_py.graph.generate import rmat
 from garaph_py.storage import directory as store
 from garaph_py.storage import restripe as restriping
 from garaph_py.storage import write
-from garaph_py.storage.lock import Folder
+from garaph_py.storage.files import GraphDirectory
 from garaph_py.storage.restripe import restripe
 from tests.support.crashes import CALLS, MAIN, Crash, calls_of
 from tests.support.graphs import equal, small_graph
@@ -163,7 +163,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, monkeypatch, failure):
 def test_damage_is_not_copied(tmp_path):
     graph = stored_on(tmp_path, "ab", small_graph())
     info = store.info(graph)
-    with Folder(graph) as folder:
+    with GraphDirectory(graph) as folder:
         reader = store.reader_of(folder, info, "out_targets")
         path, offset = reader.paths[reader.index["disk"][1]], int(reader.index["offset"][1])
     data = bytearray(path.read_bytes())

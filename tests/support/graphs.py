@@ -1,5 +1,7 @@
 """Graphs that several tests need, and when two are the same."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from garaph_py import events
@@ -7,7 +9,7 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import StringIds
 from garaph_py.storage.progress import Progress
-from garaph_py.storage.write import Place, write_blocks
+from garaph_py.storage.write import Destination, write_blocks
 
 
 def equal(one, other):
@@ -37,9 +39,9 @@ def small_graph():
 
 def write_array(path, info, name, length, blocks):
     """Write the blocks of an array into the directory `path` in place of its old ones; `info` gets what they are."""
-    old, place = info.arrays[name], Place(path, (path,), (".",), info.graph_id)
+    old, destination = info.arrays[name], Destination(path, (path,), (".",), info.graph_id)
     progress = Progress("", 0, events.ignore)
-    write_blocks(place, info, name, old.dtype, length, old.encoding, old.block_bytes, blocks, progress)
+    write_blocks(destination, info, replace(old, length=length), blocks, progress)
 
 
 def edges_of(graph):

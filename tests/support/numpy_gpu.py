@@ -10,7 +10,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu import compiler
+from garaph_py.executor.gpu import compiler, device
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
@@ -18,7 +18,6 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from garaph_py.runtime import run as runtime
 from tests.support import twins
 
 MEMORY = 1 << 23
@@ -198,7 +197,7 @@ def device_for(monkeypatch):
         found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
         monkeypatch.setattr(kernel, "Pinned", FakePinned)
-        monkeypatch.setattr(runtime, "find_device", lambda: found)
+        monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
         return driver
 
     return make
@@ -228,6 +227,6 @@ HUB = int(GRAPH.out_degrees.argmax())
 
 def memory_for(program, graph, share):
     settings = Settings(gather="segmented")
-    with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings) as made:
+    with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
         return int(made.residency.used - (1 - share) * 4 * graph.m)

@@ -38,7 +38,7 @@ LINE = 8
 NONE_HELD = -(1 << 62)
 """Before any edge: no list lies in a window that begins there."""
 AHEAD = 192
-"""Edges ahead to fetch what belongs to their sources: their loads take as long as so many (docs/performance.md)."""
+"""Edges ahead to fetch what belongs to their sources: their loads take as long as so many (docs/results/cpu.md)."""
 STEP = 16
 """Sources made of sums at a time."""
 WORDS_AHEAD = 512

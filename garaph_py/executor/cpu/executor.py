@@ -19,13 +19,12 @@ from ...native import ArgumentTable, Kernel, PerCall, prepare
 from ...native.job import PUBLISH, WORK
 from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
+from ...pages.memory import few_edges
 from ...pages.memory_source import MemoryPageSource
-from ...pages.passes import few_edges
 from ...pages.provider import SourceFactory
 from ...pages.source import PageEdges, PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..memory import tile_bytes, vertex_bytes
 from ..modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import State
@@ -129,13 +128,12 @@ class CpuExecutor(StepByParts):
         return Capabilities(CPU, self.modes, has_priorities=True, threads=self.pool.size)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        graph, vertices = self.graph, vertex_bytes(self.bound, self.graph, plan.synchronous)
-        if graph.on_disk and plan.is_tiled:
-            sources.divide(vertices, pushes=True, tiles=tile_bytes(self.bound, graph))
+        needs = plan.memory.cpu
+        sources.divide(needs)
+        if needs.tiles:
             most = few_edges(sources.room)
             self.source = self.out_source = sources.out(None, min(plan.page_edges or most, most))
         else:
-            sources.divide(vertices, pushes=plan.pushes)
             self.source = sources.into(plan.page_edges)
             self.out_source = sources.out(self.source)
         if state is None:

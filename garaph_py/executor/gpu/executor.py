@@ -22,12 +22,10 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..memory import vertex_bytes
 from ..modes import GPU, NOTIFY_PULL, PULL
 from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import HOST, State
 from ..step import StepByParts
-from .arrays import REPORT_VERTICES, array_sizes, reserve
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .edges import PackedArrays, pinned_arrays
@@ -35,11 +33,20 @@ from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
 from .launch import Launcher, block_count
 from .memory import DeviceMemory
+from .memory_plan import (
+    FREE_SHARE,
+    REPORT_VERTICES,
+    DeviceMemoryPlan,
+    array_sizes,
+    page_edges_from_disk,
+    reserve,
+    wanted_bytes,
+)
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
 from .ranks import RUN, Ranks
-from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
-from .settings import DEFAULT_SHARE, DETERMINISTIC_SHARE, Settings
+from .residency import VERTICES, Residency
+from .settings import Settings
 from .streams import Buffer, Streams
 from .work import PageWork, result_of
 
@@ -47,9 +54,6 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
-HOST_BUFFERS = 8
-"""Pages of edges that stay on disk: for each reader so many have room in the host's memory, half of them on their
-way."""
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 
 
@@ -123,7 +127,7 @@ class GpuExecutor(StepByParts):
         return Capabilities(GPU, self.modes, skips_pages=True)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        sources.divide(vertex_bytes(self.bound, self.graph, plan.synchronous, gpu=True), apart=True)
+        sources.divide(plan.memory.gpu)
         if self._host is not None:
             self._host.assist(sources)
         first = self.initialize(plan.synchronous, sources)
@@ -145,7 +149,7 @@ class GpuExecutor(StepByParts):
             return self._start(synchronous, budget)
         except DeviceMemoryError:
             self._release()
-            less = int(DEFAULT_SHARE * min(budget, self.budget()))
+            less = int(FREE_SHARE * min(budget, self.budget()))
             log.info("%d bytes of GPU memory could not be had; trying with %d", budget, less)
             self._lay_out(synchronous, less)
             return self._start(synchronous, less)
@@ -158,13 +162,12 @@ class GpuExecutor(StepByParts):
 
     def budget(self) -> int:
         """Bytes of device memory this run may use."""
-        free, wanted = int(DEFAULT_SHARE * self.device.free_memory()), self.settings.memory
-        if wanted is None:
-            wanted = int(DETERMINISTIC_SHARE * self.device.memory) if self.settings.deterministic else free
-        if wanted > free:
-            other = "; with other pages, float totals may have other bits" * self.settings.deterministic
-            log.warning("of the %d bytes of GPU memory wanted, %d can be had%s", wanted, free, other)
-        return min(wanted, free)
+        settings, device = self.settings, self.device
+        wanted, had = wanted_bytes(settings.memory, settings.deterministic, device.free_memory(), device.memory)
+        if wanted > had:
+            other = "; with other pages, float totals may have other bits" * settings.deterministic
+            log.warning("of the %d bytes of GPU memory wanted, %d can be had%s", wanted, had, other)
+        return had
 
     def _release(self) -> None:
         with self.device, failing(self.device.driver):
@@ -183,27 +186,24 @@ class GpuExecutor(StepByParts):
         """
         graph, settings = self.graph, self.settings
         replicates = settings.gather in (AUTO, REPLICATED)
-        self._arrays = array_sizes(self.bound, graph, self._ranks, synchronous)
-        fixed = sum(self._arrays.values()) + reserve(self.bound, graph, self._ranks, self.launcher, replicates)
-        if budget < fixed:
-            raise too_little(fixed, 0, budget)
-        edges = self._choose(budget, budget - fixed)
-        self.residency = self._plan(edges, fixed, budget)
+        self._plan = DeviceMemoryPlan(
+            budget,
+            array_sizes(self.bound, graph, self._ranks, synchronous),
+            reserve(self.bound, graph, self._ranks, self.launcher, replicates),
+        )
+        edges = self._choose(budget, self._plan.left)
+        self.residency = self._residency(edges)
         if edges.packs and self.residency.resident < len(self.residency.pages):  # the last bytes were wanting
             edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
-            self.residency = self._plan(edges, fixed, budget)
+            self.residency = self._residency(edges)
         self.edges = edges
 
-    def _plan(self, edges: Choice, fixed: int, budget: int) -> Residency:
-        page_edges = self.settings.page_edges
-        if self.graph.on_disk and page_edges is None:  # several go through the host's memory at once
-            pages = HOST_BUFFERS * self._sources.readers
-            page_edges = max(int(self._sources.room / pages / edges.arrays.width), 1)
-            page_edges = min(page_edges, PAGE_EDGES)
-        return plan(
-            self.graph.in_edges.offsets, edges.arrays, fixed + STAGING_BYTES * edges.packs, budget,
-            self.settings.streams, page_edges,
-        )  # fmt: skip
+    def _residency(self, edges: Choice) -> Residency:
+        page_edges, sources, arrays = self.settings.page_edges, self._sources, edges.arrays
+        if self.graph.on_disk and page_edges is None:
+            page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
+        staging = STAGING_BYTES * edges.packs
+        return self._plan.residency(self.graph.in_edges.offsets, arrays, staging, self.settings.streams, page_edges)
 
     def _choose(self, budget: int, left: int) -> Choice:
         """Raw edges or packed ones, where `left` bytes of the budget are left for them."""
@@ -219,10 +219,12 @@ class GpuExecutor(StepByParts):
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
             self._memory.budget = budget
-            for name, nbytes in self._arrays.items():
+            for name, nbytes in self._plan.arrays.items():
                 self._context[name] = self._memory.allocate(name, nbytes)
             self._fill()
-            self.streams = Streams(self.device, self.residency, self.edges.arrays, self._memory, self.spans)
+            self.streams = Streams(
+                self.device, self.residency, self.edges.arrays, self._memory, self.spans, self.settings.transfer
+            )
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
@@ -373,6 +375,7 @@ class GpuExecutor(StepByParts):
         work = PageWork(
             self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
             self._tallies, self._tally_address, self.bound.total is not None, complete,
+            self.settings.transfer,
         )  # fmt: skip
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import DeviceMemoryError
 from .device import Device, failing
+from .memory_plan import refused
 
 Array = npt.NDArray[Any]
 
@@ -37,10 +37,7 @@ class DeviceMemory:
         self.free(name)
         nbytes = max(nbytes, 16)
         if self.used + nbytes > self.budget:
-            raise DeviceMemoryError(
-                f"{name} needs {nbytes:,} bytes of GPU memory, of which {max(self.budget - self.used, 0):,} of "
-                f"{self.budget:,} are left; allow more with gpu_memory, or use the CPU"
-            )
+            raise refused(name, nbytes, self.used, self.budget)
         with failing(self.driver):
             allocation = self.driver.mem_alloc(nbytes)
         self._allocations[name], self.used = (allocation, nbytes), self.used + nbytes

@@ -1,4 +1,4 @@
-"""Packing sources on the GPU, on their way to where they stay (docs/architecture.md, "Packed edges")."""
+"""Packing sources on the GPU, on their way to where they stay (docs/packed.md)."""
 
 from __future__ import annotations
 

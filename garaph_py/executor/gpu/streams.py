@@ -21,13 +21,15 @@ from ...pages.layout import Page
 from ...pages.queue import PageQueue, Split, device_order
 from ...pages.source import PageSource
 from ...system import interrupts
+from ..modes import COPIED
 from .device import Device
-from .edges import EdgeArrays, host_arrays, page_bytes, places
+from .edges import EdgeArrays, page_bytes, places
 from .memory import DeviceMemory
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .residency import Residency
 from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
+from .transfer import TRANSFERS
 
 COMPUTE_STREAMS = 3
 """Streams for the kernels of resident pages, which use them in turns. With one stream, multiprocessors would idle while
@@ -90,6 +92,8 @@ class Streams:
     memory : DeviceMemory
     spans : list of Span, optional
         Gets a span for each copy and each computation.
+    transfer : str
+        How edges get to the device: a name in `TRANSFERS`.
 
     Attributes
     ----------
@@ -108,9 +112,9 @@ class Streams:
 
     def __init__(
         self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory,
-        spans: list[Span] | None = None,
+        spans: list[Span] | None = None, transfer: str = COPIED,
     ) -> None:  # fmt: skip
-        self._device, self._arrays = device, arrays
+        self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
         driver = device.driver
         self.compute = [driver.Stream() for _ in range(COMPUTE_STREAMS)]
@@ -261,15 +265,9 @@ class Streams:
         pipeline.ended(launched)
 
     def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
-        """Put the copies of a page's edges on its buffer's stream. The device's arrays begin at a multiple of `RUN`
-        edges.
-        """
-        copied, began, self.thread.doing = 0, time.perf_counter_ns(), ("copying page", page.number)
-        # without the edge values, if the program does not read them
-        for (array, into), place in zip(host_arrays(source.edges(page)), self.places(page, buffer), strict=False):
-            if array.nbytes:
-                self._device.driver.memcpy_htod_async(place + into, array, buffer.stream)
-                copied += array.nbytes
+        """Put the copies of a page's edges on its buffer's stream."""
+        began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
+        copied = self._transfer.send(source.edges(page), self.places(page, buffer), buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied

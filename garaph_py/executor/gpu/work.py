@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..protocol import PageResult
+from ..modes import COPIED, GPU, PULL, RESIDENT
+from ..protocol import PageDecision, PageResult
 from ..state import State
 from .gather import Gather
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
+
+ON_DEVICE = PageDecision(PULL, GPU, RESIDENT)
+"""How a page was processed whose edges were on the device already."""
 
 
 @dataclass
@@ -41,6 +45,8 @@ class PageWork:
         The program aggregates a total.
     listener : callable
         ``listener(page, result)`` is called when all that a page changed is on the host.
+    transfer : str
+        How edges that were not on the device got there.
     """
 
     gather: Gather
@@ -52,8 +58,10 @@ class PageWork:
     tally_address: int
     has_total: bool
     listener: Callable[[Page, PageResult], None]
+    transfer: str = COPIED
 
     def __post_init__(self) -> None:
+        self._streamed = PageDecision(PULL, GPU, self.transfer)
         self._next_values, self._next_frontier = (int(self.context[name][0]) for name in ("pending", "activated"))
 
     def launch(self, page: Page, buffer: Buffer) -> None:
@@ -75,6 +83,7 @@ class PageWork:
         back = page.vertices * (self.state.next_values.itemsize * 8 + 1) // 8
         result = result_of(page, self.tallies, self.has_total)
         result.to_device, result.from_device = copied, back + self.tallies.itemsize
+        result.how = self._streamed if copied else ON_DEVICE
         self.listener(page, result)
 
 

@@ -1,9 +1,9 @@
-"""From more edges than fit memory to a graph directory.
+"""Build a graph directory from more edges than fit in memory.
 
-They are scanned twice (`graph/scan.py`): to number the vertices, and to give every edge to an
-external sort (`graph/external.py`). What comes out of that is written block by block as it comes (`sinks.py`), and for
-a directed graph given to a second sort with both ends exchanged, whose outcome are the out-edges. Only what belongs to
-vertices is in memory.
+The import scans the edges twice (`scan.py`): first to number the vertices, then to put every edge into an external sort
+(`sort.py`). It writes the sorted in-edges block by block while they are merged (`array_writer.py`). For a directed
+graph it also puts each sorted edge, with its ends swapped, into a second sort, which gives the out-edges. Memory holds
+arrays over vertices, and buffers; never all edges.
 """
 
 from __future__ import annotations
@@ -29,164 +29,170 @@ from ...graph.order import check_order
 from ...native import prepare
 from ...native.threads import ThreadPool
 from ...storage.encode import string_arrays
+from ...storage.files import FULL, reason
 from ...storage.fit import AUTO, encoding_to_save
-from ...storage.lock import FULL, reason
 from ...storage.manifest import Manifest, expected_arrays
 from ...storage.progress import Progress
-from ...storage.write import HERE, PathLike, Place, creating, write_manifest
+from ...storage.write import HERE, Destination, PathLike, creating, write_manifest
 from ...system import interrupts
 from ...system.sizes import show_bytes
-from . import entries
+from . import adjacency
 from . import sort as external
-from .entries import SLICE, Entries, add_edges, key_bits
+from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
+from .array_writer import WRITER_BYTES, BackgroundArrayWriter, WriteTarget
 from .scan import EdgeSource, NumberedEdges
-from .sinks import SINK_BYTES, Output, Sink
 from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
 Piece = tuple[Array, "Array | None"]
 
-LEAST_WORK = 16 << 20
-"""Bytes without which sorting would be no more than reading and writing small pieces."""
-READING = 32 << 20
-"""Bytes that batches of edges take on their way, about."""
-IN_SHARE = 0.6
-"""Of the memory for sorting, what the in-edges have while the out-edges are collected."""
-ORDER_BYTES = 48
-"""That putting the vertices in an order takes for each: degrees, ranks, numbers."""
+MIN_SORT_BYTES = 16 << 20
+"""Least memory for sorting, in bytes. With less, the sort would read and write many small pieces."""
+READER_BYTES = 32 << 20
+"""Memory for the batches of edges that are read ahead, in bytes (an estimate)."""
+IN_EDGES_SHARE = 0.6
+"""Share of the sorting memory for merging the in-edges; the sort of the out-edges fills its buffers meanwhile."""
+ORDER_BYTES_PER_VERTEX = 48
+"""Memory for reordering the vertices, in bytes per vertex: degrees, ranks and new numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What is to become of edges; see `graph.read.read`.
+    """How edges are read, changed and stored.
 
     Attributes
     ----------
-    directed : bool
+    directed : bool, optional
+        False: every edge counts in both directions. None: what the file says, else directed.
     symmetrize : bool
-        Of a directed graph, add the reverse of every edge, as `Graph.symmetrized` does.
-    drop_self_loops, drop_parallel : bool
-    order : str
+        Add the reverse of every edge of a directed graph, as `Graph.symmetrized` does.
+    drop_self_loops, drop_parallel, order
+        See `io.read.read`.
     encoding : str
-        See `store.save`.
+        See `storage.directory.save`.
+    weights, format
+        See `io.read.read`; used by `import_file` only.
     """
 
-    directed: bool = True
+    directed: bool | None = None
     symmetrize: bool = False
     drop_self_loops: bool = False
     drop_parallel: bool = False
     order: str = "none"
     encoding: str = AUTO
+    weights: bool | None = None
+    format: str | None = None
 
 
 def write_external(
     source: EdgeSource,
     out: PathLike,
-    wishes: ImportOptions,
+    options: ImportOptions,
     memory: int,
     *,
     disks: Sequence[PathLike] = HERE,
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
-    least_work: int = LEAST_WORK,
+    min_sort_bytes: int = MIN_SORT_BYTES,
 ) -> Manifest:
-    """Write edges as a new graph directory: all of it or, whatever happens, nothing.
+    """Write edges as a new graph directory, out of core. If anything fails, no directory is left.
 
-    The directory is what `store.save` makes of the graph that `graph.read.read` would, block for block; but integer
-    edge values that differ by 2^32 or more are never packed.
+    The directory equals, block for block, what `storage.directory.save` writes for the same graph in memory. There is
+    one exception: integer edge values whose range is 2^32 or more are never packed.
 
     Parameters
     ----------
     source : EdgeSource
     out : path-like
         The directory to make; its parent must exist.
-    wishes : Wishes
+    options : ImportOptions
     memory : int
-        Bytes that it may take.
+        Bytes of memory the import may take.
     disks : sequence of path-like
-        See `store.save`. The first one has room for temporary files: 8 bytes and a value for each stored edge, twice
-        if directed, and once more for each edge of a source that does not stream again.
-    least_work : int
-        Bytes of these that sorting needs.
+        See `storage.directory.save`. The first disk also holds the temporary files: 8 bytes and a value for each
+        stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again.
+    min_sort_bytes : int
+        Least memory for sorting, in bytes. It is the eighth parameter because tests set it to 0.
 
     Raises
     ------
     ParameterError
-        If `out` exists already, a disk cannot be used, or a file cannot be written; `DiskFullError` if there is not
-        room enough.
+        If `out` exists already, a disk cannot be used, or a file cannot be written; `DiskFullError` if a disk has
+        too little room.
     GraphError
-        If vertices alone take more than `memory`, or there are no edges.
+        If the arrays over vertices alone take more than `memory`, or there are no edges.
     """
-    check_order(wishes.order)
-    with interrupts.held(), ThreadPool(threads) as pool, creating(out, disks) as place:
-        importing = Import(source, place, wishes, memory, pool, on_event, least_work)
+    check_order(options.order)
+    with interrupts.held(), ThreadPool(threads) as pool, creating(out, disks) as destination:
+        importing = Import(source, destination, options, memory, pool, on_event, min_sort_bytes)
         try:
             return importing.run()
         except (OSError, ParameterError) as error:
-            explained = disk_error(error, place, importing.needs)
+            explained = disk_error(error, destination, importing.needs)
             if explained is error:
                 raise
             raise explained from error
 
 
 class Import:
-    """One import to a place; the other parameters are those of `write_external`.
+    """One import out of core; for the parameters see `write_external`.
 
     Attributes
     ----------
     needs : dict of Path to int
-        Bytes on each disk, at once, as far as is known; see `disk_needs`.
+        Bytes that each disk must hold; empty until the edges have been counted. See `disk_needs`.
     """
 
     def __init__(
         self,
         source: EdgeSource,
-        place: Place,
-        wishes: ImportOptions,
+        destination: Destination,
+        options: ImportOptions,
         memory: int,
         pool: ThreadPool,
         on_event: events.Listener,
-        least_work: int,
+        min_sort_bytes: int,
     ) -> None:
-        self._source, self._place, self._wishes, self._memory = source, place, wishes, memory
-        self._pool, self._on_event, self._least_work = pool, on_event, least_work
-        self._spills = place.disks[0]
+        self._source, self._destination, self._options, self._memory = source, destination, options, memory
+        self._pool, self._on_event, self._min_sort_bytes = pool, on_event, min_sort_bytes
+        self._temporary = destination.disks[0]
+        self._one_way = options.directed is not False  # an edge of the source counts in one direction
         self._stack = ExitStack()
         self.needs: dict[Path, int] = {}
 
     def run(self) -> Manifest:
-        wishes = self._wishes
+        options = self._options
         with self._stack:
             reading, memory = self._source.reading, self._memory
-            if reading and reading + self._least_work > memory:
-                raise too_little("reading takes", reading, reading + self._least_work, memory)
-            edges = NumberedEdges(self._source, self._spills, memory - reading, self._pool, self._on_event)
+            if reading and reading + self._min_sort_bytes > memory:
+                raise too_little("reading takes", reading, reading + self._min_sort_bytes, memory)
+            edges = NumberedEdges(self._source, self._temporary, memory - reading, self._pool, self._on_event)
             self._stack.callback(edges.close)
             if not edges.edges and self._source.known is None:
                 raise GraphError("no edges; it is empty, or has nothing but comments or a header")
-            if wishes.order != "none":
-                of_order = ORDER_BYTES * edges.ids.n
+            if options.order != "none":
+                of_order = ORDER_BYTES_PER_VERTEX * edges.ids.n
                 if of_order > memory:
-                    raise too_little("ordering the vertices takes", of_order, of_order + self._least_work, memory)
-                edges.reorder(wishes.order, wishes.directed)
+                    raise too_little("ordering the vertices takes", of_order, of_order + self._min_sort_bytes, memory)
+                edges.reorder(options.order, self._one_way)
             self._plan(edges)
             manifest = Manifest(
-                graph_id=self._place.graph_id,
+                graph_id=self._destination.graph_id,
                 generation=0,
                 vertices=self._n,
                 edges=0,
                 directed=self._directed,
                 ids=edges.ids.kind,
-                disks=self._place.listed,
+                disks=self._destination.listed,
                 arrays={},
             )
-            self._progress = Progress("writing graph", self._raw, self._on_event)
-            self._output = Output(self._place, manifest, self._progress, self._pool)
-            sort = self._sort(self._work, edges.edges * (2 - wishes.directed))
+            self._progress = Progress("writing graph", self._raw_bytes, self._on_event)
+            self._output = WriteTarget(self._destination, manifest, self._progress, self._pool)
+            sort = self._sort(self._sort_memory, edges.edges * (2 - self._one_way))
             done = 0
             for batch in edges.batches():
-                self._add(sort, *batch, both=not wishes.directed, keep_loops=not wishes.drop_self_loops)
+                add_edges(sort, *batch, both=not self._one_way, keep_loops=not options.drop_self_loops)
                 done += len(batch[0])
                 self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
             if done != edges.edges:
@@ -194,67 +200,61 @@ class Import:
             edges.close()
             count = self._write_edges(sort)
             self._write_ids(edges.ids)
-        written = manifest.arrays  # in the order in which they were completed
+        written = manifest.arrays  # in the order in which they were completed; the manifest has a fixed order
         arrays = {name: written[name] for name in expected_arrays(manifest, "in_values" in written)}
-        manifest = write_manifest(self._place, replace(manifest, edges=count, arrays=arrays))
+        manifest = write_manifest(self._destination, replace(manifest, edges=count, arrays=arrays))
         self._progress.finish()
         return manifest
 
     def _plan(self, edges: NumberedEdges) -> None:
-        """What is written, what may be used for it, and whether there is room for it."""
-        wishes, ids, self._dtype = self._wishes, edges.ids, edges.dtype
-        self._n, self._width = ids.n, 0 if edges.dtype is None else edges.dtype.itemsize
-        self._directed = wishes.directed and not wishes.symmetrize
-        twice, width = wishes.directed, self._width  # whether a second sort follows
+        """Decide encodings and memory, and refuse the import if disks or memory have too little room."""
+        options, ids, self._dtype = self._options, edges.ids, edges.dtype
+        self._n, self._value_bytes = ids.n, 0 if edges.dtype is None else edges.dtype.itemsize
+        self._directed = self._one_way and not options.symmetrize
+        twice, width = self._one_way, self._value_bytes  # `twice`: a second sort follows
         most = edges.edges if self._directed else 2 * edges.edges
         of_vertices = 8 * (self._n + 1) + ids.nbytes
-        self._raw = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width) * (1 + self._directed)
-        self._packed = encoding_to_save(wishes.encoding, self._raw) == PACKED
+        self._raw_bytes = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width) * (1 + self._directed)
+        self._packed = encoding_to_save(options.encoding, self._raw_bytes) == PACKED
         narrow = edges.dtype is not None and edges.dtype.name in NARROW and edges.value_range < 1 << 32
         self._packed_values = self._packed and narrow
         first = (edges.edges if twice else most) * (8 + width)
         second = most * (8 + width) if twice else 0
-        self.needs = disk_needs(self._place, edges.spilled + first + second, self._raw)
-        check_disks(self.needs, {self._spills: edges.spilled})
-        held = of_vertices + READING + (2 if width else 1) * SINK_BYTES
-        held = max(held, ids.nbytes + edges.nbytes + READING)
-        self._work = self._memory - held
-        if self._work < self._least_work:
+        self.needs = disk_needs(self._destination, edges.spilled + first + second, self._raw_bytes)
+        check_disks(self.needs, {self._temporary: edges.spilled})
+        held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
+        held = max(held, ids.nbytes + edges.nbytes + READER_BYTES)
+        self._sort_memory = self._memory - held
+        if self._sort_memory < self._min_sort_bytes:
             what = f"the offsets and ids of {self._n:,} vertices take"
-            raise too_little(what, of_vertices + edges.nbytes, held + self._least_work, self._memory)
-        prepare([*external.kernels(width), *entries.kernels(width)], self._on_event)
+            raise too_little(what, of_vertices + edges.nbytes, held + self._min_sort_bytes, self._memory)
+        prepare([*external.kernels(width), *adjacency.kernels(width)], self._on_event)
 
     def _sort(self, memory: int, expected: int) -> ExternalSort:
-        sort = ExternalSort(self._spills, 2 * key_bits(self._n), self._width, memory, self._pool, expected)
+        sort = ExternalSort(self._temporary, 2 * key_bits(self._n), self._value_bytes, memory, self._pool, expected)
         self._stack.callback(sort.close)
         return sort
 
-    def _add(
-        self, sort: ExternalSort, sources: Array, targets: Array, values: Array | None, both: bool, keep_loops: bool
-    ) -> None:
-        bits = key_bits(self._n)
-        add_edges(sort, sources, targets, values, bits=bits, both=both, keep_loops=keep_loops, pool=self._pool)
-
     def _write_edges(self, sort: ExternalSort) -> int:
-        """The entries of `sort` as adjacency, in both directions where asked; how many there are."""
-        drop_parallel, directed = self._wishes.drop_parallel, self._directed
-        if not self._wishes.directed:
+        """Write the adjacency of the sorted edges, in both directions if directed; return the number of edges."""
+        drop_parallel, directed = self._options.drop_parallel, self._directed
+        if not self._one_way:
             return self._write("in", sort, sort.sorted(), drop_parallel)
-        share = int(self._work * IN_SHARE)
-        second = self._sort(self._work - share, sort.count * (2 - directed))
+        share = int(self._sort_memory * IN_EDGES_SHARE)
+        second = self._sort(self._sort_memory - share, sort.count * (2 - directed))
         if directed:
 
             def reverse(owners: Array, others: Array, values: Array | None) -> None:
-                self._add(second, owners, others, values, both=False, keep_loops=True)
+                add_edges(second, owners, others, values, both=False, keep_loops=True)
 
             self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
-            return self._write("out", second, second.sorted(self._work), False)
-        found = Entries(self._n, drop_parallel, self._pool)
-        for owners, others, values in found.of(sort.sorted(share)):
-            self._add(second, others, owners, values, both=True, keep_loops=True)
-            self._tell("sorting edges", found.count, sort.count)
-        del found
-        return self._write("in", second, second.sorted(self._work), False)
+            return self._write("out", second, second.sorted(self._sort_memory), False)
+        builder = AdjacencyBuilder(self._n, drop_parallel, self._pool)
+        for owners, others, values in builder.add(sort.sorted(share)):
+            add_edges(second, others, owners, values, both=True, keep_loops=True)
+            self._tell("sorting edges", builder.count, sort.count)
+        del builder
+        return self._write("in", second, second.sorted(self._sort_memory), False)
 
     def _write(
         self,
@@ -264,26 +264,26 @@ class Import:
         drop_parallel: bool,
         also: Callable[[Array, Array, Array | None], None] | None = None,
     ) -> int:
-        """Write the arrays of one direction; `also` gets both ends and the values of all edges. Number of edges."""
-        found = Entries(self._n, drop_parallel, self._pool)
+        """Write the arrays of one direction, call `also` with each part of the edges, and return their number."""
+        builder = AdjacencyBuilder(self._n, drop_parallel, self._pool)
         neighbours, dtype = NEIGHBOURS[direction], self._dtype
         with ExitStack() as stack:
-            sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, found.begins)
+            sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, builder.list_starts)
             value_sink = None
             if dtype is not None:
                 value_sink = self._sink(stack, f"{direction}_values", dtype, sort.count, self._packed_values)
-            for owners, others, values in found.of(pieces):
+            for owners, others, values in builder.add(pieces):
                 if also is not None:
                     also(owners, others, values)
                 sink.put(others)
                 if value_sink is not None and values is not None and dtype is not None:
                     value_sink.put(values.view(dtype))
-                self._tell(f"sorting {direction}-edges", found.count, sort.count)
+                self._tell(f"sorting {direction}-edges", builder.count, sort.count)
             sink.finish()
             if value_sink is not None:
                 value_sink.finish()
-        self._write_array(f"{direction}_offsets", found.offsets)
-        return found.count
+        self._write_array(f"{direction}_offsets", builder.offsets)
+        return builder.count
 
     def _tell(self, name: str, done: int, total: int) -> None:
         self._on_event(events.Step(name, done, total, "edges"))
@@ -306,8 +306,8 @@ class Import:
                 sink.put(array[start : start + SLICE])
             sink.finish()
 
-    def _sink(self, stack: ExitStack, *arguments: Any) -> Sink:
-        sink = Sink(self._output, *arguments)
+    def _sink(self, stack: ExitStack, *arguments: Any) -> BackgroundArrayWriter:
+        sink = BackgroundArrayWriter(self._output, *arguments)
         stack.callback(sink.close)
         return sink
 
@@ -320,23 +320,31 @@ def too_little(what: str, taken: int, needed: int, memory: int) -> GraphError:
 
 
 def widest_gap(ascending: Array) -> int:
-    """The most that an element exceeds the one before by."""
+    """The largest difference between an element and the one before it."""
     starts = range(0, len(ascending), SLICE)
     return max((int(np.diff(ascending[start : start + SLICE + 1]).max(initial=0)) for start in starts), default=0)
 
 
-def disk_needs(place: Place, temporary: int, data: int) -> dict[Path, int]:
-    """What each filesystem has to hold, by the first of the disks on it; that of the first, the temporary files too."""
-    needs = {place.disks[0]: temporary}
+def disk_needs(destination: Destination, temporary: int, data: int) -> dict[Path, int]:
+    """Bytes that each filesystem must hold, keyed by the first of its disks in the list.
+
+    Parameters
+    ----------
+    temporary : int
+        Bytes of temporary files, which are on the first disk.
+    data : int
+        Bytes of the graph, spread evenly over the disks.
+    """
+    needs = {destination.disks[0]: temporary}
     firsts: dict[int, Path] = {}
-    for disk in place.disks:
+    for disk in destination.disks:
         first = firsts.setdefault(os.stat(disk).st_dev, disk)
-        needs[first] = needs.get(first, 0) + -(-data // len(place.disks))
+        needs[first] = needs.get(first, 0) + -(-data // len(destination.disks))
     return needs
 
 
 def check_disks(needs: Mapping[Path, int], there: Mapping[Path, int]) -> None:
-    """Raise `DiskFullError` where what `needs` says, less the bytes that are `there` already, has no room."""
+    """Raise `DiskFullError` if a disk has no room for the bytes it `needs`, less those already `there`."""
     for disk, needed in needs.items():
         if needed - there.get(disk, 0) > shutil.disk_usage(disk).free:
             raise disk_full(disk, needed)
@@ -353,14 +361,17 @@ def disk_full(folder: Path, needed: int) -> DiskFullError:
     )
 
 
-def disk_error(error: Exception, place: Place, needs: Mapping[Path, int]) -> Exception:
-    """What to raise for `error`, which may be the system's. Of temporary files it is, if it does not name a file."""
+def disk_error(error: Exception, destination: Destination, needs: Mapping[Path, int]) -> Exception:
+    """The exception to raise instead of `error`: full disks and failures of temporary files get their own messages.
+
+    An `OSError` that no other function has turned into an error with a file name comes from a temporary file.
+    """
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError) and cause.errno in FULL:
-        disks = place.disks[:1] if cause is error else (needs or place.disks)
+        disks = destination.disks[:1] if cause is error else (needs or destination.disks)
         fullest = min(disks, key=lambda disk: shutil.disk_usage(disk).free)
         return disk_full(fullest, needs.get(fullest, 0))
     if isinstance(error, OSError):
         problem = f"temporary files cannot be used ({reason(error)}); choose another directory"
-        return ParameterError(f"{place.disks[0]}: {problem}")
+        return ParameterError(f"{destination.disks[0]}: {problem}")
     return error

@@ -1,15 +1,15 @@
-"""A file of edges into a graph directory: in memory where that is enough, else out of core."""
+"""Import a file of edges, or generated edges, into a graph directory: in memory if they fit, otherwise out of core."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ... import events
 from ...errors import FormatError, GraphError
 from ...graph.generate import RandomEdges
+from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...storage import directory as store
 from ...storage.fit import check_encoding, memory_limit
@@ -21,84 +21,70 @@ from ..formats.format import EdgeList, Format, malformed
 from ..formats.streams import compression
 from ..read import check_file, read
 from .build import ImportOptions, write_external
-from .scan import EdgeSource, Known
+from .scan import EdgeSource, KnownCounts
 
 BYTES_IN_MEMORY = 56
-"""What an import in memory takes at its peak for an edge of the file, if each counts in both directions."""
+"""Peak memory of an import in memory, in bytes per edge of the file, for an undirected graph (the larger case)."""
 PARSING, PARSING_THREAD = 32 << 20, 48 << 20
-"""Bytes that reading text takes, and each of its threads: blocks, what becomes of them, and copies of both."""
+"""Memory for parsing text, in bytes: for the parser, and for each of its threads (blocks, parsed columns, copies)."""
 COMPRESSION_RATIO = 4
-"""Of text, about, and rather more."""
+"""Bytes of text per compressed byte: an upper estimate for edge lists."""
 
 
 def import_file(
     path: PathLike,
     out: PathLike,
-    wishes: ImportOptions,
+    options: ImportOptions,
     *,
     disks: Sequence[PathLike] = HERE,
-    directed: bool | None = None,
-    format: str | None = None,
-    weights: bool | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Manifest:
-    """Write the graph directory `out` from the file `path`: all of it or, whatever happens, nothing.
+    """Write the graph directory `out` from the file `path`. If anything fails, no directory is left.
 
     Parameters
     ----------
     path, out : path-like
-    wishes : Wishes
-        But for `directed`, which the parameter of that name says.
+    options : ImportOptions
     disks : sequence of path-like
-        See `store.save`; the first also has the temporary files of an import out of core.
-    directed, format, weights, threads, on_event
-        See `graph.read.read`.
+        See `storage.directory.save`. An import out of core puts its temporary files on the first disk.
     memory : int or str, optional
-        Bytes that it may take, such as ``"2GiB"``; by default four fifths of what is available. A file that may need
-        more in memory is imported out of core, if its format can be read a part at a time.
+        Bytes of memory the import may take, such as ``"2GiB"``; by default four fifths of the available memory. A file
+        that may need more is imported out of core if its format can be read in parts.
+    threads, on_event
+        See `io.read.read`.
 
     Raises
     ------
     FormatError
-        If the file cannot be read, is not what it claims to be, has no edges, or would have to fit `memory` and does
-        not.
+        If the file cannot be read, is not of its format or has no edges; or if it must fit `memory` and does not.
     ParameterError
-        If `out` exists already or cannot be written, or a disk cannot be used; `errors.DiskFullError` if there is not
-        room enough.
+        If `out` exists already or cannot be written, or a disk cannot be used; `errors.DiskFullError` if a disk has
+        too little room.
     """
-    check_encoding(wishes.encoding)
+    check_encoding(options.encoding)
     path, roots, limit = check_file(path), disk_roots(disks), memory_limit(memory)
     if os.path.lexists(out):
         raise already_exists(out)
-    chosen = format_of(path, format)
+    chosen = format_of(path, options.format)
     if fits(path, chosen, limit):
         graph = read(
             path,
-            directed=directed,
-            format=format,
-            weights=weights,
-            drop_self_loops=wishes.drop_self_loops,
-            drop_parallel=wishes.drop_parallel,
-            order=wishes.order,
+            directed=options.directed,
+            format=options.format,
+            weights=options.weights,
+            drop_self_loops=options.drop_self_loops,
+            drop_parallel=options.drop_parallel,
+            order=options.order,
             threads=threads,
             on_event=on_event,
         )
-        graph = graph.symmetrized(threads) if wishes.symmetrize else graph
-        store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
-        return store.info(out)
-    stream: Any = chosen.stream
-    options = ReadOptions(weights, directed, ThreadPool(threads).size)
-
-    def batches(listener: events.Listener) -> Iterator[EdgeList]:
-        batches: Iterator[EdgeList] = stream(path, options, listener)
-        return batches
-
+        graph = graph.symmetrized(threads) if options.symmetrize else graph
+        return save(graph, out, options, roots, on_event)
     try:
-        parsing = 0 if chosen.streams_again else PARSING + options.threads * PARSING_THREAD
-        source = EdgeSource(batches, chosen.streams_again, parsing)
-        return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)
+        source = file_source(path, chosen, options, threads)
+        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
     except GraphError as error:
         raise FormatError(path, str(error)) from error
 
@@ -106,41 +92,61 @@ def import_file(
 def write_random(
     edges: RandomEdges,
     out: PathLike,
-    wishes: ImportOptions,
+    options: ImportOptions,
     *,
     disks: Sequence[PathLike] = HERE,
     memory: int | str | None = None,
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Manifest:
-    """Write the graph directory `out` of generated edges; parameters and errors as for `import_file`."""
-    check_encoding(wishes.encoding)
+    """Write the graph directory `out` of generated edges; parameters and errors are those of `import_file`."""
+    check_encoding(options.encoding)
     roots, limit = disk_roots(disks), memory_limit(memory)
     if edges.count * BYTES_IN_MEMORY <= limit:
-        graph = edges.graph(wishes.directed, threads, on_event)
-        store.save(graph, out, encoding=wishes.encoding, disks=roots, on_event=on_event)
-        return store.info(out)
+        graph = edges.graph(options.directed is not False, threads, on_event)
+        return save(graph, out, options, roots, on_event)
     with ThreadPool(threads) as pool:
 
         def batches(listener: events.Listener) -> Iterator[EdgeList]:
             return (EdgeList(*columns) for columns in edges.batches(pool))
 
-        source = EdgeSource(batches, True, known=Known(edges.n, edges.count, edges.dtype))
-        return write_external(source, out, wishes, limit, disks=roots, threads=threads, on_event=on_event)
+        source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
+        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
+
+
+def save(
+    graph: Graph, out: PathLike, options: ImportOptions, roots: Sequence[str], on_event: events.Listener
+) -> Manifest:
+    """Save a graph that was imported in memory, and return its manifest."""
+    store.save(graph, out, encoding=options.encoding, disks=roots, on_event=on_event)
+    return store.info(out)
+
+
+def file_source(path: Path, format: Format, options: ImportOptions, threads: int | None) -> EdgeSource:
+    """The edges of a file, read batch by batch; its format can be streamed."""
+    stream = format.stream
+    assert stream is not None
+    read_options = ReadOptions(options.weights, options.directed, ThreadPool(threads).size)
+
+    def batches(listener: events.Listener) -> Iterator[EdgeList]:
+        return stream(path, read_options, listener)
+
+    parsing = 0 if format.streams_again else PARSING + read_options.threads * PARSING_THREAD
+    return EdgeSource(batches, format.streams_again, parsing)
 
 
 def fits(path: Path, format: Format, limit: int) -> bool:
-    """Whether the file is to be imported in memory, of which `limit` bytes may be used.
+    """Whether a file is imported in memory, by an estimate from its size; `limit` is the memory allowed, in bytes.
 
     Raises
     ------
     FormatError
-        If it would have to be, and it is too large for that.
+        If the file is larger than `limit` and its format cannot be streamed.
     """
     with malformed(path, "not readable"), open(path, "rb") as file:
-        size, packed = path.stat().st_size, compression(file.read(6)) is not None
+        size, compressed = path.stat().st_size, compression(file.read(6)) is not None
     if format.stream is not None:
-        ratio = COMPRESSION_RATIO if packed else 1
+        ratio = COMPRESSION_RATIO if compressed else 1
         return size * ratio // format.edge_bytes * BYTES_IN_MEMORY <= limit
     if size > limit:
         raise FormatError(

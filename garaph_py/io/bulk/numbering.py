@@ -1,6 +1,7 @@
-"""Numbers for vertices whose edges come a batch at a time: the same that `number_vertices` gives all of them at once.
+"""Number vertices whose edges come in batches, as `graph.number.number_vertices` numbers them all at once.
 
-The first scan shows every batch to `see`, then `finish` gives the ids, and in the second `number` gives the numbers.
+The first scan passes every batch to `see`; then `finish` returns the ids. The second scan passes every batch to
+`number`, which returns internal ids.
 """
 
 from __future__ import annotations
@@ -21,46 +22,47 @@ from ...system.sizes import show_bytes
 
 Array = npt.NDArray[Any]
 
-MOST_SIGNED = int(np.iinfo(np.int64).max)
-LEAST_TABLE = 1 << 16
-LEAST_PENDING = 1 << 16
-"""New ids that are collected before they are sorted into those known."""
+INT64_MAX = int(np.iinfo(np.int64).max)
+MIN_TABLE_BYTES = 1 << 16
+"""A table of this many bytes is always allowed, however little memory there is."""
+MIN_PENDING = 1 << 16
+"""Ids that are collected before they are sorted and merged into the known ids."""
 
 
 class Numbering(Protocol):
-    """How vertices of one kind of ids get their numbers.
+    """Gives numbers to the vertices of one kind of ids.
 
     Attributes
     ----------
     table : ndarray, optional
-        Numbers by what `number` is given, once all ids are known.
+        After `finish`: the number of each id, or of each code that `see` gave to a name.
     """
 
     table: Array | None
 
     def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
-        """Note the ids of a batch; the integers to give `number` in its place."""
+        """Add the ids of a batch, and return the integers that the second scan passes to `number` instead."""
 
     def finish(self) -> VertexIds:
-        """The ids, when all have been seen."""
+        """The ids of all vertices; call it after the last `see`."""
 
     def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
         """Internal ids (uint32) of a batch."""
 
 
 class IntegerNumbering:
-    """Integers, in ascending order: by a table over their range if `memory` has room for it, else by sorting them.
+    """Numbers integer ids in ascending order: with a table over their range if that fits, else by sorting them.
 
     Parameters
     ----------
     memory : int
-        Bytes that it may take.
+        Bytes of memory that the numbering may take.
     pool : ThreadPool
     """
 
     def __init__(self, memory: int, pool: ThreadPool) -> None:
         self._memory, self._pool = memory, pool
-        self._present: Array | None = np.zeros(0, np.uint8)  # None: sorted
+        self._present: Array | None = np.zeros(0, np.uint8)  # a byte per id; None: ids are sorted
         self._low, self._high = 0, -1
         self._names = np.zeros(0, np.int64)  # ascending
         self._pending: list[Array] = []
@@ -72,7 +74,7 @@ class IntegerNumbering:
         if len(columns[0]):
             self._low = min(self._low, *(int(column.min()) for column in columns))
             self._high = max(self._high, *(int(column.max()) for column in columns))
-            if self._low < 0 and self._high > MOST_SIGNED:
+            if self._low < 0 and self._high > INT64_MAX:
                 what = f"ids run from {self._low} to {self._high}: no 64-bit integer type holds both"
                 raise GraphError(f"{what}; give them as strings")
             if self._fits_table():
@@ -82,10 +84,10 @@ class IntegerNumbering:
         return columns
 
     def _fits_table(self) -> bool:
-        """Whether the table covers all ids so far; it is made longer where need be, or given up for good."""
+        """Whether the table covers all ids so far. Extends the table, or replaces it by sorted ids for good."""
         if self._present is None:
             return False
-        if self._low >= 0 and self._high < max(self._memory // 2, LEAST_TABLE):
+        if self._low >= 0 and self._high < max(self._memory // 2, MIN_TABLE_BYTES):
             if self._high >= len(self._present):
                 longer = np.zeros(max(self._high + 1, min(2 * self._high, self._memory // 2)), np.uint8)
                 longer[: len(self._present)] = self._present
@@ -103,11 +105,11 @@ class IntegerNumbering:
 
     def _collect(self, columns: tuple[Array, Array]) -> None:
         self._pending += [np.unique(column) for column in columns]
-        if sum(map(len, self._pending)) > max(len(self._names), LEAST_PENDING):
+        if sum(map(len, self._pending)) > max(len(self._names), MIN_PENDING):
             self._merge()
 
     def _merge(self) -> None:
-        wide = np.uint64 if self._high > MOST_SIGNED else np.int64
+        wide = np.uint64 if self._high > INT64_MAX else np.int64
         check_room(3 * (len(self._names) + sum(map(len, self._pending))), self._memory)
         self._names = np.unique(np.concatenate([part.astype(wide) for part in (self._names, *self._pending)]))
         self._pending.clear()
@@ -125,7 +127,7 @@ class IntegerNumbering:
                 return VertexIds(_checked_count(len(present)))
             check_room(int(np.count_nonzero(present)), self._memory)
             self._names = np.flatnonzero(present)
-            if 5 * len(present) <= max(self._memory, 5 * LEAST_TABLE) and len(self._names) <= 1 << 32:
+            if 5 * len(present) <= max(self._memory, 5 * MIN_TABLE_BYTES) and len(self._names) <= 1 << 32:
                 self.table = np.cumsum(present, dtype=np.uint32)
                 self.table -= np.uint32(1)
         _checked_count(len(self._names))
@@ -136,7 +138,7 @@ class IntegerNumbering:
 
     def _number(self, column: Array) -> Array:
         if len(column) and (int(column.min()) < self._low or int(column.max()) > self._high):
-            raise GraphError("the file was changed while it was read; import it again")  # else a table would end
+            raise GraphError("the file was changed while it was read; import it again")  # outside the table
         if self._range:
             return column.astype(np.uint32, copy=False)
         out, bounds = np.empty(len(column), np.uint32), list(pairwise(split(len(column), self._pool.size)))
@@ -154,22 +156,21 @@ class IntegerNumbering:
 
 
 class NameNumbering:
-    """Strings, in the order in which sources, and then targets, first have them.
+    """Numbers string ids in the order of their first occurrence: all sources first, then the remaining targets.
 
     Parameters
     ----------
     memory : int
-        Bytes that it may take.
+        Bytes of memory that the numbering may take.
     """
 
     def __init__(self, memory: int) -> None:
         import pyarrow as pa
 
         self._memory = memory
-
-        self._names = pa.array([], pa.large_string())  # in the order of batches
+        self._names = pa.array([], pa.large_string())  # in the order of the batches
         self._is_source = np.zeros(0, np.bool_)
-        self._as_sources: list[Array] = []  # places in it, in order
+        self._as_sources: list[Array] = []  # per batch: indexes of its new sources in `_names`
         self.table: Array | None = None
 
     def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
@@ -209,7 +210,7 @@ class NameNumbering:
 
 
 def check_room(words: int, memory: int) -> None:
-    """Refuse ids for which, with what numbering them takes, so many words of 8 bytes are more than `memory`."""
+    """Raise `TooLittleMemoryError` if ids and the arrays to number them (8 * `words` bytes) exceed `memory`."""
     if 8 * words > memory:
         raise TooLittleMemoryError(
             f"its ids take at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used for them; "
@@ -218,10 +219,10 @@ def check_room(words: int, memory: int) -> None:
 
 
 def plain(column: Any) -> Array:
-    """A column of integers as one of the types that kernels take, or uint64 where it must be."""
+    """A column of integers as uint32 or int64, or as uint64 if some exceed int64."""
     array = _integers(column)
     if array.dtype not in (np.uint32, np.int64) and (
-        array.dtype.itemsize < 8 or not len(array) or int(array.max()) <= MOST_SIGNED
+        array.dtype.itemsize < 8 or not len(array) or int(array.max()) <= INT64_MAX
     ):
         array = array.astype(np.int64)
     return np.ascontiguousarray(array, array.dtype.newbyteorder("="))

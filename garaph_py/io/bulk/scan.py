@@ -1,4 +1,4 @@
-"""Edges that come a batch at a time, twice: first to learn their vertices, then with these numbered."""
+"""Read edges in batches, twice: the first scan numbers the vertices, the second gives the edges with those numbers."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ...system import interrupts
 from ...system.memory import give_back
 from ..formats.format import EdgeList
 from .numbering import IntegerNumbering, NameNumbering, Numbering
-from .spill import Spill, ahead
+from .spill import SpillFile, prefetched
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of edges before any has come; what has to be read is told by a scan.
+class KnownCounts:
+    """Counts and types of edges that are known before the first batch, so that no first scan is needed.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Known:
         Ids are 0 to n - 1 (uint32), and every one of these vertices exists.
     edges : int
     dtype : dtype or None
-        Of edge values, at most 32 bits wide if integers.
+        Type of the edge values; integers have at most 32 bits.
     """
 
     n: int
@@ -46,42 +46,44 @@ class Known:
 
 @dataclass(frozen=True)
 class EdgeSource:
-    """Where edges come from.
+    """A stream of edges.
 
     Attributes
     ----------
     batches : callable
-        ``batches(listener)`` gives all edges, in order, any number of times if `streams_again`, else once.
+        ``batches(listener)`` gives all edges in order. It may be called again only if `streams_again`.
     streams_again : bool
+        Whether the second scan reads the source again, which requires integer ids. If False, the first scan copies
+        the edges to a temporary file.
     reading : int
-        Bytes of memory that batches take on their way the first time.
+        Memory that reading takes in the first scan, in bytes.
     known : Known, optional
     """
 
     batches: Callable[[events.Listener], Iterator[EdgeList]]
     streams_again: bool
     reading: int = 0
-    known: Known | None = None
+    known: KnownCounts | None = None
 
 
 @dataclass(frozen=True)
 class SpilledBatch:
-    """Where the columns of a batch begin in the file, and what they are."""
+    """Number of edges of a batch in the temporary file, and offset and type of each column."""
 
     edges: int
     columns: tuple[tuple[int, np.dtype[Any]], ...]
 
 
 class NumberedEdges:
-    """The edges of a source whose vertices are known.
+    """The edges of a source, with vertices numbered 0 to n - 1.
 
     Parameters
     ----------
     source : EdgeSource
     folder : Path
-        For a temporary file.
+        Directory for a temporary file.
     memory : int
-        Bytes that numbering vertices may take.
+        Bytes that numbering the vertices may take.
     pool : ThreadPool
     listener : callable
 
@@ -89,11 +91,11 @@ class NumberedEdges:
     ----------
     ids : VertexIds
     edges : int
-        As the source gives them: an undirected one counts once.
+        Edges that the source gives; an undirected edge counts once.
     dtype : dtype or None
-        Of edge values.
+        Type of the edge values.
     value_range : int
-        By how much integer edge values differ at most.
+        Greatest difference between two integer edge values.
     """
 
     def __init__(
@@ -101,8 +103,8 @@ class NumberedEdges:
     ) -> None:
         self._source = source
         self._numbering: Numbering | None = None
-        self._numbers: Array | None = None  # of an order of their own
-        self._spill = None if source.streams_again else Spill(folder)
+        self._numbers: Array | None = None  # the new number of each vertex after `reorder`
+        self._spill = None if source.streams_again else SpillFile(folder)
         self._batches: list[SpilledBatch] = []
         self._reading: Generator[Any, None, None] | None = None
         self.edges, self._least, self._greatest = 0, 0, 0
@@ -118,7 +120,7 @@ class NumberedEdges:
             raise
 
     def _scan(self, memory: int, pool: ThreadPool, listener: events.Listener) -> None:
-        """Learn what the attributes say, and spill what is not streamed again."""
+        """The first scan: set the attributes, and copy the edges to the temporary file if there is one."""
         dtypes = set()
         for batch in coalesced(self._source.batches(listener), memory // 8):
             interrupts.check()
@@ -137,13 +139,13 @@ class NumberedEdges:
                 places = tuple((self._spill.append(column), column.dtype) for column in kept)
                 self._batches.append(SpilledBatch(len(columns[0]), places))
             self.edges += len(batch.sources)
-        give_back()  # what the reader has freed, for sorting
+        give_back()  # memory that the reader has freed; sorting needs it
         self.dtype = np.result_type(*dtypes) if dtypes else None
         self.ids = VertexIds(0) if self._numbering is None else self._numbering.finish()
 
     @property
     def spilled(self) -> int:
-        """Bytes of its temporary file."""
+        """Bytes of the temporary file."""
         return 0 if self._spill is None else self._spill.size
 
     @property
@@ -151,7 +153,7 @@ class NumberedEdges:
         return self._greatest - self._least
 
     def batches(self) -> Iterator[tuple[Array, Array, Array | None]]:
-        """Internal ids of sources and targets (uint32), and the bits of values (uint32 or uint64)."""
+        """The second scan: internal ids of sources and targets (uint32), and values viewed as unsigned integers."""
         for sources, targets, values in self._again():
             interrupts.check()
             if self._numbering is not None:
@@ -166,7 +168,7 @@ class NumberedEdges:
 
     def _again(self) -> Iterator[tuple[Array, Array, Array | None]]:
         if self._spill is not None:
-            self._reading = ahead(self._read())
+            self._reading = prefetched(self._read())
             yield from self._reading
             return
         for batch in self._source.batches(events.ignore):
@@ -179,13 +181,13 @@ class NumberedEdges:
             yield columns[0], columns[1], columns[2] if len(columns) > 2 else None
 
     def reorder(self, order: str, directed: bool) -> None:
-        """Number the vertices in an `order` of `order.ORDERS`, by another scan for their degrees."""
+        """Renumber the vertices in an `order` of `graph.order.ORDERS`; another scan counts their degrees."""
         n = self.ids.n
         out_degrees, in_degrees = np.zeros(n, np.int64), np.zeros(n, np.int64)
         for sources, targets, _ in self.batches():
             COUNT_BUCKETS(sources, 0, len(sources), 0, out_degrees)
             COUNT_BUCKETS(targets, 0, len(targets), 0, in_degrees)
-            if not directed:  # a self-loop is one entry
+            if not directed:  # a self-loop is in the list once
                 loops = np.ascontiguousarray(sources[sources == targets])
                 np.subtract.at(in_degrees, loops, 1)
         if not directed:
@@ -198,12 +200,12 @@ class NumberedEdges:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of tables that `batches` looks numbers up in, without those of `ids`."""
+        """Bytes of the tables in which `batches` looks up numbers, without `ids`."""
         tables = (self._numbers, None if self._numbering is None else self._numbering.table)
         return sum(table.nbytes for table in tables if table is not None)
 
     def close(self) -> None:
-        """Give back what only the edges needed; `ids` stay."""
+        """Free the tables and delete the temporary file; `ids` stays usable."""
         self._numbering = self._numbers = None
         if self._reading is not None:
             self._reading.close()
@@ -212,7 +214,7 @@ class NumberedEdges:
 
 
 def coalesced(batches: Iterator[EdgeList], nbytes: int) -> Iterator[EdgeList]:
-    """Batches of strings joined to such of about `nbytes`: to look each up, all names so far are hashed."""
+    """Join batches of strings into batches of about `nbytes`: each batch costs hashing all names so far again."""
     waiting: list[EdgeList] = []
     size = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Temporary files: columns that do not fit memory, written one after the other and read again."""
+"""Temporary files for arrays that do not fit in memory, and background threads that write and read them."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 T = TypeVar("T")
-MOST_AT_ONCE = 1 << 24  # of a write, so that an interrupt or a full disk shows soon
 
-
+MAX_CALL_BYTES = 1 << 24
+"""Most bytes of one write call, so that an interrupt or a full disk is noticed soon."""
 PAGE = 4096
-"""What writes past the page cache are multiples of, and begin at."""
+"""Alignment of writes with O_DIRECT, in bytes: offset and length are multiples of it."""
 SECTOR = 512
-"""Likewise reads."""
+"""Alignment of reads with O_DIRECT, in bytes."""
 
 
-class Spill:
-    """A file without a name in `folder`, which the system takes back when it is closed or the process has ended.
+class SpillFile:
+    """A file without a name in `folder`; the system deletes it when it is closed or the process ends.
 
     Parameters
     ----------
     folder : Path
     direct : bool
-        Past the page cache where the filesystem can, for copying there takes a core longer than the disk. Whatever is
-        written and read is then on pages of its own: bytes `PAGE` by `PAGE` written, by `SECTOR` read.
+        Bypass the page cache (O_DIRECT) if the filesystem can: copying into the cache takes a core longer than the
+        disk takes to write. The caller then writes multiples of `PAGE` bytes, reads multiples of `SECTOR` bytes, and
+        uses memory that begins at a page.
 
     Attributes
     ----------
@@ -58,7 +59,7 @@ class Spill:
         self.size = 0
 
     def append(self, array: Array) -> int:
-        """Write `array` (contiguous); where it begins.
+        """Append `array` (contiguous) and return its offset in the file.
 
         Raises
         ------
@@ -66,13 +67,13 @@ class Spill:
         """
         start, raw = self.size, array.view(np.uint8).data
         while raw:
-            count = self._call(os.pwrite, raw[:MOST_AT_ONCE], self.size)
+            count = self._call(os.pwrite, raw[:MAX_CALL_BYTES], self.size)
             self.size += count
             raw = raw[count:]
         return start
 
     def read(self, out: Array, offset: int) -> Array:
-        """Fill `out` (contiguous) from `offset` on.
+        """Fill `out` (contiguous) with the bytes at `offset`, and return it.
 
         Raises
         ------
@@ -92,7 +93,9 @@ class Spill:
         except OSError as error:
             if error.errno != errno.EINVAL or not self._direct:
                 raise
-            fcntl.fcntl(self._handle, fcntl.F_SETFL, 0)  # sectors are larger, or the last one is cut by a limit
+            fcntl.fcntl(
+                self._handle, fcntl.F_SETFL, 0
+            )  # larger sectors, or a file size limit cut a write: use the page cache
             self._direct = False
             return function(self._handle, *arguments)
 
@@ -102,8 +105,8 @@ class Spill:
             os.close(handle)
 
 
-class Behind:
-    """Calls made by a thread of its own, one at a time, while the caller goes on; a failure is raised by the next."""
+class BackgroundCalls:
+    """Runs one call at a time in a background thread. The next `wait` or `start` raises the call's exception."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="garaph-spill")
@@ -119,17 +122,17 @@ class Behind:
         self._last = self._pool.submit(function, *arguments)
 
     def close(self) -> None:
-        """Wait for what is under way, whatever becomes of it."""
+        """Wait for the running call and end the thread; an exception of the call is dropped."""
         self._pool.shutdown(cancel_futures=True)
 
 
-def pages(nbytes: int) -> int:
+def whole_pages(nbytes: int) -> int:
     """`nbytes` rounded up to whole pages."""
     return -(-nbytes // PAGE) * PAGE
 
 
-def ahead(items: Iterator[T]) -> Generator[T, None, None]:
-    """`items`, each made by a thread of its own while the caller works on the one before; idle when it is closed."""
+def prefetched(items: Iterator[T]) -> Generator[T, None, None]:
+    """`items`; a background thread makes the next one while the caller uses the current one, and ends with `close`."""
     end: Any = object()
     with ThreadPoolExecutor(1, thread_name_prefix="garaph-ahead") as pool:
         coming = pool.submit(next, items, end)

@@ -13,7 +13,7 @@ from garaph_py.executor.cpu import pull_tiled
 from garaph_py.executor.cpu.pull_tiled import tiles_of
 from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED
 from garaph_py.native.threads import ThreadPool
-from garaph_py.runtime import run as runtime
+from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
 
@@ -132,7 +132,7 @@ def test_dense_iterations_use_tiles_where_there_are_some():
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
     gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
-    assert runtime.suits_tiles(graph, False, 1)
+    assert suits_tiles(graph, False, 1)
     assert PULL_TILED not in {
         i.mode for i in gp.run(gp.apps.CircuitSimulation(), graph, iterations=2, threads=1).stats.iterations
     }
@@ -147,4 +147,4 @@ def test_tiles_are_not_used_where_one_thread_would_have_it_all(has_tiles, hub_sh
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0
     graph = SimpleNamespace(n=n, m=m, has_tiles=lambda weighted: has_tiles, in_edges=SimpleNamespace(offsets=offsets))
-    assert runtime.suits_tiles(graph, False, threads) == suits
+    assert suits_tiles(graph, False, threads) == suits

@@ -8,9 +8,10 @@ from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import choice
 from garaph_py.executor.gpu.edges import PackedArrays, RawArrays
 from garaph_py.executor.gpu.packing import STAGING_BYTES
-from garaph_py.executor.gpu.settings import checked
 from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
+from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.plan import gather_of
 from tests.support import twins
 
 
@@ -90,9 +91,7 @@ def test_a_packed_graph_comes_as_it_is(graph):
 
 
 def settings(program, graph, encoding, **how):
-    given = {"engine": "auto", "memory": None, "streams": 4, "gather": "auto", "replication": "custom"}
-    given |= {"page_edges": None, "deterministic": False} | how
-    return checked(bind(program, graph), encoding, **given).gather
+    return gather_of(bind(program, graph), encoding, RunOptions(**how))
 
 
 @pytest.mark.parametrize("how", [{}, {"deterministic": True}, {"engine": "garaph"}])

@@ -11,7 +11,6 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
-from garaph_py.runtime import run as runtime
 from tests.support import twins
 
 
@@ -195,7 +194,7 @@ def test_runs_without_a_gpu(install, monkeypatch, caplog, graph_of, edges, why):
     expected = gp.run(program, graph, device="cpu", iterations=3)
     with pytest.raises(DeviceError, match=message):
         gp.run(program, graph, device="gpu", iterations=3)
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     with caplog.at_level(logging.INFO, "garaph_py"):
         result = gp.run(program, graph, iterations=3)
     assert result.values.tobytes() == expected.values.tobytes()
@@ -208,10 +207,10 @@ def test_no_gpu_is_looked_for_where_none_is_wanted(monkeypatch, caplog, graph_of
     def find():
         raise AssertionError
 
-    monkeypatch.setattr(runtime, "find_device", find)
+    monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)
     graph = graph_of(edges)
     small = gp.run(gp.apps.BFS(0), graph)
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     results = [small, gp.run(gp.apps.BFS(0), graph, device="cpu"), gp.run(gp.apps.BFS(0), graph, mode="push")]
     assert [(result.stats.device, result.stats.note) for result in results] == [("cpu", None)] * 3
     assert not warnings_of(caplog)

@@ -7,11 +7,11 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
-from garaph_py.runtime import run as runtime
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
@@ -50,7 +50,7 @@ def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of,
     tracemalloc.start()
     try:
         settings = Settings(gather="segmented")
-        with kernel.GpuExecutor(bound, graph, runtime.find_device(), settings) as made:
+        with kernel.GpuExecutor(bound, graph, device.find(), settings) as made:
             state = made.initialize(sync)
             taken = tracemalloc.get_traced_memory()[0]
             assert 0.98 * counted <= taken <= counted + n
@@ -125,7 +125,7 @@ def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for
     device_for(program, graph)
     for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):
         settings = Settings(gather=gather)
-        with kernel.GpuExecutor(bind(program, graph), graph, runtime.find_device(), settings) as made:
+        with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
             state = made.initialize(True)
             assert made.gather.takes_parts == takes_parts
             assert (made.offer(made.residency.pages, state, "pull", True).split is not None) == takes_parts

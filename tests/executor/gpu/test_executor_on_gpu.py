@@ -6,7 +6,6 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.graph.generate import rmat
-from garaph_py.runtime import run as runtime
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
 from tests.support.real_gpu import memory_for
@@ -148,7 +147,7 @@ def test_small_graphs(graph_of, shape):
 def test_too_little_memory_is_said(graph_of, edges, monkeypatch):
     with pytest.raises(DeviceMemoryError, match="gpu_memory"):
         gp.run(gp.apps.PageRank(), graph_of(edges[None]), device="gpu", gpu_memory="100KiB")
-    monkeypatch.setattr(runtime, "WORTH_A_GPU", 0)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
     result = gp.run(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
     assert result.stats.device == "cpu"
     assert "gpu_memory" in result.stats.note

@@ -91,6 +91,7 @@ CSR_PARTS = {"format": np.array(b"csr"), "shape": np.array([2, 2]), "data": np.a
         (npz(**CSR_PARTS | {"format": np.array(b"xyz")}), "not a readable .npz file"),
         (npz(**CSR_PARTS | {"shape": np.array([2**40, 2**40])}), "1099511627776 vertices"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "archive",  # an archive's bytes hold the time of day
 )
 def test_malformed_archives(tmp_path, contents, message):
     path = tmp_path / "a.npz"

@@ -33,7 +33,7 @@ class Damage(DamagedGraphError):
         self.block, self.problem = block, problem
 
 
-class Directory:
+class OpenDirectory:
     """An open directory: its regular files by plain name, closed with `closing`. Symbolic links are refused.
 
     Parameters
@@ -83,7 +83,7 @@ class Directory:
         return data[:count]
 
 
-class Folder(Directory):
+class GraphDirectory(OpenDirectory):
     """An open graph directory, and those of its disks; while it is open nobody changes the graph.
 
     Parameters
@@ -101,7 +101,7 @@ class Folder(Directory):
         knows it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, alone: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, exclusive: bool = False) -> None:
         try:
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except NotADirectoryError:
@@ -109,20 +109,20 @@ class Folder(Directory):
         except (OSError, ValueError) as error:
             raise FormatError(path, f"no graph directory can be opened here ({reason(error)})") from None
         super().__init__(Path(path), handle, ExitStack())
-        self._disks: dict[str, Directory] = {".": self}
+        self._disks: dict[str, OpenDirectory] = {".": self}
         try:
-            lock(self.path, handle, alone)
+            lock(self.path, handle, exclusive)
         except BaseException:
             self._closing.close()
             raise
 
-    def __enter__(self) -> Folder:
+    def __enter__(self) -> GraphDirectory:
         return self
 
     def __exit__(self, *failure: object) -> None:
         self._closing.close()
 
-    def disk(self, listed: str) -> Directory:
+    def disk(self, listed: str) -> OpenDirectory:
         """The directory that the manifest lists as one of the graph's disks.
 
         Raises
@@ -137,7 +137,7 @@ class Folder(Directory):
             except OSError as error:
                 problem = f"this directory of the graph on a disk cannot be opened ({reason(error)})"
                 raise Damage(listed, f"{problem}; mount the disk, or import the graph again") from None
-            disk = Directory(Path(listed), handle, self._closing)
+            disk = OpenDirectory(Path(listed), handle, self._closing)
             if disk.identity in (other.identity for other in self._disks.values()):
                 raise Damage(listed, "the manifest lists this directory twice; import the graph again")
             disk.refuse_links()
@@ -151,16 +151,16 @@ def close(handle: int) -> None:
         os.close(handle)
 
 
-def lock(path: Path, handle: int, alone: bool) -> None:
+def lock(path: Path, handle: int, exclusive: bool) -> None:
     """Lock the open directory at `path` until `handle` is closed, or the process has ended."""
     try:
-        fcntl.flock(handle, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
         who = ", ".join(holders(handle)) or "another process"
-        does = f"{who} uses this graph, which is to be changed" if alone else f"{who} is changing this graph"
+        does = f"{who} uses this graph, which is to be changed" if exclusive else f"{who} is changing this graph"
         raise ParameterError(f"{path}: {does}; wait until it has ended") from None
     except OSError as error:
-        if alone:  # a reader does without a lock where the filesystem has none, for nobody can get one to write
+        if exclusive:  # a reader does without a lock where the filesystem has none, for nobody can get one to write
             raise ParameterError(f"{path}: cannot be locked ({reason(error)}); use another filesystem") from None
 
 

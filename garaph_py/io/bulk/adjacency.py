@@ -1,4 +1,8 @@
-"""Edges as keys to sort: entries of an adjacency, grouped vertex above, neighbour below."""
+"""Turn edges into 64-bit sort keys, and sorted keys into adjacency arrays.
+
+The key of an entry holds the vertex whose list the entry is in (the owner) in its high bits, and the neighbour in its
+low bits. So sorted keys are grouped by owner, and each list is in ascending order.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,8 @@ from .sort import ExternalSort
 
 Array = npt.NDArray[Any]
 
-SLICE = 1 << 20  # keys that are taken apart at a time, which the caches hold
+SLICE = 1 << 20
+"""Keys that are split at a time: their owners and neighbours (8 MiB) fit in the caches."""
 
 
 def count_loops(sources, targets, start, stop):
@@ -26,9 +31,12 @@ def count_loops(sources, targets, start, stop):
     return loops
 
 
-def make_join(has_values: bool):
-    def join(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
-        """Entries of edges [start, stop), from `at` on: of the target, then if `both` of the source; a loop has one."""
+def make_key_kernel(has_values: bool):
+    def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
+        """Write the keys of edges [start, stop) to ``keys[at:]``: the target's and, if `both`, the source's.
+
+        A self-loop has one key. Compiled code takes arrays one by one, hence the number of parameters.
+        """
         for edge in range(start, stop):
             source, target = np.uint64(sources[edge]), np.uint64(targets[edge])
             loop = source == target
@@ -45,13 +53,14 @@ def make_join(has_values: bool):
                 at += 1
         return 0
 
-    return join
+    return make_keys
 
 
-def take_apart(keys, start, stop, bits, owner, base, owners, others, offsets):
-    """Both ends of the sorted entries [start, stop), of which the first stands at `base` + `start` in the adjacency.
+def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
+    """Split the sorted keys [start, stop) into owners and neighbours, and set the offsets of lists that start there.
 
-    `owner` is the vertex of the entry before, or -1: the lists of those above it, up to the last entry's, begin here.
+    Key k is entry ``base + k`` of the adjacency. `owner` is the owner of the entry before `start`, or -1. Compiled code
+    takes arrays one by one, hence the number of parameters.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for k in range(start, stop):
@@ -65,23 +74,23 @@ def take_apart(keys, start, stop, bits, owner, base, owners, others, offsets):
 
 
 COUNT_LOOPS = Kernel("u32* u32* i64 i64", count_loops)
-TAKE_APART = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", take_apart)
+SPLIT_KEYS = Kernel("u64* i64 i64 i64 i64 i64 u32* u32* i64*", split_keys)
 
 
 @cache
-def join_kernel(width: int) -> Kernel:
-    """`make_join` for values of `width` bytes (0: none)."""
+def key_kernel(width: int) -> Kernel:
+    """`make_key_kernel` for values of `width` bytes (0: none)."""
     value = f"u{8 * width or 32}*"
-    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool u64* {value}", make_join(bool(width)))
+    return Kernel(f"u32* u32* {value} i64 i64 i64 i64 bool bool u64* {value}", make_key_kernel(bool(width)))
 
 
 def kernels(width: int) -> list[Kernel]:
-    """Every kernel that entries with values of `width` bytes need."""
-    return [COUNT_LOOPS, TAKE_APART, join_kernel(width)]
+    """Every kernel that this module uses for edge values of `width` bytes."""
+    return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width)]
 
 
 def key_bits(n: int) -> int:
-    """Bits of either half of a key, for numbers below `n`."""
+    """Bits of each half of a key, for vertices 0 to ``n - 1``."""
     return max(n - 1, 1).bit_length()
 
 
@@ -91,29 +100,29 @@ def add_edges(
     targets: Array,
     values: Array | None,
     *,
-    bits: int,
     both: bool,
     keep_loops: bool,
-    pool: ThreadPool,
 ) -> None:
-    """Give the entries of some edges to `sort`.
+    """Put the keys and values of some edges into `sort`.
 
     Parameters
     ----------
+    sort : ExternalSort
+        Its keys have ``2 * key_bits(n)`` bits.
     sources, targets : ndarray of uint32, shape (m,)
     values : ndarray of uint32 or uint64, shape (m,), or None
-        Their bits.
-    bits : int
-        See `key_bits`.
+        Edge values, viewed as unsigned integers.
     both : bool
-        An entry of the source follows that of the target, but for self-loops.
+        Also add each edge, except self-loops, to the list of its source.
     keep_loops : bool
+        Keep self-loops.
     """
     width = 0 if values is None else values.dtype.itemsize
-    join, each = join_kernel(width), 1 + both
+    make_keys, each = key_kernel(width), 1 + both
+    bits, pool = sort.bits // 2, sort.pool
     done = 0
     while done < len(sources):
-        keys, out_values = sort.room(each)
+        keys, out_values = sort.reserve(each)
         count = min(len(keys) // each, len(sources) - done)
         parts = pool.size if count > 1 << 16 else 1
         bounds = [done + bound for bound in split(count, parts)]
@@ -123,35 +132,35 @@ def add_edges(
         counts = np.diff(bounds) * each - np.array(loops) * (each - keep_loops)
         places = np.cumsum(counts) - counts
         pool.run(
-            join,
+            make_keys,
             [
                 (sources, targets, values, *part, place, bits, both, keep_loops, keys, out_values)
                 for part, place in zip(pairwise(bounds), places.tolist(), strict=True)
             ],
         )
-        sort.filled(int(counts.sum()))
+        sort.commit(int(counts.sum()))
         done += count
 
 
-class Entries:
-    """Sorted keys taken apart, a slice at a time, while the adjacency's offsets grow.
+class AdjacencyBuilder:
+    """Splits sorted keys, a slice at a time, and fills in the offsets of the adjacency.
 
     Parameters
     ----------
     n : int
         Number of vertices.
     drop_parallel : bool
-        Of equal keys only the first counts.
+        Drop keys that equal the one before.
     pool : ThreadPool
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Up to `owner` as they will be.
+        Final up to index `owner`; all final after `add`.
     owner : int
-        The vertex that has the last entry so far, -1 if there is none.
+        Owner of the last entry so far, -1 if there is none.
     count : int
-        Entries so far.
+        Number of entries so far.
     """
 
     def __init__(self, n: int, drop_parallel: bool, pool: ThreadPool) -> None:
@@ -161,15 +170,15 @@ class Entries:
         self._last: Any = None
         self._owners, self._others = np.empty(SLICE, np.uint32), np.empty(SLICE, np.uint32)
 
-    def of(self, pieces: Iterator[tuple[Array, Array | None]]) -> Iterator[tuple[Array, Array, Array | None]]:
-        """Vertices (uint32), their neighbours and the bits of values; overwritten by the next."""
+    def add(self, pieces: Iterator[tuple[Array, Array | None]]) -> Iterator[tuple[Array, Array, Array | None]]:
+        """Yield owners (uint32), neighbours (uint32) and values of all keys; each slice overwrites the one before."""
         for keys, values in pieces:
             for start in range(0, len(keys), SLICE):
                 part = slice(start, start + SLICE)
-                yield self._taken_apart(keys[part], None if values is None else values[part])
+                yield self._split(keys[part], None if values is None else values[part])
         self.offsets[self.owner + 1 :] = self.count
 
-    def _taken_apart(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
+    def _split(self, keys: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
         if self._drop_parallel:
             first = np.ones(len(keys), np.bool_)
             first[1:] = keys[1:] != keys[:-1]
@@ -181,7 +190,7 @@ class Entries:
         bounds = split(count, parts)
         before = [self.owner, *(int(keys[bound - 1] >> np.uint64(self._bits)) for bound in bounds[1:-1])]
         self._pool.run(
-            TAKE_APART,
+            SPLIT_KEYS,
             [
                 (keys, *part, self._bits, owner, self.count, owners, others, self.offsets)
                 for part, owner in zip(pairwise(bounds), before, strict=True)
@@ -191,7 +200,7 @@ class Entries:
         self.owner = int(owners[-1]) if count else self.owner
         return owners, others, values
 
-    def begins(self, start: int, stop: int) -> Array:
-        """Where the lists begin that begin at entries [start, stop), and one far behind."""
+    def list_starts(self, start: int, stop: int) -> Array:
+        """Positions in [start, stop) where a list starts, followed by the greatest int64 as an end mark."""
         low, high = np.searchsorted(self.offsets[: self.owner + 1], (start, stop))
         return np.append(self.offsets[low:high], np.iinfo(np.int64).max)

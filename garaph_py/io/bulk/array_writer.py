@@ -1,4 +1,4 @@
-"""An array of a graph directory that is written as it comes, by a thread of its own."""
+"""Write an array of a graph directory while it is made: a background thread does the writing."""
 
 from __future__ import annotations
 
@@ -15,83 +15,89 @@ import numpy.typing as npt
 from ...codec.blocks import KIND_OF, cut
 from ...codec.pack import pack
 from ...native.threads import ThreadPool
-from ...storage.blocks import BLOCK_BYTES, PACKED_1, RAW_1
+from ...storage.blocks import BLOCK_BYTES, PACKED_1, RAW_1, ArrayLayout
 from ...storage.encode import raw_blocks
 from ...storage.manifest import Manifest
 from ...storage.progress import Progress
-from ...storage.write import Place, write_blocks
+from ...storage.write import Destination, write_blocks
 
 Array = npt.NDArray[Any]
 
 CHUNK_BYTES = 4 * BLOCK_BYTES
+"""Elements are packed and written in chunks of this many bytes."""
 CHUNKS_WAITING = 1
-SINK_BYTES = 2 * (CHUNKS_WAITING + 2) * CHUNK_BYTES
-"""Of memory that one takes, at most: chunks that are filled, wait and are written, raw and packed."""
+"""Packed chunks that may wait for the background thread; the caller of `put` waits when there are more."""
+WRITER_BYTES = 2 * (CHUNKS_WAITING + 2) * CHUNK_BYTES
+"""Peak memory of one writer, in bytes: one chunk being filled, those waiting and one being written, raw and packed."""
 
 
 @dataclass(frozen=True)
-class Output:
-    """Where and how arrays are written.
+class WriteTarget:
+    """What the writers of one import share.
 
     Attributes
     ----------
-    place : Place
+    destination : Destination
     manifest : Manifest
-        Gets each array when it has been written.
+        A writer adds its array when that has been written.
     progress : Progress
     pool : ThreadPool
-        To pack with.
+        The threads that pack chunks.
     """
 
-    place: Place
+    destination: Destination
     manifest: Manifest
     progress: Progress
     pool: ThreadPool
 
 
-class Sink:
-    """Takes an array piece by piece; its blocks are packed by the caller's team and written behind its back.
+class BackgroundArrayWriter:
+    """Write one array from consecutive pieces.
+
+    The calling thread collects the pieces into chunks and packs them with the thread pool; a background thread writes
+    the chunks' blocks.
 
     Parameters
     ----------
-    output : Output
+    target : WriteTarget
     name : str
-        As in the format.
+        The array's name in the graph directory.
     dtype : dtype
     length : int
-        Elements that will come at most.
+        Upper bound on the number of elements.
     packed : bool
-        The array can be and is to be packed, and all its numbers fit.
+        Store packed blocks. The array must be of a kind that can be packed, and all its numbers must fit.
     begins : callable, optional
-        For lists: ``begins(start, stop)`` says where they begin, as `entries.Entries` does.
+        For arrays of lists: ``list_starts(start, stop)`` gives the positions in [start, stop) where a list starts; see
+        `adjacency.AdjacencyBuilder.list_starts`.
 
     Raises
     ------
     ParameterError
-        From any call, if the array cannot be written.
+        From any method, if the array cannot be written.
     """
 
     def __init__(
         self,
-        output: Output,
+        target: WriteTarget,
         name: str,
         dtype: np.dtype[Any],
         length: int,
         packed: bool,
-        begins: Callable[[int, int], Array] | None = None,
+        list_starts: Callable[[int, int], Array] | None = None,
     ) -> None:
-        self._output, self._name, self._dtype, self._length = output, name, dtype, length
-        self._packed, self._begins = packed, begins
+        self._target, self._name, self._dtype, self._length = target, name, dtype, length
+        self._packed, self._list_starts = packed, list_starts
         self._chunk: Array | None = None
         self._filled = self._start = self._before = 0
         self._chunks: queue.Queue[Callable[[], Iterator[Array]] | None] = queue.Queue(CHUNKS_WAITING)
-        self._ended = False  # all chunks have been taken
+        self._ended = False  # the thread has taken the last chunk
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._write, name=f"garaph-write {name}", daemon=True)
         self._thread.start()
 
     def put(self, array: Array) -> None:
-        """The next elements, which are copied."""
+        """Append elements; they are copied."""
         room = CHUNK_BYTES // self._dtype.itemsize
         done = 0
         while done < len(array):
@@ -108,30 +114,32 @@ class Sink:
         chunk, self._chunk = self._chunk[: self._filled], None
         blocks: Callable[[], Iterator[Array]] = partial(raw_blocks, chunk, BLOCK_BYTES)
         if self._packed:
-            begins = None if self._begins is None else self._begins(self._start, self._start + len(chunk))
+            list_starts = (
+                None if self._list_starts is None else self._list_starts(self._start, self._start + len(chunk))
+            )
             kind = KIND_OF[self._name]
-            packed = pack(chunk, kind, self._output.pool, begins, self._start, self._before)
+            packed = pack(chunk, kind, self._target.pool, list_starts, self._start, self._before)
             assert packed is not None
-            inside = None if begins is None else begins - self._start
+            inside = None if list_starts is None else list_starts - self._start
             blocks = partial(cut, packed, BLOCK_BYTES // self._dtype.itemsize, inside)
             self._before = int(chunk[-1])
         self._start, self._filled = self._start + len(chunk), 0
         self._chunks.put(blocks)
-        self._raise()
+        self._raise_error()
 
-    def _raise(self) -> None:
+    def _raise_error(self) -> None:
         if self._error is not None:
             raise self._error
 
     def finish(self) -> None:
-        """Wait until the array, all of which has come, is on its disks and in the manifest."""
+        """Write what is left, and wait until the array is on its disks and in the manifest."""
         if self._filled:
             self._send()
         self.close()
-        self._raise()
+        self._raise_error()
 
     def close(self) -> None:
-        """End the thread, whether or not all has come."""
+        """End the thread, whether or not the array is complete."""
         if self._thread.is_alive():
             self._chunks.put(None)
         self._thread.join()
@@ -143,22 +151,13 @@ class Sink:
 
     def _write(self) -> None:
         encoding = PACKED_1 if self._packed else RAW_1
-        output, name = self._output, self._name
+        target, name = self._target, self._name
         try:
-            write_blocks(
-                output.place,
-                output.manifest,
-                name,
-                self._dtype,
-                self._length,
-                encoding,
-                BLOCK_BYTES,
-                self._blocks(),
-                output.progress,
-            )
-            arrays = output.manifest.arrays
-            arrays[name] = replace(arrays[name], length=self._start)  # which may be less than was expected
+            layout = ArrayLayout(name, self._dtype, self._length, encoding, BLOCK_BYTES)
+            write_blocks(target.destination, target.manifest, layout, self._blocks(), target.progress)
+            arrays = target.manifest.arrays
+            arrays[name] = replace(arrays[name], length=self._start)  # may be less than the upper bound
         except BaseException as error:
             self._error = error
-            while not self._ended:  # the caller must not wait for room
+            while not self._ended:  # empty the queue, so that `put` does not wait for ever
                 self._ended = self._chunks.get() is None

@@ -18,7 +18,7 @@ from pathlib import Path
 from ..errors import FormatError
 from ..system.files import alone
 from . import manifest as manifests
-from .lock import reason
+from .files import reason
 
 log = logging.getLogger("garaph_py")
 

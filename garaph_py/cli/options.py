@@ -1,0 +1,42 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Option = typer.Option
+Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
+Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
+Symmetrize = Annotated[
+    bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")
+]
+NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
+DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
+DropParallel = Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")]
+Encoding = Annotated[
+    str,
+    Option(
+        help="How a graph directory stores edges: raw, packed (about half the bytes), or auto: packed if the raw "
+        "arrays take more than half of the machine's memory."
+    ),
+]
+Memory = Annotated[
+    str | None,
+    Option(
+        help="Memory that may be used, such as 2GiB; else four fifths of what is available. Larger graphs go by "
+        "way of temporary files beside the graph directory, or on the first --disk."
+    ),
+]
+Disks = Annotated[
+    list[Path] | None,
+    Option(
+        "--disk",
+        metavar="DIR",
+        help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
+    ),
+]
+Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]

@@ -1,0 +1,73 @@
+"""`load`: a graph for a run, from a graph directory or a file of edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import events
+from ..errors import GraphError, ParameterError
+from ..graph import Graph
+from ..storage import directory as store
+from ..storage import fit
+from .read import read
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How to load a graph.
+
+    Attributes
+    ----------
+    undirected : bool
+        Each edge of a file counts in both directions.
+    symmetrize : bool
+        Add the reverse of every edge.
+    format : str or None
+        The format of a file; None if its name tells.
+    encoding : {"auto", "raw", "packed"}
+        How edges are held in memory; ``"auto"`` packs them if their raw arrays exceed `memory`.
+    memory : int, str or None
+        Bytes that graph and run may take (see `garaph_py.open`).
+    """
+
+    undirected: bool = False
+    symmetrize: bool = False
+    format: str | None = None
+    encoding: str = fit.AUTO
+    memory: int | str | None = None
+
+
+def load(
+    path: Path,
+    options: LoadOptions = LoadOptions(),
+    threads: int | None = None,
+    on_event: events.Listener = events.ignore,
+) -> Graph:
+    """The graph at `path`, a graph directory or a file of edges.
+
+    Raises
+    ------
+    GraphError
+        If the edges of a graph directory exceed the memory and are to be symmetrized.
+    ParameterError
+        If an option does not go with a graph directory.
+    """
+    fit.check_encoding(options.encoding)
+    limit = fit.memory_limit(options.memory)
+    if path.is_dir():
+        if options.undirected or options.format is not None:
+            raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
+        graph = store.open(path, encoding=options.encoding, memory=limit, threads=threads, on_event=on_event)
+        if not options.symmetrize:
+            return graph
+        if graph.on_disk:
+            raise GraphError(
+                f"--symmetrize: the edges of {path} stay on disk, and this takes all of them in memory; import them "
+                "once more with --symmetrize, or allow more (--memory)"
+            )
+    else:
+        directed = False if options.undirected else None
+        graph = read(path, directed=directed, format=options.format, threads=threads, on_event=on_event)
+    graph = graph.symmetrized(threads) if options.symmetrize else graph
+    return fit.fitted(graph, path, options.encoding, limit, threads)

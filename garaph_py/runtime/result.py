@@ -1,0 +1,50 @@
+"""What a run leaves: its result, and the facts that its trace records for a simulation to replay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from ..graph import Graph
+from ..output.result import Result, Stats
+from ..program import BoundProgram, VertexId, VertexProgram
+from .options import RunOptions
+from .plan import RunPlan
+
+
+def result_of(bound: BoundProgram, graph: Graph, values: npt.NDArray[Any], stats: Stats) -> Result:
+    """The result of a run with these reported values."""
+    unreached = bound.identity() if bound.is_relaxation and "result" not in bound.arguments else None
+    return Result(values, graph.ids, stats, bound.name, vertex_results(bound.program), unreached)
+
+
+def vertex_results(program: VertexProgram) -> tuple[str, ...]:
+    """Names of the reported fields that are vertices."""
+    reports = program.reports
+    if isinstance(reports, dict):
+        return tuple(name for name, kind in reports.items() if kind == VertexId)
+    return ("value",) if reports == VertexId else ()
+
+
+def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPlan, threads: int) -> dict[str, Any]:
+    """What a trace says about the run, the program and the graph. Traces that were written keep these names."""
+    return {
+        "engine": options.engine,
+        "mode": options.mode,
+        "device": options.device,
+        "synchronous": plan.synchronous,
+        "gpu_memory": options.gpu_bytes,
+        "program": bound.name,
+        "vertices": graph.n,
+        "edges": graph.m,
+        "directed": graph.directed,
+        "encoding": graph.encoding,
+        "value_bytes": bound.value.itemsize,
+        "edge_value_bytes": bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0,
+        "everybody": bound.updates_all_vertices,
+        "relaxes": bound.is_relaxation,
+        "priority": "priority" in bound.arguments and not graph.on_disk,
+        "pushes": graph.has_valued_out_edges or not bound.reads_edge_values,
+        "threads": threads,
+    }

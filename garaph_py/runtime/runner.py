@@ -1,0 +1,216 @@
+"""`Runner`: carries out the plan of a run, on the CPU where no GPU can be used or the GPU fails."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from .. import events
+from ..checkpoint.saver import Saver
+from ..dispatch.loop import Loop
+from ..errors import DeviceError, GraphError, ProgramError
+from ..executor.cpu import CpuExecutor
+from ..executor.gpu import device as gpu_device
+from ..executor.gpu.executor import GpuExecutor
+from ..executor.gpu.memory_plan import shortage
+from ..executor.hybrid import HybridExecutor
+from ..executor.modes import CPU
+from ..executor.protocol import Executor
+from ..executor.state import State
+from ..graph import Graph
+from ..native.threads import ThreadPool
+from ..output.record import Record
+from ..output.result import Stats
+from ..pages.provider import SourceFactory
+from ..program import BoundProgram
+from ..system import interrupts
+from ..system.watchdog import Heartbeat, Watchdog
+from .options import HYBRID
+from .plan import RunPlan
+
+Array = npt.NDArray[Any]
+
+log = logging.getLogger("garaph_py")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a run needs while it iterates.
+
+    Attributes
+    ----------
+    pool : ThreadPool
+    sources : SourceFactory
+    watchdog : Watchdog
+    record : Record
+    saver : Saver or None
+        Of its checkpoints.
+    """
+
+    pool: ThreadPool
+    sources: SourceFactory
+    watchdog: Watchdog
+    record: Record
+    saver: Saver | None
+
+
+@dataclass(frozen=True)
+class OnGpu:
+    """An executor that has been opened on a GPU.
+
+    Attributes
+    ----------
+    executor : Executor
+    gpu : GpuExecutor
+        It, or the part of it that works on the GPU.
+    name : str
+        The GPU's name.
+    """
+
+    executor: Executor
+    gpu: GpuExecutor
+    name: str
+
+
+class Runner:
+    """One run, on one executor or, after a failure of the GPU, on one after the other.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    graph : Graph
+    plan : RunPlan
+    parts : Opened
+    on_event : callable
+
+    Attributes
+    ----------
+    note : str or None
+        Why the GPU was not used, or not to the end, or with less memory than would be good.
+    """
+
+    def __init__(
+        self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, on_event: events.Listener
+    ) -> None:
+        self._bound, self._graph, self._plan, self._parts, self._on_event = bound, graph, plan, parts, on_event
+        self._cpu = CpuExecutor(bound, graph, parts.pool, on_event, plan.schedule.policy.one_partition_per_thread)
+        self._heartbeat = Heartbeat("dispatcher", ("starting",))
+        after = None if parts.saver is None else parts.saver.after
+        began = parts.record.began
+        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=after)
+        self._converged, self._seconds, self._device = False, 0.0, CPU
+        self._has_ended = False  # no more iterations are wanted
+        self._state: State | None = None
+        self.note: str | None = None
+
+    @property
+    def stats(self) -> Stats:
+        """What the run has done."""
+        loop, pool = self._loop, self._parts.pool
+        return Stats(
+            loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
+            loop.before,
+        )  # fmt: skip
+
+    def run(self) -> Array:
+        """Run to the end; the reported values.
+
+        Raises
+        ------
+        DeviceError
+            If no run can begin on a GPU, and the plan needs one.
+        """
+        self._watch()
+        if self._plan.executor != CPU:
+            with contextlib.ExitStack() as stack:
+                begun = self._begin_on_gpu(stack)
+                values = None if begun is None else self._run_on_gpu(begun)
+                if values is not None:
+                    return values
+        return self._run_on_cpu()
+
+    def _begin_on_gpu(self, stack: contextlib.ExitStack) -> OnGpu | None:
+        """Open the plan's executor, and have `stack` close the GPU; None if the run has to take the CPU."""
+        try:
+            found = gpu_device.find()
+            gpu = GpuExecutor(self._bound, self._graph, found, self._plan.gpu, self._cpu, self._on_event)
+            stack.callback(gpu.close)
+            gpu.spans = self._parts.record.spans
+            is_hybrid = self._plan.executor == HYBRID
+            executor = HybridExecutor(self._graph, self._cpu, [gpu]) if is_hybrid else gpu
+            self._state = self._begin(executor)
+        except (DeviceError, ProgramError, GraphError) as error:
+            # A GraphError: edges on disk take more memory where two processors read them.
+            if self._plan.needs_gpu:
+                raise
+            self._log(f"no GPU used: {error}")
+            return None
+        return OnGpu(executor, gpu, found.name)
+
+    def _run_on_gpu(self, begun: OnGpu) -> Array | None:
+        """Run to the end on an executor that has begun; the reported values, or None if the GPU failed.
+
+        After a failure the state is that of the last iteration that was complete.
+        """
+        executor, state = begun.executor, self._state
+        assert state is not None
+        hybrid = executor if isinstance(executor, HybridExecutor) else None
+        self._watch(begun.gpu.streams.thread, *([] if hybrid is None else [hybrid.heartbeat]))
+        self._device = begun.name
+        if short := shortage(begun.gpu.residency):
+            self._log(short)
+        try:
+            self._iterate(executor, state)
+            values = executor.report(state)
+        except DeviceError as error:
+            self._log(f"{begun.name} failed after {len(self._loop.done)} iterations, the CPU goes on: {error}")
+            return None
+        if hybrid is not None and hybrid.note is not None:  # the GPU failed, and the hybrid executor went on without it
+            self.note, self._device = hybrid.note, CPU
+        return values
+
+    def _run_on_cpu(self) -> Array:
+        """Run on the CPU, from where a GPU that failed has left off, with all of the memory that there is for edges."""
+        self._watch()
+        self._device = CPU
+        state = self._begin(self._cpu, self._state)
+        if not self._has_ended:
+            self._iterate(self._cpu, state)
+        return self._cpu.report(state)
+
+    def _begin(self, executor: Executor, left: State | None = None) -> State:
+        """Open an executor; the initial state, that which a GPU has `left`, or that of the checkpoint to resume."""
+        saver, state = self._parts.saver, executor.open(self._plan, self._parts.sources, left)
+        if left is None and saver is not None and (before := saver.restore(state, self._graph)):
+            executor.load(state)
+            self._loop.before = before
+        return state
+
+    def _iterate(self, executor: Executor, state: State) -> None:
+        with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.patient():
+            self._converged = self._loop.run(executor, state)
+            self._has_ended = True
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Add the seconds in here to the run's, also if it fails."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds += time.perf_counter() - started
+
+    def _watch(self, *more: Heartbeat) -> None:
+        """Have the watchdog watch the dispatcher, the CPU's threads, the disks and these."""
+        self._parts.watchdog.parts = [self._heartbeat, self._parts.pool, *self._parts.sources.disks, *more]
+
+    def _log(self, note: str) -> None:
+        """Keep a note for the result, and log it."""
+        self.note = note
+        log.warning("%s", note)

@@ -1,0 +1,34 @@
+"""The loop: what the record of an iteration says of its pages."""
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.dispatch.rates import Rates
+from garaph_py.events import PageGroup
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
+
+
+def test_a_record_shows_how_pages_were_processed(graph_of):
+    result = gp.run(gp.apps.PageRank(), graph_of(GRAPH), device="cpu", iterations=2, page_edges=8000)
+    for row in result.stats.iterations:
+        assert row.groups == (PageGroup(row.mode, "cpu", None, row.pages, row.edges),)
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_record_shows_who_processed_which_pages(device_for, graph_of, monkeypatch, helps):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", helps)
+    monkeypatch.setattr(Rates, "share", lambda self, waiting: waiting)
+    memory = memory_for(program, graph, 0.5)
+    how = {"gather": "segmented", "page_edges": 3000, "streams": 3, "gpu_memory": memory}
+    rows = gp.run(program, graph, device="hybrid", **how).stats.iterations
+    for row in rows:
+        assert sum(group.pages for group in row.groups) == row.pages
+        assert sum(group.edges for group in row.groups) == row.edges
+        assert all(group.mode == "pull" for group in row.groups)
+        assert all((group.device == "gpu") == (group.transfer in ("resident", "copied")) for group in row.groups)
+        assert helps or {group.device for group in row.groups} == {"gpu"}
+    assert any(group.transfer == "resident" for row in rows for group in row.groups)
+    assert any(group.transfer == "copied" for row in rows for group in row.groups)
