@@ -1,12 +1,14 @@
-// new_v = apply(old_v, acc_v), after gather_segmented: acc_v is what the run in which v's edges begin left in `sums`, and
-// what the runs that v's edges go on through left in `heads`, added in their order (by sum_hubs where they are many).
-// Launch: a thread for every eighth vertex of the page, blocks of 256; the page's first vertex is a multiple of 64.
-// Shared memory: what `count` needs.
+// new_v = apply(old_v, acc_v), after gather_segmented or gather_packed. acc_v is the sum that the run in which v's edges
+// begin has written to `sums`, plus the sums that the following runs with edges of v have written to `heads`, in their
+// order. sum_hubs has added the latter where there are more than MANY_RUNS.
+// Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
+// Shared memory: what add_to_tally needs.
+#include "vertices.cuh"
 
-// The sum of vertex `v`'s contributions; all lanes of a warp take part, `inside` those with a vertex.
-__device__ __forceinline__ Accumulator gathered(const Context& c, i64 v, bool inside) {
-  i64 begin = inside ? c.in_offsets[v] : 0, end = inside ? c.in_offsets[v + 1] : 0;
-  u32 with_edges = __ballot_sync(EVERYONE, begin < end);
+// The sum of the contributions to vertex `v`. All lanes of a warp take part; `in_bounds` is false for those without one.
+__device__ __forceinline__ Accumulator gathered_sum(const Context& c, i64 v, bool in_bounds) {
+  i64 begin = in_bounds ? c.in_offsets[v] : 0, end = in_bounds ? c.in_offsets[v + 1] : 0;
+  u32 with_edges = __ballot_sync(FULL_MASK, begin < end);
   Accumulator acc = identity(c.parameters);
   if (begin < end) {
     acc = c.sums[c.word_ranks[v >> 5] + __popc(with_edges & lanes_below(lane_id()))];
@@ -17,12 +19,12 @@ __device__ __forceinline__ Accumulator gathered(const Context& c, i64 v, bool in
   return acc;
 }
 
-extern "C" __global__ void __launch_bounds__(256) apply_vertices(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) apply_vertices(const __grid_constant__ Task t) {
   const Context& c = t.context;
-  update_block(t.page, c.activated, [&](i64 v, bool inside) {
-    Accumulator acc = gathered(c, v, inside);
+  update_block(t.page, c.next_frontier, [&](i64 v, bool in_bounds) {
+    Accumulator acc = gathered_sum(c, v, in_bounds);
     Update done{false, 0, no_total()};
-    if (inside) done = update_vertex(c, v, acc);
+    if (in_bounds) done = update_vertex(c, v, acc);
     return done;
   });
 }

@@ -1,4 +1,8 @@
-// Unified operations as atomics (Garaph Figure 4): CUDA's own where it has one for the type, else a compare-and-swap loop.
+// A program's sum as an atomic operation (Garaph Figure 4): CUDA's own instruction where there is one for the type, and
+// otherwise a loop around compare-and-swap.
+#pragma once
+
+#include "words.cuh"
 
 template <int BYTES> struct Word {};
 template <> struct Word<4> { typedef u32 type; };

@@ -1,21 +1,29 @@
-// Replication-based gather and apply (Garaph sections 3.1 and 3.2), a block a work item: a shard, or a bounded piece of it.
+// Gather and apply with replicated accumulators in shared memory (Garaph sections 3.1 and 3.2), one block for each work
+// item: a shard, or a piece of a large one.
 //
-// Initialization: R copies of an accumulator for each destination, in shared memory. Gather: consecutive threads read
-// consecutive edges; thread tid adds to copy tid % R at (rank - first_rank) * R + tid % R, atomically. Aggregation: a
-// two-way merge with strides R/2, R/4, .. 1. Apply: consecutive threads update consecutive vertices. The pieces of a split
-// shard add up in global memory, and the last to end applies.
-// A warp takes a run's words of `starts` one after the other and counts bits to know its edges' destinations.
-// Launch: blocks of 512. Shared memory: the block's share, ranks * R * sizeof(Accumulator) of it, and what `count` needs.
+// 1. Initialize R copies of an accumulator for each destination, in shared memory.
+// 2. Gather: consecutive threads read consecutive edges. Thread tid adds to copy tid % R of the destination, atomically,
+//    at place (rank - first_rank) * R + tid % R.
+// 3. Aggregate the copies, pair by pair, with strides R/2, R/4, ..., 1.
+// 4. Apply: consecutive threads update consecutive vertices. If a shard has several pieces, these add their sums in
+//    global memory, and the block that ends last applies.
+//
+// To know the destinations of a run's edges, a warp holds the run's words of `starts` and counts the bits before an edge.
+// Launch: blocks of REPLICATED_THREADS.
+// Shared memory: item.ranks * R accumulators, and what add_to_tally needs.
+#include "edges.cuh"
+#include "vertices.cuh"
 
-constexpr int UNROLL = 4;
+constexpr int UNROLL = 4;  // edges of a thread whose loads are under way together
 
+// Clear the sums of shards in several pieces. Launch: one thread for each destination of the page.
 extern "C" __global__ void initialize_sums(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 rank = t.page.first_rank + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (rank < t.page.last_rank) c.sums[rank] = identity(c.parameters);
 }
 
-extern "C" __global__ void __launch_bounds__(512) gather_replicated(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(REPLICATED_THREADS) gather_replicated(const __grid_constant__ Task t) {
   extern __shared__ __align__(16) unsigned char memory[];
   __shared__ bool applies;
   Accumulator* local = (Accumulator*)memory;
@@ -33,26 +41,26 @@ extern "C" __global__ void __launch_bounds__(512) gather_replicated(const __grid
   const i64 last_run = (item.last_edge - 1) / RUN;
   for (i64 run = item.first_edge / RUN + (threadIdx.x >> 5); run <= last_run; run += blockDim.x >> 5) {
     const i64 base = run * RUN;
-    u32 begun = c.run_ranks[run] - item.first_rank;  // wraps below zero where the run begins before the shard
-    u32 mine = c.starts[base / 32 + lane];           // the run's bits, a word a lane
+    u32 begun = c.run_ranks[run] - item.first_rank;  // wraps below zero if the run begins before the shard
+    u32 mine = c.starts[base / 32 + lane];           // the run's bits, one word in each lane
 #pragma unroll
     for (int k = 0; k < RUN / 32; k += UNROLL) {
       u32 rank[UNROLL];
       Accumulator x[UNROLL];
-      bool inside[UNROLL];
+      bool in_bounds[UNROLL];
 #pragma unroll
       for (int j = 0; j < UNROLL; j++) {
-        u32 word = from_lane(mine, k + j);
+        u32 word = warp_shfl(mine, k + j);
         rank[j] = begun + __popc(word & (lanes_below(lane) | 1u << lane)) - 1;
         begun += __popc(word);
         i64 e = base + 32 * (k + j) + lane;
-        inside[j] = e >= item.first_edge && e < item.last_edge;
+        in_bounds[j] = e >= item.first_edge && e < item.last_edge;
         u32 at = item.first_rank + rank[j];
-        if (inside[j]) x[j] = contribution(c, __ldcs(p.sources + (e - p.base_edge)), raw_value(p, e), at);
+        if (in_bounds[j]) x[j] = contribution(c, __ldcs(p.sources + (e - p.base_edge)), raw_edge(p, e), at);
       }
 #pragma unroll
       for (int j = 0; j < UNROLL; j++)
-        if (inside[j]) atomic_sum(&local[rank[j] * R + copy], x[j]);
+        if (in_bounds[j]) atomic_sum(&local[rank[j] * R + copy], x[j]);
     }
   }
   __syncthreads();
@@ -76,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(512) gather_replicated(const __grid
     __syncthreads();
     __threadfence();
     if (applies)
-      for (int k = threadIdx.x; k < item.ranks; k += blockDim.x) local[k * R] = read_fresh(&c.sums[item.first_rank + k]);
+      for (int k = threadIdx.x; k < item.ranks; k += blockDim.x) local[k * R] = ld_cg(&c.sums[item.first_rank + k]);
     __syncthreads();
   }
 
@@ -85,21 +93,21 @@ extern "C" __global__ void __launch_bounds__(512) gather_replicated(const __grid
   if (applies) {
     i64 first = item.first_vertex & ~31ll;
     for (i64 v = first + threadIdx.x; v < (item.last_vertex + 31 & ~31ll); v += blockDim.x) {
-      bool inside = v >= item.first_vertex && v < item.last_vertex;
+      bool in_bounds = v >= item.first_vertex && v < item.last_vertex;
       bool has_edges = v < c.n && c.in_offsets[v] < c.in_offsets[v + 1];
-      u32 with_edges = __ballot_sync(EVERYONE, has_edges);
+      u32 with_edges = __ballot_sync(FULL_MASK, has_edges);
       Update done{false, 0, no_total()};
-      if (inside) {
+      if (in_bounds) {
         u32 rank = c.word_ranks[v >> 5] + __popc(with_edges & lanes_below(lane)) - item.first_rank;
         done = update_vertex(c, v, has_edges ? local[rank * R] : identity(c.parameters));
       }
-      u32 word = __ballot_sync(EVERYONE, done.active);
-      if (lane == 0 && word) atomicOr(&c.activated[v >> 5], word);  // a neighbouring shard may share the word
+      u32 word = __ballot_sync(FULL_MASK, done.active);
+      if (lane == 0 && word) atomicOr(&c.next_frontier[v >> 5], word);  // another shard may own other vertices of the word
       active += done.active;
       if (done.active) active_edges += done.out_edges;
       if constexpr (HAS_TOTAL) part = add_total(part, done.part);
     }
   }
-  count(p, active, active_edges, part, blockIdx.x);
+  add_to_tally(p, active, active_edges, part, blockIdx.x);
   if (p.clocks && threadIdx.x == 0) p.clocks[blockIdx.x] = clock64() - clock;
 }

@@ -1,25 +1,28 @@
-// acc_v = sum over u -> v of gather(u), with segmented reductions in registers: no shared memory, no atomics, and the
-// same order of sums every time. Beyond the paper: destinations are sorted, so an edge's neighbours mostly share its own.
-// Launch: a warp a run of the page, blocks of 256. Shared memory: none.
+// acc_v = sum over u -> v of gather(u), by segmented reductions in registers, without atomics, and in the same order in
+// every run. This is not in the paper. Edges are sorted by destination, so neighbouring edges mostly share theirs.
+// Launch: one warp for each run of the page. Shared memory: none.
+#include "segments.cuh"
+
+// Sum the contributions of the 128 edges from `base` on.
 
 template <bool WHOLE>
-__device__ __forceinline__ void step(const Context& c, const Page& p, Walk& w, i64 base, uint4 ids) {
+__device__ __forceinline__ void step(const Context& c, const Page& p, RunState& w, i64 base, uint4 ids) {
   i64 e = base + 4 * lane_id();
-  Starts s = starts_of<WHOLE>(c, w, base);
+  SegmentStarts s = find_starts<WHOLE>(c, w, base);
   u32 sources[4] = {ids.x, ids.y, ids.z, ids.w};
   Edge edges[4];
   Accumulator x[4];
-  raw_values<WHOLE>(p, w.begin, w.end, e, edges);
-  contribute<WHOLE>(c, w, s, e, sources, edges, x);
-  reduce(c, w, s, e, x);
+  raw_edges<WHOLE>(p, w.begin, w.end, e, edges);
+  gather_edges<WHOLE>(c, w, s, e, sources, edges, x);
+  reduce_segments(c, w, s, e, x);
 }
 
-extern "C" __global__ void __launch_bounds__(256) gather_segmented(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) gather_segmented(const __grid_constant__ Task t) {
   const Context& c = t.context;
   const Page& p = t.page;
   i64 run = p.first_edge / RUN + (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32, from = run * RUN;
   if (from >= p.last_edge) return;
-  Walk w = walk_of(c, p, run);
+  RunState w = run_state(c, p, run);
   const uint4* sources = (const uint4*)(p.sources + (from - p.base_edge)) + lane_id();
   if (w.end - w.begin == RUN) {
     for (int k = 0; k < RUN / STEP; k++) step<true>(c, p, w, from + k * STEP, __ldcs(sources + 32 * k));
@@ -28,5 +31,5 @@ extern "C" __global__ void __launch_bounds__(256) gather_segmented(const __grid_
       if (from + (k + 1) * STEP > w.begin && from + k * STEP < w.end)
         step<false>(c, p, w, from + k * STEP, __ldcs(sources + 32 * k));
   }
-  end_walk(c, w);
+  flush_run(c, w);
 }

@@ -1,6 +1,7 @@
 // Initial values, first frontier, first total: value_v = init(v); active_v = frontier(value_v).
-// Launch: a thread for every eighth vertex of the page, blocks of 256; the page's first vertex is a multiple of 64.
-// Shared memory: what `count` needs.
+// Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
+// Shared memory: what add_to_tally needs.
+#include "vertices.cuh"
 
 __device__ __forceinline__ Update initialize_vertex(const Context& c, i64 v) {
   i64 in_degree = degree(c.in_offsets, v), out_edges = degree(c.out_offsets, v);
@@ -12,11 +13,11 @@ __device__ __forceinline__ Update initialize_vertex(const Context& c, i64 v) {
   return {frontier(c.parameters, value, v, c.n, in_degree, out_edges, data), (u64)out_edges, part};
 }
 
-extern "C" __global__ void __launch_bounds__(256) initialize(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) initialize(const __grid_constant__ Task t) {
   const Context& c = t.context;
-  update_block(t.page, c.active, [&](i64 v, bool inside) {
+  update_block(t.page, c.frontier, [&](i64 v, bool in_bounds) {
     Update done{false, 0, no_total()};
-    if (inside) done = initialize_vertex(c, v);
+    if (in_bounds) done = initialize_vertex(c, v);
     return done;
   });
 }

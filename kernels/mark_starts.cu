@@ -1,6 +1,7 @@
-// starts[e] = 1 where edge e is the first of its destination: an eighth of a byte an edge instead of the paper's 16-bit
-// offset (section 2.1), from which a warp gets every edge's destination by counting bits.
-// Launch: a thread a vertex. Shared memory: none.
+// Set bit e of `starts` where edge e is the first of its destination. A warp finds the destination of an edge by counting
+// these bits; the paper stores a 16-bit offset for each edge (section 2.1).
+// Launch: one thread for each vertex. Shared memory: none.
+#include "words.cuh"
 
 extern "C" __global__ void mark_starts(const i64* offsets, i64 n, u32* starts) {
   i64 v = blockIdx.x * (i64)blockDim.x + threadIdx.x;

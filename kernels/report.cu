@@ -1,7 +1,8 @@
 // Reported values: reported[v - first] = result(value_v).
-// Launch: a thread a vertex of the page. Shared memory: none.
+// Launch: one thread for each vertex of the page. Shared memory: none.
+#include "vertices.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) report(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) report(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 v = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   if (v >= t.page.last_vertex) return;

@@ -1,109 +1,124 @@
-// A warp sums a run of 1024 edges by destination, in registers, 128 edges at a time: four consecutive ones a lane.
+// A warp sums the contributions of a run of 1024 edges by destination, in registers.
 //
-// Their bits in `starts` say where the next destination begins. A lane sums what it holds, a segmented scan over the lanes'
-// open sums joins them, and `carry` takes the open sum to the next 128. A destination's sum goes to sums[rank]; the part of
-// one that began in an earlier run goes to heads[run], and apply_vertices, or sum_hubs before it, adds it.
+// It takes STEP = 128 edges at a time, four consecutive ones a lane. The bits in `starts` say at which edges a new
+// destination begins. Each lane sums its own four edges; a segmented scan over the lanes joins the sums of a
+// destination whose edges are in several lanes; `carry` takes the sum of the last destination, which may have more
+// edges, to the next 128. A destination's sum is written to sums[rank]. A destination that began in an earlier run is
+// not this warp's: the part of its sum from this run is written to heads[run], and apply_vertices, or sum_hubs before
+// it, adds that part.
+#pragma once
+
+#include "edges.cuh"
 
 constexpr int STEP = 128;
 
-struct Walk {
-  i64 run, begin, end;  // its edges in this page
-  u32 rank;             // of the first destination to begin in it
-  u32 seen;             // destinations that began so far
-  Accumulator carry;    // of the open destination
+// How far a warp has come in its run.
+struct RunState {
+  i64 run;            // the number of the run
+  i64 begin, end;     // its edges that belong to this page
+  u32 rank;           // rank of the first destination that begins in the run
+  u32 seen;           // destinations that have begun so far
+  Accumulator carry;  // sum of the last of these so far, or of the destination that began in an earlier run
 };
 
-// Where destinations begin among 128 edges, as a lane sees it.
-struct Starts {
-  u32 mine;      // a bit for each of its four edges
-  u32 before;    // that began before its edges
-  u32 all;       // that began before the next 128
-  int distance;  // lanes down to the last in which one begins, itself among them, or to the first
+// Where destinations begin among 128 edges, for one lane.
+struct SegmentStarts {
+  u32 mine;      // bit j: a destination begins at edge j of the lane's four
+  u32 before;    // destinations of the run that begin before the lane's edges
+  u32 all;       // destinations of the run that begin before the next 128 edges
+  int distance;  // lanes down to the nearest one, this one included, in which a destination begins; or to lane 0
   bool any;      // there is such a lane
 };
 
-__device__ __forceinline__ Walk walk_of(const Context& c, const Page& p, i64 run) {
+// The state of a warp at the beginning of `run`.
+__device__ __forceinline__ RunState run_state(const Context& c, const Page& p, i64 run) {
   i64 from = run * RUN;
-  Walk w{run, max(from, p.first_edge), min(from + RUN, p.last_edge), 0, 0, identity(c.parameters)};
+  RunState w{run, max(from, p.first_edge), min(from + RUN, p.last_edge), 0, 0, identity(c.parameters)};
   w.rank = from < p.first_edge ? p.first_rank : c.run_ranks[run];
   return w;
 }
 
-// The bits from `first` to before `last` of a word, of which some may lie outside.
+// A word with the bits [first, last) set; the bounds may be outside [0, 32].
 __device__ __forceinline__ u32 bits_between(i64 first, i64 last) {
-  u32 from = first <= 0 ? EVERYONE : first >= 32 ? 0 : ~lanes_below(first);
-  u32 to = last <= 0 ? 0 : last >= 32 ? EVERYONE : lanes_below(last);
+  u32 from = first <= 0 ? FULL_MASK : first >= 32 ? 0 : ~lanes_below(first);
+  u32 to = last <= 0 ? 0 : last >= 32 ? FULL_MASK : lanes_below(last);
   return from & to;
 }
 
-// Of the 128 edges from `base` on; unless WHOLE, those outside the page do not count.
+// Find where destinations begin among the 128 edges from `base` on. Unless WHOLE, edges outside the page are ignored.
 template <bool WHOLE>
-__device__ __forceinline__ Starts starts_of(const Context& c, const Walk& w, i64 base) {
+__device__ __forceinline__ SegmentStarts find_starts(const Context& c, const RunState& w, i64 base) {
   int lane = lane_id();
   i64 e = base + 4 * lane;
   u32 own = c.starts[e >> 5];  // the word with the lane's bits
   if constexpr (!WHOLE) own &= bits_between(w.begin - (e & ~31ll), w.end - (e & ~31ll));
-  Starts s{0, w.seen, w.seen, 0, false};
+  SegmentStarts s{0, w.seen, w.seen, 0, false};
 #pragma unroll
   for (int k = 0; k < 4; k++) {
-    int begun = __popc(from_lane(own, 8 * k));
+    int begun = __popc(warp_shfl(own, 8 * k));
     s.all += begun;
     s.before += k < lane >> 3 ? begun : 0;
   }
   s.before += __popc(own & lanes_below(4 * lane & 31));
   s.mine = own >> (4 * lane & 31) & 15;
-  u32 upto = __ballot_sync(EVERYONE, s.mine != 0) & (lanes_below(lane) | 1u << lane);
+  u32 upto = __ballot_sync(FULL_MASK, s.mine != 0) & (lanes_below(lane) | 1u << lane);
   s.any = upto != 0;
   s.distance = s.any ? lane - (31 - __clz(upto)) : lane;
   return s;
 }
 
-// `x` summed from the last lane down in which a destination begins; before any does, from `carry` on.
+// Sum `x` over the lanes from the nearest one in which a destination begins up to this one. Where no lane up to this
+// one has a beginning, the sum starts with `carry`.
 template <class T, class Sum>
-__device__ __forceinline__ T scan_segments(const Starts& s, T x, T carry, Sum sum) {
+__device__ __forceinline__ T scan_segments(const SegmentStarts& s, T x, T carry, Sum sum) {
 #pragma unroll
   for (int step = 1; step < 32; step <<= 1) {
-    T other = from_below(x, step);
+    T other = warp_shfl_up(x, step);
     if (step <= s.distance) x = sum(other, x);
   }
   return s.any ? x : sum(carry, x);
 }
 
-// What lane - 1 has; lane 0 gets `carry`.
+// The value of `x` in the lane below; `carry` for lane 0.
 template <class T>
-__device__ __forceinline__ T entering(T x, T carry) {
-  T below = from_below(x, 1);
+__device__ __forceinline__ T carry_in(T x, T carry) {
+  T below = warp_shfl_up(x, 1);
   return lane_id() == 0 ? carry : below;
 }
 
-// What the lane's four edges, from `e` on, contribute.
+// The contributions of the lane's four edges, from `e` on.
 template <bool WHOLE>
-__device__ __forceinline__ void contribute(
-    const Context& c, const Walk& w, const Starts& s, i64 e, const u32* sources, const Edge* edges, Accumulator* x) {
+__device__ __forceinline__ void gather_edges(
+    const Context& c, const RunState& w, const SegmentStarts& s, i64 e, const u32* sources, const Edge* edges,
+    Accumulator* x) {
   u32 rank = w.rank + s.before - 1;
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     if constexpr (READS_DST) rank += s.mine >> j & 1;
-    x[j] = identity(c.parameters);  // summed first, as on the CPU: a NaN is then dropped by min, 5 is 1 for logical_or
+    // The identity is summed first, as on the CPU: min then drops a NaN, and logical_or makes 1 of 5.
+    x[j] = identity(c.parameters);
     if (WHOLE || (e + j >= w.begin && e + j < w.end)) x[j] = combine(x[j], contribution(c, sources[j], edges[j], rank));
   }
 }
 
-__device__ __forceinline__ void close(const Context& c, const Walk& w, i64 e, u32 before, Accumulator sum) {
+// Write the sum of the destination whose edges end before edge `e`; `before` destinations of the run began before `e`.
+__device__ __forceinline__ void flush_segment(const Context& c, const RunState& w, i64 e, u32 before, Accumulator sum) {
   if (before > 0)
     c.sums[w.rank + before - 1] = sum;
   else if (e > w.begin)
     c.heads[w.run] = sum;
 }
 
-// Sum 128 edges' contributions, four a lane from `e` on, and leave what is complete.
-__device__ __forceinline__ void reduce(const Context& c, Walk& w, const Starts& s, i64 e, const Accumulator* x) {
-  Accumulator open = x[0], first = x[0];  // the sum since the last start, and that before the lane's first
+// Sum the contributions of 128 edges, four a lane from `e` on, and write the sums that are complete.
+__device__ __forceinline__ void reduce_segments(
+    const Context& c, RunState& w, const SegmentStarts& s, i64 e, const Accumulator* x) {
+  Accumulator open = x[0];   // sum since the last destination that began in this lane
+  Accumulator first = x[0];  // sum before the first destination that begins in this lane
   u32 closed = s.before + (s.mine & 1);
 #pragma unroll
   for (int j = 1; j < 4; j++) {
     if (s.mine >> j & 1) {
-      if (s.mine & lanes_below(j)) close(c, w, e + j, closed, open); else first = open;
+      if (s.mine & lanes_below(j)) flush_segment(c, w, e + j, closed, open); else first = open;
       closed++;
       open = x[j];
     } else {
@@ -111,12 +126,13 @@ __device__ __forceinline__ void reduce(const Context& c, Walk& w, const Starts& 
     }
   }
   Accumulator sum = scan_segments(s, open, w.carry, combine);
-  Accumulator before = entering(sum, w.carry);
-  if (s.mine) close(c, w, e + __ffs(s.mine) - 1, s.before, s.mine & 1 ? before : combine(before, first));
-  w.carry = from_lane(sum, 31);
+  Accumulator before = carry_in(sum, w.carry);
+  if (s.mine) flush_segment(c, w, e + __ffs(s.mine) - 1, s.before, s.mine & 1 ? before : combine(before, first));
+  w.carry = warp_shfl(sum, 31);
   w.seen = s.all;
 }
 
-__device__ __forceinline__ void end_walk(const Context& c, const Walk& w) {
-  if (lane_id() == 0) close(c, w, w.end, w.seen, w.carry);
+// Write the sum of the run's last destination.
+__device__ __forceinline__ void flush_run(const Context& c, const RunState& w) {
+  if (lane_id() == 0) flush_segment(c, w, w.end, w.seen, w.carry);
 }

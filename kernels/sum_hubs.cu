@@ -1,8 +1,10 @@
-// Between gather_segmented and apply_vertices: for a hub, whose edges go on through many runs, what these left in `heads`
-// is added to sums[rank]. In degree order hubs stand side by side, and one thread each would hold up the page.
-// Launch: a warp a hub of the page, blocks of 256. Shared memory: none.
+// Between a gather and apply_vertices: add to sums[rank] of each hub what the runs with its edges have written to
+// `heads`. A hub has edges in more than MANY_RUNS runs after its first. In degree order hubs are neighbours, so that
+// apply_vertices would have a few warps add up nearly everything.
+// Launch: one warp for each hub of the page. Shared memory: none.
+#include "vertices.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) sum_hubs(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS) sum_hubs(const __grid_constant__ Task t) {
   const Context& c = t.context;
   i64 k = (blockIdx.x * (i64)blockDim.x + threadIdx.x) / 32;
   if (k >= t.page.hub_count) return;
@@ -10,6 +12,6 @@ extern "C" __global__ void __launch_bounds__(256) sum_hubs(const __grid_constant
   Accumulator sum = identity(c.parameters);
 #pragma unroll 4
   for (i64 run = hub.first_run + lane_id(); run <= hub.last_run; run += 32) sum = combine(sum, c.heads[run]);
-  sum = over_lanes(sum, combine);
+  sum = warp_reduce(sum, combine);
   if (lane_id() == 0) c.sums[hub.rank] = combine(c.sums[hub.rank], sum);
 }

@@ -1,11 +1,13 @@
-// Apply and activate, and the count of what they did (Garaph section 3.1, "Apply").
+// Apply and activate, and the page's tally of what they did (Garaph section 3.1, "Apply").
+#pragma once
 
-constexpr int EACH = 8;  // vertices a thread; garaph_py/executor/gpu/launch.py has the same
+#include "garaph_generated.cuh"
 
+// What updating one vertex did.
 struct Update {
-  bool active;
-  u64 out_edges;
-  Partial part;
+  bool active;    // the vertex changed
+  u64 out_edges;  // its out-degree
+  Partial part;   // its part of the total
 };
 
 __device__ __forceinline__ i64 degree(const i64* offsets, i64 v) { return offsets[v + 1] - offsets[v]; }
@@ -16,7 +18,7 @@ __device__ __forceinline__ VertexData data_of(const Context& c, i64 v) {
   return data;
 }
 
-// The new value of `v`, of which `acc` was gathered.
+// Compute the new value of `v` from `acc`, the sum of its contributions.
 __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumulator acc) {
   i64 in_degree = degree(c.in_offsets, v), out_edges = degree(c.out_offsets, v);
   Total total{};
@@ -24,24 +26,24 @@ __device__ __forceinline__ Update update_vertex(const Context& c, i64 v, Accumul
   VertexData data = data_of(c, v);
   Value old = c.values[v];
   Value fresh = apply(c.parameters, old, acc, total, v, c.n, in_degree, out_edges, data);
-  c.pending[v] = fresh;
+  c.next_values[v] = fresh;
   Partial part = no_total();
   if constexpr (HAS_TOTAL) part = aggregate(c.parameters, fresh, old, v, c.n, in_degree, out_edges, data);
   return {activate(c.parameters, fresh, old), (u64)out_edges, part};
 }
 
-// The page's share of the total, by one warp: partials summed block by block, in the same order every time.
+// One warp adds up the blocks' parts of the total, in the same order in every run.
 __device__ __forceinline__ void sum_blocks(const Page& p) {
   Partial sum = no_total();
-  for (i64 k = lane_id(); k < p.blocks; k += 32) sum = add_total(sum, read_fresh(&p.partials[k]));
-  sum = over_lanes(sum, add_total);
+  for (i64 k = lane_id(); k < p.blocks; k += 32) sum = add_total(sum, ld_cg(&p.partials[k]));
+  sum = warp_reduce(sum, add_total);
   if (lane_id() == 0) p.tally->partial = sum;
 }
 
-// Add what a block's threads did to the page's tally, in an order that depends on the block's shape alone; the last block
-// to end sums what all of them left of the total.
+// Add what the threads of a block did to the page's tally. Parts of the total are added in an order that depends on
+// nothing but the shape of the block; the last block that ends adds up those of all blocks.
 // Shared memory: 24 bytes and 32 partial totals.
-__device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
+__device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
   __shared__ u64 counts[2];
   __shared__ Partial parts[32];
   __shared__ bool last;
@@ -49,10 +51,10 @@ __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edge
   __syncthreads();
 #pragma unroll
   for (int s = 16; s; s >>= 1) {
-    active += __shfl_down_sync(EVERYONE, active, s);
-    active_edges += __shfl_down_sync(EVERYONE, active_edges, s);
+    active += __shfl_down_sync(FULL_MASK, active, s);
+    active_edges += __shfl_down_sync(FULL_MASK, active_edges, s);
   }
-  if constexpr (HAS_TOTAL) part = over_lanes(part, add_total);
+  if constexpr (HAS_TOTAL) part = warp_reduce(part, add_total);
   if (lane_id() == 0) {
     atomicAdd(&counts[0], active);
     atomicAdd(&counts[1], active_edges);
@@ -78,22 +80,23 @@ __device__ __forceinline__ void count(const Page& p, u64 active, u64 active_edge
   }
 }
 
-// A block's vertices, `EACH` a thread: update(v, inside) says what it did, for lanes without a vertex too; who is active
-// goes to `bits`, of which a warp owns whole words.
+// Update the vertices of a block, VERTICES_PER_THREAD for each thread, so that there are few blocks whose parts of the
+// total are added up. update(v, in_bounds) updates one vertex; it is called by all lanes of a warp, also by those without
+// a vertex. Active vertices are written to `bits`, of which each warp writes whole words.
 template <class Updater>
 __device__ __forceinline__ void update_block(const Page& p, u32* bits, Updater update) {
-  i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * EACH + threadIdx.x;
+  i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * VERTICES_PER_THREAD + threadIdx.x;
   u64 active = 0, active_edges = 0;
   Partial part = no_total();
-  for (int k = 0; k < EACH; k++) {
+  for (int k = 0; k < VERTICES_PER_THREAD; k++) {
     i64 v = first + k * blockDim.x;
-    bool inside = v < p.last_vertex;
-    Update done = update(v, inside);
-    u32 word = __ballot_sync(EVERYONE, done.active);
-    if (lane_id() == 0 && inside) bits[v >> 5] = word;
+    bool in_bounds = v < p.last_vertex;
+    Update done = update(v, in_bounds);
+    u32 word = __ballot_sync(FULL_MASK, done.active);
+    if (lane_id() == 0 && in_bounds) bits[v >> 5] = word;
     active += done.active;
     if (done.active) active_edges += done.out_edges;
     if constexpr (HAS_TOTAL) part = add_total(part, done.part);
   }
-  count(p, active, active_edges, part, blockIdx.x);
+  add_to_tally(p, active, active_edges, part, blockIdx.x);
 }

@@ -1,17 +1,16 @@
-// Numbers, and values of any 4-byte-aligned type handed from lane to lane.
+// Integer types, and exchanges between the lanes of a warp for values of any type of whole 4-byte words.
+#pragma once
 
 typedef unsigned int u32;
 typedef long long i64;
 typedef unsigned long long u64;
 
-constexpr u32 EVERYONE = 0xffffffffu;
-constexpr int RUN = 1024;       // edges a warp takes; garaph_py/executor/gpu/ranks.py has the same
-constexpr int MANY_RUNS = 32;  // more than so many a hub's edges go on through; as there
+constexpr u32 FULL_MASK = 0xffffffffu;  // all 32 lanes take part
 
 __device__ __forceinline__ int lane_id() { return threadIdx.x & 31; }
 __device__ __forceinline__ u32 lanes_below(int lane) { return (1u << lane) - 1; }
 
-// `x` with each of its words exchanged, as lanes can only hand on words.
+// Exchange each 4-byte word of `x`: a shuffle instruction moves one word.
 template <class T, class Exchange>
 __device__ __forceinline__ T by_words(T x, Exchange exchange) {
   u32 words[sizeof(T) / 4];
@@ -22,28 +21,29 @@ __device__ __forceinline__ T by_words(T x, Exchange exchange) {
   return x;
 }
 
-// `x` of the lane at `source`.
+// The value of `x` in lane `source`.
 template <class T>
-__device__ __forceinline__ T from_lane(T x, int source) {
-  return by_words(x, [=](u32 word) { return __shfl_sync(EVERYONE, word, source); });
+__device__ __forceinline__ T warp_shfl(T x, int source) {
+  return by_words(x, [=](u32 word) { return __shfl_sync(FULL_MASK, word, source); });
 }
 
-// `x` of the lane `distance` below, or the lane's own where there is none.
+// The value of `x` in the lane `distance` below, or this lane's own value if there is no such lane.
 template <class T>
-__device__ __forceinline__ T from_below(T x, int distance) {
-  return by_words(x, [=](u32 word) { return __shfl_up_sync(EVERYONE, word, distance); });
+__device__ __forceinline__ T warp_shfl_up(T x, int distance) {
+  return by_words(x, [=](u32 word) { return __shfl_up_sync(FULL_MASK, word, distance); });
 }
 
-// The sum of all lanes' `x`, in every lane, in an order that depends on the lane alone.
+// The sum of all lanes' `x`, in every lane. The order of additions depends on nothing but the lane, so the result has
+// the same bits in every run.
 template <class T, class Sum>
-__device__ __forceinline__ T over_lanes(T x, Sum sum) {
-  for (int s = 16; s; s >>= 1) x = sum(x, from_lane(x, (lane_id() + s) & 31));
+__device__ __forceinline__ T warp_reduce(T x, Sum sum) {
+  for (int s = 16; s; s >>= 1) x = sum(x, warp_shfl(x, (lane_id() + s) & 31));
   return x;
 }
 
-// What other blocks have written to `at`: past the L1 cache, which may hold what was there before.
+// Read what other blocks have written to `at`. The load goes to the L2 cache, as the L1 cache may hold an old value.
 template <class T>
-__device__ __forceinline__ T read_fresh(const T* at) {
+__device__ __forceinline__ T ld_cg(const T* at) {
   u32 words[sizeof(T) / 4];
 #pragma unroll
   for (int k = 0; k < sizeof(T) / 4; k++) words[k] = __ldcg((const u32*)at + k);

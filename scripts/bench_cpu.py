@@ -1,16 +1,17 @@
-"""How fast is the CPU kernel? PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
+"""How fast are the CPU kernels? Times PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
 
     python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,pr-tiled,bfs,sssp,cc] [--rounds 5]
         [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
 
-Takes graphs in any format `garaph_py.read` knows, or graph directories. A peer's COMMAND is run by the shell with
-``{graph}`` (the file's name without its extension), ``{app}`` (pr, bfs, sssp, cc), ``{source}`` and ``{threads}``
-filled in, and prints seconds, one number a line: of each trial, for pr of one iteration. It runs in turns with this
-process, A B A B; printed are the medians of all rounds and the median of the rounds' ratios.
+Graphs are files in any format that `garaph_py.read` knows, or graph directories. A peer is another program. Its COMMAND
+is run by the shell, with ``{graph}`` (the file's name without its extension), ``{app}`` (pr, bfs, sssp, cc),
+``{source}`` and ``{threads}`` filled in. It prints the seconds of each trial, one number per line; for pr the seconds
+of one iteration. The peers and this process run in turns, A B A B. The script prints the medians of all rounds, and the
+median of the rounds' ratios.
 
-Ours is the time of the whole call of `garaph_py.run` on a graph in memory, from binding the program to the values it
-reports, and in brackets that of the iterations alone. PageRank is in float32, ten iterations, dangling rank dropped;
-its figure is one iteration. ``--scaling`` times other numbers of threads instead of peers.
+Our time is that of the whole call of `garaph_py.run` on a graph in memory, from binding the program to the reported
+values; the time of the iterations alone follows in brackets. PageRank runs ten iterations in float32 and drops the
+dangling rank; its time is that of one iteration. ``--scaling`` times several numbers of threads, without peers.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from garaph_py.native.threads import available_cores
 
 ITERATIONS = 10
 TRIALS = 3
-"""Calls of ours in a round."""
+"""How often a round calls `garaph_py.run`."""
 APPS = ("pr", "pr-tiled", "bfs", "sssp", "cc")
 
 
@@ -40,7 +41,7 @@ def load(path: Path, order: str) -> gp.Graph:
 
 
 def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.Result]], int]:
-    """What runs each app, and the source: the vertex with the most out-edges."""
+    """A function for each app that runs it, and the source, which is the vertex with the most out-edges."""
     at = int(np.argmax(graph.out_degrees))
     source = graph.ids.take(np.array([at]))[0]
     pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never")
@@ -61,7 +62,7 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
 
 
 def ours(app: str, run: Callable[[], gp.Result]) -> tuple[float, float]:
-    """Median seconds of a call, and of its iterations; for PageRank of one iteration."""
+    """Median seconds of a call, and of its iterations; for PageRank those of one iteration."""
     calls, iterations = [], []
     for _ in range(TRIALS):
         started = time.perf_counter()
@@ -80,7 +81,7 @@ def theirs(command: str, **names: object) -> float:
 def compare(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
     runs, source = programs(graph, options.threads)
     for app in options.apps.split(","):
-        runs[app]()  # compiles, and builds what a graph builds once
+        runs[app]()  # compiles the kernels, and builds what a graph keeps, such as tiles
         mine: list[tuple[float, float]] = []
         others: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}
         ratios: dict[str, list[float]] = {peer: [] for peer, _ in options.peer}

@@ -1,17 +1,20 @@
-"""How good are the dispatcher's decisions, and what do they cost? Prints a Markdown table.
+"""How well does the dispatcher keep the GPU busy, and what does it cost? Prints a Markdown table.
 
-    python scripts/bench_dispatch.py oracle rmat:24:16:symmetric linux-symrefs.npz ...
     python scripts/bench_dispatch.py busy rmat:24:16:symmetric ...
     python scripts/bench_dispatch.py overhead
     python scripts/bench_dispatch.py road
 
-``oracle``: synchronous SSSP and ConnectedComponents, whose iterations are the same whoever works; all iterations of
-hybrid runs beside the sum, over the iterations, of the faster of CPU and GPU there. ``busy``: the share of the time
-between the first and the last page of an iteration in which the engine that copies to the GPU does, by the run's trace,
-with memory for a quarter of the edges. ``overhead``: what a page and what an iteration cost where there is nothing to
-do, over a graph of 262,144 edges: iterations with more and more pages that are copied, and the slope of a line through
-their times; iterations of one page that stays. ``road``: BFS over
-a grid of 374 x 374, 746 supersteps of some 700 edges. Graphs are named as in bench_hybrid.py.
+``busy``
+    Of the time from the first copy to the GPU in an iteration to the last one, the share in which the copy engine is
+    busy. The GPU has memory for a quarter of the edges. The times come from the run's trace.
+``overhead``
+    What a page costs, and what an iteration costs, if there is almost no work: PageRank over a graph of 262,144 edges.
+    The first table has iterations with more and more pages, all of which are copied; the cost of a page is the slope of
+    a line through their times. The second table has iterations of one page that stays on the GPU.
+``road``
+    BFS over a grid of 374 x 374 vertices, which takes 746 supersteps of about 700 edges each.
+
+Graphs are named as in bench_hybrid.py. How good the decisions are is measured by scripts/experiments/dispatch.toml.
 """
 
 from __future__ import annotations
@@ -24,12 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_hybrid import program_of, quarter
+from bench_hybrid import quarter
 from graphs import grid, load
 
 import garaph_py as gp
 
 WARM = 2
+"""Runs, and iterations of a run, that do not count: kernels are compiled and rates measured in them."""
 
 
 def table(*columns: str) -> None:
@@ -41,29 +45,10 @@ def row(*cells: Any) -> None:
 
 
 def seconds_of(repeats: int, program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> list[float]:
-    """Of each iteration, the median of `repeats` runs."""
+    """The seconds of each iteration: medians of `repeats` runs."""
     runs = [gp.run(program, graph, **how) for _ in range(repeats + WARM)][WARM:]
     columns = zip(*([step.seconds for step in run.stats.iterations] for run in runs), strict=True)
     return [statistics.median(column) for column in columns]
-
-
-def oracle(names: list[str], repeats: int) -> None:
-    table("graph", "program", "memory", "iterations", "CPU, ms", "GPU, ms", "faster of both", "hybrid", "over it")
-    for name in names:
-        graph = load(name, weighted=True)
-        for called in ("SSSP", "ConnectedComponents"):
-            graph = graph.symmetrized() if called != "SSSP" and graph.directed else graph
-            made = program_of(called, graph)
-            if made is None:
-                continue
-            cpu = seconds_of(repeats, made[0], graph, sync=True, device="cpu")
-            for memory in (None, quarter(made[0], graph)):
-                how = {"sync": True, "gpu_memory": memory}
-                gpu = seconds_of(repeats, made[0], graph, device="gpu", **how)
-                both = seconds_of(repeats, made[0], graph, device="hybrid", **how)
-                best = sum(map(min, zip(cpu, gpu, strict=True)))
-                sums = (f"{1e3 * value:.1f}" for value in (sum(cpu), sum(gpu), best, sum(both)))
-                row(name, called, "quarter" if memory else "all", len(cpu), *sums, f"{sum(both) / best:.2f}")
 
 
 def busy(names: list[str], repeats: int) -> None:
@@ -84,7 +69,7 @@ def busy(names: list[str], repeats: int) -> None:
 
 
 def shares_of(program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> tuple[list[float], list[float]]:
-    """Of each iteration: how much of the time from first to last copy to the GPU is copying; and its seconds."""
+    """For each iteration, the share of the time from the first to the last copy that is copying, and its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
         steps = gp.run(program, graph, trace=path, **how).stats.iterations
@@ -134,12 +119,12 @@ def road(repeats: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("oracle", "busy", "overhead", "road"))
+    parser.add_argument("what", choices=("busy", "overhead", "road"))
     parser.add_argument("graphs", nargs="*")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    if options.what in ("oracle", "busy"):
-        {"oracle": oracle, "busy": busy}[options.what](options.graphs, options.repeats)
+    if options.what == "busy":
+        busy(options.graphs, options.repeats)
     else:
         {"overhead": overhead, "road": road}[options.what](options.repeats)
 

@@ -1,18 +1,25 @@
-"""How fast is the GPU kernel? Against the limit of the same run, and whole iterations, resident and streamed.
+"""How fast are the GPU kernels? Compares them with the hardware's limit, and times iterations and whole runs.
 
     python scripts/bench_gpu.py gather rmat:22:16 rmat:24:16 rmat:25:32 [--order given degree]
     python scripts/bench_gpu.py packing rmat:24:16:symmetric
-    python scripts/bench_gpu.py replication rmat:22:16 [linux.npz ...]
     python scripts/bench_gpu.py iteration rmat:24:16:symmetric
-    python scripts/bench_gpu.py apps rmat:22:16:symmetric
     python scripts/bench_gpu.py whole GRAPH_DIRECTORY
 
-A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that `garaph_py` reads. ``gather``: the limit
-streams source ids, gathers a float32 a source and reduces nothing; it is measured beside the kernels for raw and for
-packed edges. ``packing``: on the GPU as edges are copied to it, and on the CPU.
-``replication``: each fixed factor, equation 2, and measured factors. ``iteration``: PageRank, float32, everything
-resident, nothing, a half, beside the bandwidth of pinned copies. ``apps``: an iteration of each program over that of
-PageRank. ``whole``: the parts of a run from a graph directory to the answer. Tables are Markdown; times are medians.
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. The tables are
+Markdown, and times are medians:
+
+``gather``
+    The kernels that gather raw and packed edges, beside a limit: a kernel that streams source ids and gathers a float32
+    for each, but reduces nothing.
+``packing``
+    Packing edges on the GPU while they are copied to it, and on the CPU.
+``iteration``
+    An iteration of PageRank (float32) with all edges, no edges or half of the edges on the GPU, beside the bandwidth of
+    pinned copies.
+``whole``
+    The parts of a run, from a graph directory to the answer.
+
+Replication factors and further programs are measured by scripts/experiments/figure9.toml and table2.toml.
 """
 
 from __future__ import annotations
@@ -61,11 +68,11 @@ extern "C" __global__ void limit(const uint4* sources, const float* values, floa
 GRIDS = (8, 16, 64)
 REPEATS = 9
 STREAMED = 1 << 24
-"""Edges of a streamed page."""
+"""Edges in a streamed page."""
 
 
 class Timed:
-    """One program's kernel on the GPU, everything initialized; `seconds` of what is launched on its first stream."""
+    """A program's executor on the GPU, initialized; `seconds` times what is launched on its first stream."""
 
     def __init__(self, graph: gp.Graph, settings: Settings, program: VertexProgram | None = None) -> None:
         program = program or gp.apps.PageRank(dtype=np.float32, stop="never")
@@ -84,7 +91,7 @@ class Timed:
         self.kernel.close()
 
     def iterate(self) -> float:
-        """Seconds of one iteration."""
+        """Run one iteration; return its seconds."""
         started = time.perf_counter()
         self.kernel.begin(self.state, PULL)
         results = self.kernel.process(self.pages, self.source, self.state, PULL)
@@ -99,12 +106,12 @@ class Timed:
         return statistics.median(times[1:])
 
     def tasks(self) -> list[tuple[Any, Any]]:
-        """Pages that stay, and what their kernels are told."""
+        """The pages, and the arguments of their kernels."""
         return [(page, self.kernel.task_of(page, self.kernel.streams.resident(page))) for page in self.pages]
 
 
 def limit_seconds(timed: Timed) -> float:
-    """The fastest that a page of ids can be streamed and gathered from, whatever the launch."""
+    """Seconds in which the GPU can at best stream the ids of a page and gather their values: the best of `GRIDS`."""
     from cuda.core import Program, ProgramOptions
 
     code = Program(LIMIT, "c++", ProgramOptions(arch=timed.device.architecture)).compile("cubin").code
@@ -147,7 +154,7 @@ def gather(options: argparse.Namespace) -> None:
 
 
 def packing(options: argparse.Namespace) -> None:
-    """On the way to the device, and on the CPU."""
+    """Print how fast edges are packed on their way to the GPU, and on the CPU."""
     print("| graph | order | pass | s | GE/s | raw GB/s | of memcpy |\n|---|---|---|---|---|---|---|")
     bandwidth = host_to_device_bandwidth(devices.find())
     for name in options.graphs:
@@ -163,7 +170,7 @@ def packing(options: argparse.Namespace) -> None:
 
 
 def passes(timed: Timed, graph: gp.Graph, pool: ThreadPool) -> list[tuple[str, Callable[[], Any]]]:
-    """The ways over all edges that make packed ones."""
+    """The passes over all edges that pack them."""
     kernel = timed.kernel
     budget = kernel.budget() // 2
 

@@ -1,11 +1,12 @@
-"""Does it pay to put both processors on one job? Seconds of all iterations, on the CPU, the GPU, and both.
+"""Does it pay to use CPU and GPU together? Times all iterations of a run on the CPU, on the GPU, and on both.
 
     python scripts/bench_hybrid.py rmat:24:16:symmetric rmat:24:16 [linux-symrefs.npz ...] [--programs SSSP ...]
 
-A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]`` or a file or directory that `garaph_py` reads. Each is run with all
-edges on the GPU, and with device memory for a quarter of them. PageRank has ten iterations, SSSP (integer lengths from
-1 to 255) and ConnectedComponents (of the graph with every edge both ways) as many as they need. Medians of `--repeats`
-runs, warm, in turns; the last column is hybrid auto over the better of CPU and GPU. Prints a Markdown table.
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. It runs with all
+edges on the GPU, and with device memory for a quarter of them. PageRank has ten iterations. SSSP (integer lengths
+from 1 to 255) and ConnectedComponents (on the graph with every edge in both directions) run until they converge. The
+script prints a Markdown table with medians of `--repeats` warm runs, made in turns. The last column is the time of
+"hybrid auto" divided by the better of CPU and GPU.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ WAYS = {
     "hybrid auto": {"device": "hybrid"},
 }
 WARM = 2
-"""Runs that do not count: a hybrid run may take another way the second time, and compile for it."""
+"""Runs that do not count: a second hybrid run may take other decisions than the first, and compile kernels for them."""
 PROGRAMS = ("PageRank", "SSSP", "ConnectedComponents")
 
 
 def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None] | None:
-    """The program and how many iterations; None where it does not fit the graph."""
+    """The program and its number of iterations (None: until it converges); None if it cannot run on the graph."""
     if name == "PageRank":
         return gp.apps.PageRank(dtype=np.float32, stop="never"), 10
     if name == "SSSP":
@@ -44,7 +45,7 @@ def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None] |
 
 
 def check(result: gp.Result, first: gp.Result, called: str) -> None:
-    """The same answer, whoever worked."""
+    """Check that the answer is the same on any device."""
     if called == "PageRank":
         np.testing.assert_allclose(result.values, first.values, rtol=1e-2)  # a million float32 terms, in any order
     else:
@@ -52,7 +53,7 @@ def check(result: gp.Result, first: gp.Result, called: str) -> None:
 
 
 def quarter(program: VertexProgram, graph: gp.Graph) -> int:
-    """Bytes of device memory in which a quarter of the raw edges stays."""
+    """Bytes of device memory with room for a quarter of the raw edges."""
     with GpuExecutor(bind(program, graph), graph, devices.find(), Settings(gather="segmented")) as kernel:
         kernel.initialize(True)
         return int(kernel.residency.used - 0.75 * graph.m * kernel.edges.arrays.width)

@@ -1,9 +1,10 @@
-"""How fast does `garaph import` make a graph directory, and in how much memory? Each case in a fresh process, medians.
+"""How fast does `garaph import` make a graph directory, and in how much memory? Each import runs in a fresh process.
 
     python scripts/bench_import.py --scale 22 --memory 1GiB [--repeats 3] [--dir DIR]
 
-Writes the edges of a Kronecker graph (edge factor 16) as .npy and as text, and imports each. Beside it stands how fast
-the disk itself writes and reads, past the page cache, in the same run. Takes some 100 bytes an edge in `--dir`.
+The script writes the edges of a Kronecker graph (edge factor 16) as .npy and as text, imports each, and prints medians.
+For comparison it measures how fast the disk itself writes and reads, without the page cache. It needs about 100 bytes
+per edge in `--dir`.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ DISK_BYTES, CHUNK = 1 << 30, 1 << 24
 
 
 def import_once(path: Path, small: Path, folder: Path, memory: str, undirected: bool, encoding: str) -> list[float]:
-    """Seconds, peak memory above the baseline and stored edges of one import in a fresh process."""
+    """One import in a fresh process: its seconds, its peak memory above the baseline, and its stored edges."""
     root = str(Path(__file__).parent.parent)
     with tempfile.TemporaryDirectory(dir=folder) as out:
         arguments = [path, small, Path(out, "graph"), memory, undirected, encoding]
@@ -61,7 +62,7 @@ def import_once(path: Path, small: Path, folder: Path, memory: str, undirected: 
 
 
 def disk_speeds(folder: Path) -> tuple[float, float]:
-    """Bytes a second that the disk writes, synced, and reads, one after another past the page cache."""
+    """Bytes per second of sequential writes (synced at the end) and of sequential reads, without the page cache."""
     path, chunk = folder / "disk", mmap.mmap(-1, CHUNK)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_DIRECT", 0), 0o600)
     try:
@@ -80,7 +81,7 @@ def disk_speeds(folder: Path) -> tuple[float, float]:
 
 
 def write_files(scale: int, folder: Path) -> dict[str, Path]:
-    """The edges as files, by suffix."""
+    """Write the edges in each format; return the files by suffix."""
     edges = generate.random_rmat(scale)
     with ThreadPool() as pool:
         sources, targets, _ = edges.columns(0, edges.count, pool)

@@ -1,8 +1,8 @@
-"""How light is it? Import and start-up times of fresh processes, peak memory of a run, two threads on one hub.
+"""How light is it? Times of importing and starting, peak memory of a run, and the speed-up of two threads on one hub.
 
     python scripts/bench_light.py [--repeats 5]
 
-Prints medians beside the bounds the project set itself.
+Times are those of fresh processes. The script prints medians, and beside them the project's own bounds.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def spin(count, out):  # type: ignore[no-untyped-def]
 
 
 def scaling(repeats: int) -> float:
-    """How much faster two threads are than one where they share nothing."""
+    """How much faster two threads are than one if they share no data."""
     kernel, count = Kernel("i64 i64*", spin), 100_000_000
     seconds: dict[int, list[float]] = {1: [], 2: []}
     with ThreadPool(2) as pool:

@@ -1,9 +1,10 @@
-"""How fast does a graph load, and in how much memory? Each case in a fresh process, medians.
+"""How fast does a graph load, and in how much memory? Each load runs in a fresh process; the script prints medians.
 
     python scripts/bench_load.py --scale 22 [--repeats 3] [--edges FILE]
 
-Writes a Kronecker graph (edge factor 16, symmetric, no duplicates) as a text edge list, .npz and graph directory,
-unless `--edges` names a text edge list, and loads each into CSC and CSR. The floor beside it: reading the same bytes.
+The script writes a graph as a text edge list, as .npz and as a graph directory, and loads each into CSC and CSR. The
+graph is a Kronecker graph (edge factor 16, symmetric, without duplicates), or the text edge list that `--edges` names.
+For comparison it prints the time to read the same bytes alone.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LOAD = """
 import sys, time, psutil, garaph_py as gp
 how, path = sys.argv[1:]
 load = gp.open if how == 'open' else gp.read
-small = gp.from_edges([0, 5], [5, 0])  # libraries and compiled code are loaded, as in any second call
+small = gp.from_edges([0, 5], [5, 0])  # loads libraries and compiled code, which later calls need not
 base = psutil.Process().memory_info().rss
 open('/proc/self/clear_refs', 'w').write('5')
 started = time.perf_counter()
@@ -35,7 +36,8 @@ print(seconds, (peak - base) / graph.nbytes, graph.m)
 
 
 def load(how: str, path: Path) -> tuple[float, float, int]:
-    """Seconds, peak memory above the baseline over the final arrays, and edges of one load in a fresh process."""
+    """One load in a fresh process: its seconds, its peak memory above the baseline as a multiple of the final arrays,
+    and the number of edges."""
     root = str(Path(__file__).parent.parent)
     done = subprocess.run(
         [sys.executable, "-c", LOAD, how, str(path)],
@@ -46,7 +48,7 @@ def load(how: str, path: Path) -> tuple[float, float, int]:
 
 
 def read_bytes(path: Path) -> float:
-    """Seconds to read every file under `path` once: what any loader must spend."""
+    """Seconds to read every file under `path` once, which any loader needs at least."""
     buffer = bytearray(16 << 20)
     started = time.perf_counter()
     for file in [path] if path.is_file() else [item for item in path.rglob("*") if item.is_file()]:

@@ -1,16 +1,18 @@
-"""How well does a simulation predict? Calibrate on two scales at one budget, predict others at other budgets.
+"""How well does a simulation predict? Calibrates it on two scales at one budget, and predicts others at other budgets.
 
     python scripts/bench_simulation.py --calibrate 22 23 --budget 1/4 --predict 24 25 --budgets 1/2 1/8
 
-Symmetric R-MAT graphs with integer lengths from 1 to 255; PageRank for ten iterations, SSSP and ConnectedComponents to
-their end. A budget is the share of the edges for which the GPU has memory; its edges are raw (``gather="segmented"``).
-Without a GPU there are runs on the CPU only, and no budgets: then smaller scales will do (--calibrate 17 18 --predict
-19 20). What is measured is kept in `--out`, by the tables of ``garaph experiment``; a folder that has them is not
-measured again, so a calibration can be tried anew elsewhere. Of repeats the fastest counts.
+The graphs are symmetric R-MAT graphs with integer lengths from 1 to 255. PageRank runs for ten iterations, SSSP and
+ConnectedComponents until they converge. A budget is the share of the edges for which the GPU has memory; edges are raw
+(``gather="segmented"``). Without a GPU, the script runs on the CPU only and ignores budgets; then smaller scales do
+(--calibrate 17 18 --predict 19 20).
 
-A prediction takes the sizes of the graph, the machine as calibrated, and who is active from the same program's run on
-the largest graph of the calibration, by shares. The last column takes who was really active: what is still
-wrong there, the machine's model has wrong. Prints a Markdown table.
+Measurements are kept in `--out`, as tables of ``garaph experiment``. A folder that has them is not measured again, so
+the calibration can be repeated on another machine. Of several repeats the fastest counts.
+
+A prediction uses the graph's size, the calibrated machine, and estimated activity: the shares of active vertices in the
+same program's run on the largest graph of the calibration. The last column of the Markdown table uses the measured
+activity instead, so that its error is that of the machine's model alone.
 """
 
 from __future__ import annotations
@@ -41,10 +43,11 @@ PROGRAMS = {
     "ConnectedComponents": ('"ConnectedComponents"', ""),
 }
 WITHIN = 0.15
+"""The relative error up to which a prediction counts as good."""
 
 
 def source_of(scale: int, edge_factor: int) -> int:
-    """A vertex with many edges: it ends most of a few edges of the same graph."""
+    """A vertex with many edges: the one with the most edges in a sample of the same graph."""
     sample = gp.rmat(scale, 1 if scale > 20 else edge_factor, directed=False)
     return int(sample.out_degrees.argmax())
 
@@ -58,7 +61,7 @@ def instance(name: str) -> gp.VertexProgram:
 
 
 def memory(name: str, scale: int, edge_factor: int, budget: Fraction) -> int:
-    """Bytes of device memory in which this share of the edges has room."""
+    """Bytes of device memory with room for this share of the edges."""
     n, m = 1 << scale, 2 * edge_factor << scale
     bound = bind_for_types(instance(name), weighted=True)
     width = 4 + (bound.edge.itemsize if bound.reads_edge_values else 0)
@@ -69,9 +72,9 @@ def memory(name: str, scale: int, edge_factor: int, budget: Fraction) -> int:
 def spec_text(
     scales: list[int], budgets: list[Fraction], names: list[str], edge_factor: int, repeats: int, pulls: bool
 ) -> str:
-    """The experiment; the first run of a program is not counted, where there are several.
+    """The spec of the experiment. If there are several repeats, a first run is not counted.
 
-    With `pulls` the CPU also pulls in SSSP, which of its own accord it does only beside a GPU.
+    With `pulls` there are also runs of SSSP that pull on the CPU, which the CPU otherwise does only beside a GPU.
     """
     text = f"repeats = {repeats}\nwarmups = {int(repeats > 1)}\n"
     for scale in scales:
@@ -90,7 +93,7 @@ def spec_text(
 
 
 def measured(folder: Path, *wanted: Any) -> list[RecordedRun]:
-    """The runs in `folder`, which is made by the experiment that is `wanted`, as `spec_text` has it, if need be."""
+    """The runs in `folder`. If there is none, the experiment ``spec_text(*wanted)`` makes it."""
     if not folder.exists():
         with tempfile.TemporaryDirectory() as place, Progress(False) as progress:
             spec = Path(place) / "spec.toml"
@@ -100,7 +103,7 @@ def measured(folder: Path, *wanted: Any) -> list[RecordedRun]:
 
 
 def like(run: RecordedRun, others: list[RecordedRun]) -> RecordedRun:
-    """Of `others` the run of the same program in the same way on the largest graph."""
+    """The run in `others` that has the same program and policy as `run`, on the largest graph."""
     same = [
         other
         for other in others

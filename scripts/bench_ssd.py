@@ -1,18 +1,25 @@
-"""Runs whose edges stay on disk: what is read, how fast, beside what the disk reads by itself. Prints Markdown tables.
+"""How fast are runs whose edges stay on disk, and how much do they read? Prints Markdown tables.
 
     python scripts/bench_ssd.py GRAPH [GRAPH ...] [--memory 256MiB] [--budgets 1/2 1/4 1/8] [--device gpu]
         [--gpu-memory 4GiB] [--lists]
 
-A GRAPH is a directory that ``garaph import`` or ``garaph generate`` made. The first table: all edges, read as runs read
-them and thrown away, in turns with ``dd`` reading the same files past the page cache. The second: five iterations of
-PageRank and of ConnectedComponents (of graphs that are not directed), synchronous, in a process each, by medians of
-the iterations after the first; with ``--memory``, or with budgets as a part of the edges' bytes beside what vertices
-take. `needed` are the bytes of edges that do not stay in memory, `LRU` what would be read if the pages used last
-stayed instead, `over` the peak of memory above what the process had before, over the budget.
+A GRAPH is a directory that ``garaph import`` or ``garaph generate`` made.
 
-With ``--lists``, what it takes to read the lists of some vertices, `any` of them or `ends` of random edges, as those of
-a BFS's frontier are: milliseconds (of the CPU) and megabytes, the least of the repeats. By the blocks they lie in; by
-sectors, gaps left out; as runs read them, with gaps that take less time than another read; all pages.
+The first table compares two ways to read all edges: as a run reads them, but without processing them; and with ``dd``,
+which reads the same files without the page cache. They are measured in turns.
+
+The second table has five synchronous iterations of PageRank, and of ConnectedComponents if the graph is undirected. A
+run has a process of its own, and the figures are medians of the iterations after the first. The memory for a run is
+given by ``--memory``, or by ``--budgets``: a budget is what the vertices take plus this share of the edges' bytes.
+"over needed" is what was read, divided by the bytes of the edges that do not stay in memory. "LRU" is what would be
+read if the pages used last stayed in memory instead. "peak over" is the peak of memory above what the process had
+before, divided by the budget.
+
+With ``--lists`` there is one other table: what it costs to read the edge lists of some vertices. These are random
+vertices (`any`), or the ends of random edges (`ends`), like the frontier of a BFS. Its cells are milliseconds (in
+brackets, of the CPU) and megabytes, the smallest of the repeats. The lists are read in four ways: by whole blocks; by
+sectors, without the gaps between lists; as runs read them, including gaps that take less time than another read; and
+all pages.
 """
 
 from __future__ import annotations
@@ -53,7 +60,10 @@ def programs(graph: gp.Graph) -> dict[str, gp.VertexProgram]:
 
 
 def fixed_bytes(path: str) -> int:
-    """What vertices take, about: offsets, ids, two values of four bytes, sets, and room for pages on their way."""
+    """About the bytes that a run needs besides edges.
+
+    They are for offsets, ids, two 4-byte values for each vertex, sets of vertices, and pages that are being read.
+    """
     manifest = info(path)
     kept = sum(array.raw_bytes for name, array in manifest.arrays.items() if name not in edge_arrays(path))
     return kept + 9 * manifest.vertices + (80 << 20)
@@ -64,7 +74,7 @@ def edge_arrays(path: str) -> list[str]:
 
 
 def opened(path: str, memory: int) -> gp.Graph:
-    """The graph with its edges on disk, or in memory where they fit as they are: not packed to fit."""
+    """The graph with its edges in memory, if they fit without being packed, or else on disk."""
     if 1.05 * sum(array.stored_bytes for array in info(path).arrays.values()) <= memory:
         return gp.open(path, memory=memory)
     return read_graph(path, AUTO, memory, None, gp.events.ignore, on_disk=True)
@@ -81,7 +91,7 @@ def files_of(path: str) -> list[Path]:
 
 
 def dd(path: str) -> float:
-    """Seconds in which the disk gives the file of all sources."""
+    """Seconds in which ``dd`` reads the files of all sources."""
     began = time.perf_counter()
     readers = [
         subprocess.Popen(["dd", f"if={file}", "of=/dev/null", f"bs={BLOCK}", "iflag=direct"], stderr=subprocess.DEVNULL)
@@ -93,7 +103,7 @@ def dd(path: str) -> float:
 
 
 def scan(path: str, room: int) -> float:
-    """Seconds in which a run would have had all edges, if it did nothing with them."""
+    """Seconds in which a run reads all edges, if it does nothing with them."""
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
     with SourceFactory(graph, False) as sources:
         sources.divide(MemoryNeeds(0))
@@ -174,7 +184,7 @@ def lists(path: str, repeats: int) -> None:
 
 
 def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None) -> dict[str, Any]:
-    """A run, in a process of its own, which has compiled what it needs before."""
+    """One run, in a process of its own; a run on a tiny graph compiles the kernels first."""
     logging.disable(logging.WARNING)
     tiny = gp.rmat(8, 8, directed=False)
     tiny = tiny.packed() if info(path).arrays["in_sources"].encoding[0] == "packed" else tiny
@@ -209,7 +219,7 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
 
 
 def lru(sizes: list[float], room: float) -> float:
-    """Bytes read in a later iteration if the pages used last are those that stay."""
+    """Bytes read in an iteration after the first if the pages used last stay in memory."""
     kept, used, read = OrderedDict[int, float](), 0.0, 0.0
     for turn in range(2):
         read = 0.0

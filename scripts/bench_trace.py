@@ -1,11 +1,11 @@
-"""What does a trace cost? Runs with and without one in turns; the bound is 2 %.
+"""What does a trace cost? Times runs with and without one, in turns; the project's bound is 2 %.
 
     python scripts/bench_trace.py [--scale 18] [--rounds 101] [--threads N]
 
-Timed are the iterations, each at its fastest in all rounds, which other load on the machine disturbs least; beside the
-ratio of their sums stands the median of the rounds' ratios with its quartiles. What it takes to write the file
-afterwards is not part of it and printed last. The last line is the worst case: hundreds of supersteps of a few
-microseconds of work each.
+For each iteration the fastest time in all rounds counts, which other load on the machine disturbs least. The script
+prints the ratio of the sums of these times, and the median of the rounds' ratios with its quartiles. The time to write
+the file after the run is not part of them; it is printed last. The last row is the worst case: hundreds of supersteps
+with a few microseconds of work each.
 """
 
 from __future__ import annotations

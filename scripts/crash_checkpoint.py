@@ -1,8 +1,8 @@
-"""Does any kill -9 hurt? Kills runs at random moments and resumes them, over and over.
+"""Do checkpoints survive kill -9? Kills runs at random moments and resumes them, over and over.
 
-A round runs a job in a process that makes a checkpoint after every iteration and says so, kills it at a random moment,
-does that twice, then lets the job end. Its answer must be that of a run nobody killed (of a synchronous one, every
-bit), no checkpoint that was acknowledged may be lost, and nothing may be left behind.
+A round runs a job in a process that makes a checkpoint after every iteration and acknowledges it. The round kills the
+process at a random moment, resumes and kills it once more, and then lets the job end. The answer must be, bit for bit,
+that of a run that was not killed; no acknowledged checkpoint may be lost; and no file may be left behind.
 
     python scripts/crash_checkpoint.py --rounds 200
 """
@@ -31,11 +31,11 @@ from garaph_py.checkpoint.store import Store
 VERTICES, ITERATIONS = 3000, 400
 JOBS = ("synchronous", "asynchronous", "on disk")
 MEMORY = 5_000_000
-"""For a run whose edges stay on disk; most of it is what checking takes."""
+"""Bytes of memory for the run whose edges stay on disk; most of it is used to check edges."""
 
 
 def job(name: str, directory: Path) -> tuple[gp.VertexProgram, gp.Graph, dict[str, object]]:
-    """A program, a graph, and how to run it: for some hundred iterations, in either kind of run, in memory or not."""
+    """The program, the graph and the options of a job, which takes some hundred iterations."""
     rng = np.random.default_rng(7)
     if name != "asynchronous":
         graph = gp.from_edges(*rng.integers(VERTICES, size=(2, 40_000)))
@@ -54,7 +54,7 @@ def job(name: str, directory: Path) -> tuple[gp.VertexProgram, gp.Graph, dict[st
 
 
 def work(name: str, directory: Path) -> None:
-    """The process that gets killed: a line for every checkpoint that was made."""
+    """The process that is killed: it prints a line for every checkpoint that it has made."""
     program, graph, how = job(name, directory)
 
     def tell(event: events.Event) -> None:
@@ -62,11 +62,11 @@ def work(name: str, directory: Path) -> None:
             os.write(1, b"%d\n" % event.iterations)
 
     gp.run(program, graph, device="cpu", checkpoint=directory, checkpoint_every=1, resume=True, on_event=tell, **how)
-    os.write(1, b"0\n")  # its checkpoints have served
+    os.write(1, b"0\n")  # the job has ended and removed its checkpoints
 
 
 def kill_one(name: str, directory: Path, chance: random.Random) -> int:
-    """Start the job, and kill it after some iterations or before the first; the last checkpoint it acknowledged."""
+    """Start the job, and kill it after some iterations or before the first; return the last acknowledged checkpoint."""
     command = [sys.executable, "-W", "ignore", __file__, "--work", name, str(directory)]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert child.stdout is not None
@@ -79,13 +79,13 @@ def kill_one(name: str, directory: Path, chance: random.Random) -> int:
             last = int(line or last)
         time.sleep(chance.uniform(0, 0.004))
         child.send_signal(signal.SIGKILL)
-        for line in child.stdout:  # what it said before it died
+        for line in child.stdout:  # acknowledged before it was killed
             last = int(line)
-    return last if child.returncode else 0  # one that came to its end first has removed its checkpoints
+    return last if child.returncode else 0  # a job that ended before the signal has removed its checkpoints
 
 
 def one_round(name: str, expected: np.ndarray, directory: Path, chance: random.Random, kills: int) -> tuple[str, int]:
-    """What went wrong, and how many iterations had been done when the job was resumed for good."""
+    """What went wrong ("" for nothing), and how many iterations were done when the job was resumed the last time."""
     program, graph, how = job(name, directory)
     there = 0
     for _ in range(kills):
@@ -100,14 +100,14 @@ def one_round(name: str, expected: np.ndarray, directory: Path, chance: random.R
     if result.stats.resumed != there:
         return f"resumed after {result.stats.resumed} iterations, not {there}", there
     if result.values.tobytes() != expected.tobytes():
-        return "the answer is another one", there
+        return "the answer is wrong", there
     if directory.exists():
         return f"left behind: {os.listdir(directory)}", there
     return "", there
 
 
 def rounds(count: int, seed: int, kills: int = 2) -> tuple[Counter[str], list[int]]:
-    """What went wrong in so many rounds, and after how many iterations each was resumed for good."""
+    """What went wrong in `count` rounds, and how many iterations were done when each was resumed the last time."""
     chance, problems, resumed = random.Random(seed), Counter[str](), []
     with tempfile.TemporaryDirectory() as folder:
         expected = {name: answer(name, Path(folder, "round")) for name in JOBS}

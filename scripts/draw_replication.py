@@ -1,11 +1,11 @@
-"""Garaph's Figures 8 and 9 on this machine's GPU: what replication does to the pages of a graph, and to the whole.
+"""Draws Garaph's Figures 8 and 9 for this machine's GPU: the time of pages, and of a whole graph, with replication.
 
     python scripts/draw_replication.py GRAPH OUTPUT_DIRECTORY [--order given|degree]
 
-GRAPH as for bench_gpu.py. Figure 8: the graph in 33 pages, PageRank's kernel time of each (computation only) without
-replication and with equation 2's, beside the largest in-degree of the page, and the correlation of the two. Figure 9:
-the whole graph with each fixed factor and with equation 2's, at the mean of its factors. Writes figure8.csv,
-figure9.csv and replication.png there, and prints what the paper states of its figures. Needs matplotlib.
+GRAPH is named as for bench_gpu.py. Figure 8 divides the graph into 33 pages and shows the time of PageRank's kernel for
+each, without replication and with the factors of equation 2. Figure 9 shows the whole graph's time with each fixed
+factor, and with equation 2 at the mean of its factors. The script writes figure8.csv, figure9.csv and replication.png
+to the directory, and prints the figures that the paper states. It needs matplotlib.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGES = 33
 
 
 def seconds(graph: gp.Graph, replication: str | int, pages: int) -> tuple[list[float], list[int], float]:
-    """Seconds of each page, its largest in-degree, and the mean factor over destinations."""
+    """The seconds and the largest in-degree of each page, and the mean replication factor over destinations."""
     how = Settings(
         gather=REPLICATED, replication=replication, page_edges=graph.m // pages + graph.m // 500 * (pages > 1)
     )

@@ -1,4 +1,4 @@
-"""The graphs that benchmarks name."""
+"""Graphs for the benchmarks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ WEIGHTS = 1, 255
 
 
 def load(name: str, weighted: bool = False) -> gp.Graph:
-    """``rmat:SCALE:EDGE_FACTOR[:symmetric][:weighted]``, the same with ``uniform``, or a file or directory.
+    """The graph that `name` stands for.
 
-    Generated graphs, and directed ones that have none, get integer values from 1 to 255 if they are to be `weighted`.
+    A name is ``rmat:SCALE:EDGE_FACTOR[:symmetric][:weighted]``, the same with ``uniform``, or a file or directory.
+    With `weighted`, generated graphs, and directed graphs without edge values, get integer values from 1 to 255.
     """
     kind, *rest = name.split(":")
     if kind in GENERATORS:
@@ -30,7 +31,7 @@ def load(name: str, weighted: bool = False) -> gp.Graph:
 
 
 def grid(side: int) -> gp.Graph:
-    """A road network of a kind: each vertex and its neighbours to the right and below."""
+    """A grid, as a simple road network: each vertex has edges to its neighbours to the right and below."""
     at = np.arange(side * side).reshape(side, side)
     sources = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
     targets = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])

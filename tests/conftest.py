@@ -7,7 +7,7 @@ import pytest
 from hypothesis import settings
 
 from garaph_py.errors import DeviceError
-from garaph_py.executor.cpu import executor as kernel
+from garaph_py.executor.cpu import runs
 from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
 from tests.support.numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
@@ -44,7 +44,7 @@ def compiled_code(tmp_path_factory):
 def cut_small_graphs():
     """Divide even the smallest graph over all threads; by default that would not be worth waking them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernel, "WORTH_A_THREAD", 1)
+        patch.setattr(runs, "MIN_RUN_EDGES", 1)
         yield
 
 

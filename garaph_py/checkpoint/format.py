@@ -1,4 +1,4 @@
-"""A checkpoint as a file: a header that says what it is, then arrays; every byte is under a checksum.
+"""A checkpoint as a file: a header that describes it, then arrays. A checksum covers every byte.
 
 ====================  ==================================================================
 bytes                 what
@@ -9,10 +9,10 @@ bytes                 what
 16 to 23              length of the file in bytes, uint64
 24 to 31              XXH3-64 of bytes 0 to 23 and the header
 32 on                 the header: JSON
-behind it             the arrays, one after the other, as the header lists them
+after the header      the arrays, one after the other, in the order of the header's list
 ====================  ==================================================================
 
-Numbers are little-endian. These 32 bytes are the same in every version.
+Numbers are little-endian. The first 32 bytes have this layout in every version.
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ BEGIN = PREFIX.size + CHECKSUM.size
 
 @dataclass(frozen=True)
 class Header:
-    """What a checkpoint says of itself.
+    """What the header of a checkpoint says.
 
     Attributes
     ----------
     generation : int
-        Of two, the greater is newer.
+        Number of the checkpoint: of two, the one with the greater number is newer.
     iterations : int
-        Done when it was made.
+        Iterations that were done when it was made.
     identity : mapping
-        Of the run (`identity.identity_of`).
+        The identity of the run (`identity.identity_of`).
     command : list of str
-        What the process that made it was started with: name, then arguments.
+        The command line of the process that made it: the program's name, then its arguments.
     folder : str
-        Where it was started.
+        The working directory of that process.
     arrays : list of dict
-        ``name``, ``dtype``, ``bytes`` and ``checksum`` (XXH3-64), in the file's order.
+        ``name``, ``dtype``, ``bytes`` and ``checksum`` (XXH3-64) of each array, in the order in which they are stored.
     """
 
     generation: int
@@ -71,20 +71,20 @@ class Header:
 
 
 def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) -> int:
-    """Write a checkpoint to a new file at `path`, and wait until the disk has it; its size in bytes.
+    """Write a checkpoint to a new file at `path`, wait until the disk has it, and return its size in bytes.
 
     Parameters
     ----------
     files : Files
     path : path
     about : Header
-        Its list of arrays is filled in here.
+        The header; its list of arrays is filled in here.
     arrays : mapping of str to ndarray
 
     Raises
     ------
     OSError
-        Then there is no file.
+        If it cannot be written. Then no file is left.
     """
     pieces = {name: octets(array) for name, array in arrays.items()}
     listed = [
@@ -115,11 +115,12 @@ def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) 
 
 
 def octets(array: Array) -> memoryview:
+    """The bytes of an array."""
     return np.ascontiguousarray(array).view(np.uint8).data
 
 
-class Stored:
-    """A checkpoint that is there: its header, checked; `load` reads and checks the arrays. `close` it.
+class CheckpointFile:
+    """A checkpoint on disk, opened: its header is read and checked, `load` reads and checks its arrays. `close` it.
 
     Raises
     ------
@@ -141,7 +142,7 @@ class Stored:
             raise
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # all that was to be read has been
+        with contextlib.suppress(OSError):  # whatever was needed has been read
             self._files.close(self._handle)
 
     def _header(self) -> Header:
@@ -162,18 +163,18 @@ class Stored:
             raise FormatError(self.path, f"is of version {version}; this garaph_py reads version {VERSION}")
         self._begin = BEGIN + length
         try:
-            said = Header(**json.loads(header))
+            described = Header(**json.loads(header))
             if (
-                type(said.generation) is type(said.iterations) is int
-                and self._begin + sum(stored["bytes"] for stored in said.arrays) == size
+                type(described.generation) is type(described.iterations) is int
+                and self._begin + sum(stored["bytes"] for stored in described.arrays) == size
             ):
-                return said
+                return described
         except (TypeError, ValueError, KeyError):
             pass
         raise self._damage("its header makes no sense")
 
     def load(self, into: Mapping[str, Array]) -> None:
-        """Fill the arrays `into`, whose names, types and sizes are those that a run like it has."""
+        """Fill the arrays `into`, which have to have the names, types and sizes of those in the file."""
         expected = [(name, str(array.dtype), array.nbytes) for name, array in into.items()]
         if [(stored["name"], stored["dtype"], stored["bytes"]) for stored in self.header.arrays] != expected:
             raise self._damage("its arrays are not those of such a run")

@@ -1,4 +1,4 @@
-"""What a checkpoint is of: a graph, a program with its parameters, and whether the run is synchronous."""
+"""The identity of a run, by which its checkpoints are recognized: graph, program, parameters, synchronous or not."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ PER_VERTEX, EDGES, FUNCTIONS = "per-vertex parameters", "edges and edge values",
 DIRECTORY = "graph directory"
 HASHES = (PER_VERTEX, EDGES, DIRECTORY, FUNCTIONS)
 CHUNK = 1 << 10
-"""Runs of packed numbers that are unpacked at a time: a million of them."""
+"""Runs of packed numbers that are unpacked at a time: about a million numbers."""
 
 
 def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: ThreadPool) -> dict[str, Any]:
-    """The identity of a run, as JSON has it: texts, numbers and flags by what they are of.
+    """The identity of a run, as a JSON object.
 
-    The graph counts with every edge and edge value, not with the user's ids, and packed or raw is the same; or by the
-    directory that it was opened from, which is all that counts where edges stay on disk.
+    Of the graph, every edge and every edge value counts, but not the user's ids, nor whether it is packed. A graph that
+    was opened from a graph directory is also known by the directory's id, and only by that where its edges stay on
+    disk.
     """
     record, kind = bound.parameters, type(bound.program)
     numbers = {name: repr(record[name][0].item()) for name in record.dtype.names or ()}
@@ -57,13 +58,13 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: Thre
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """What two identities do not agree on, for a person; empty if they are the same."""
+    """In which points two identities differ, for a person to read; empty if they are the same."""
     others = (name for name in dict.fromkeys([*there, *here]) if name not in (EDGES, DIRECTORY))
     names = [name for name in others if there.get(name) != here.get(name)]
     decides = EDGES if there.get(EDGES) and here.get(EDGES) else DIRECTORY
     if there.get(decides) is None or there[decides] != here.get(decides):
         names.append(decides)
-    if "program" in names:  # then the rest has nothing to say
+    if "program" in names:  # then it does not matter what else differs
         names = ["program"]
     return "; ".join(
         f"{name}: not the same" if name in HASHES else f"{name}: {there.get(name)} there, {here.get(name)} here"
@@ -72,7 +73,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 
 def graph_digest(graph: Graph, pool: ThreadPool) -> str:
-    """A checksum of the in-edges, with values, of a graph in memory: one pass over them, once a graph."""
+    """A checksum of a graph's in-edges with their values, in memory. It takes a pass over them, once for each graph."""
     known: str | None = graph.__dict__.get("_digest")
     if known is None:
         edges = graph.in_edges
@@ -91,7 +92,7 @@ def graph_digest(graph: Graph, pool: ThreadPool) -> str:
 
 
 def pieces(array: Array | Packed | None, packed_as: str, offsets: Array, pool: ThreadPool) -> Iterator[Array]:
-    """The array as it is, or unpacked piece by piece."""
+    """A raw array as it is, a packed one unpacked piece by piece."""
     if isinstance(array, Packed):
         starts = offsets if packed_as == LISTS else None
         for first in range(0, len(array.records), CHUNK):
@@ -101,4 +102,5 @@ def pieces(array: Array | Packed | None, packed_as: str, offsets: Array, pool: T
 
 
 def digest(array: Array) -> str:
+    """A checksum of an array."""
     return xxhash.xxh3_128_hexdigest(octets(array))

@@ -1,4 +1,4 @@
-"""When to make a checkpoint; pure: what was measured in, yes or no out."""
+"""When to make a checkpoint. Pure: measurements in, yes or no out."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import numpy as np
 from ..errors import ParameterError
 
 SHARE = 0.02
-"""Of a run's time, for checkpoints at most, where nobody says how often."""
+"""Share of a run's time that checkpoints take at most, where the user does not say how often to make them."""
 EXPECTED_SPEED, EXPECTED_SECONDS = 200e6, 0.02
-"""Bytes a second and least seconds that the first one is expected to take: a disk that turns."""
+"""Bytes a second, and seconds beside those for the bytes, that the first checkpoint is expected to take: those of a
+spinning disk."""
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*")
 
 
 @dataclass(frozen=True)
 class Every:
-    """How often: after so many `iterations`, or `seconds`; neither: as `SHARE` allows."""
+    """How often to make checkpoints: after so many `iterations` or `seconds`; if both are None, as `SHARE` allows."""
 
     iterations: int | None = None
     seconds: float | None = None
 
 
 def parse_every(every: int | str | None) -> Every:
-    """``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, or None.
+    """What ``checkpoint_every`` means: ``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, or None.
 
     Raises
     ------
@@ -47,16 +48,16 @@ def parse_every(every: int | str | None) -> Every:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a run has done so far.
+    """What was measured of a run so far.
 
     Attributes
     ----------
     iterations, seconds : int, float
-        Since the last checkpoint was begun, or else since the run began.
+        Iterations and seconds since the last checkpoint was begun, or since the run began if there was none.
     elapsed, spent : float
-        Seconds since the run began, and those of them for checkpoints.
+        Seconds since the run began, and how many of them were spent on checkpoints.
     expected : float
-        Seconds that the next one will take.
+        Seconds that the next checkpoint is expected to take.
     """
 
     iterations: int
@@ -67,7 +68,7 @@ class Measured:
 
 
 def expected_seconds(nbytes: int) -> float:
-    """Of the first checkpoint, of so many bytes."""
+    """Seconds that the first checkpoint, of so many bytes, is expected to take."""
     return EXPECTED_SECONDS + nbytes / EXPECTED_SPEED
 
 

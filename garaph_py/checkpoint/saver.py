@@ -1,4 +1,4 @@
-"""A run's checkpoints: from its state to arrays and back, as often as wanted, and before it is interrupted."""
+"""`Saver`: makes a run's checkpoints, as often as the user wants and before an interrupt, and restores its state."""
 
 from __future__ import annotations
 
@@ -30,22 +30,25 @@ log = logging.getLogger("garaph_py")
 
 
 class Saver:
-    """In ``with``: the checkpoints of one run.
+    """The checkpoints of one run; use it in ``with``.
 
     Parameters
     ----------
     directory : path-like
+        Where they are kept.
     every : Every
         How often a checkpoint is made.
     resume : bool
         Go on from the newest checkpoint there.
     listener : callable
-        Hears of checkpoints that are made.
+        Receives an `events.Checkpoint` for each that is made.
     files : Files, optional
+        The system calls.
 
     Raises
     ------
     ParameterError
+        If the directory cannot be used.
     """
 
     def __init__(
@@ -67,14 +70,14 @@ class Saver:
         self._store.close()
 
     def open(self, bound: BoundProgram, graph: Graph, synchronous: bool, limit: int | None, pool: ThreadPool) -> None:
-        """Look whether what is there is of this run, which is to do `limit` iterations at most.
+        """Check that a checkpoint in the directory is one of this run, which is to do at most `limit` iterations.
 
         Raises
         ------
         ParameterError
-            If it is of another one, or if nobody has asked to resume it.
+            If it is one of another run, or if the run was not asked to resume.
         DamagedCheckpointError
-            If it is not what was written.
+            If it is damaged.
         """
         where, found = self._store.directory, self._store.newest()
         if found is None:
@@ -96,12 +99,17 @@ class Saver:
             )
 
     def restore(self, state: State, graph: Graph) -> int:
-        """Give an initial `state` the values, frontier and total of the newest checkpoint; the iterations it has done.
+        """Give an initial `state` the values, frontier and total of the newest checkpoint, if the run is to resume.
+
+        Returns
+        -------
+        int
+            The iterations that were done when the checkpoint was made; 0 if there is none.
 
         Raises
         ------
         DamagedCheckpointError
-            If no checkpoint there is as it was written.
+            If there are checkpoints, and all are damaged.
         """
         arrays = {name: np.empty_like(array) for name, array in arrays_of(state).items()}
         self._expected = expected_seconds(sum(array.nbytes for array in arrays.values()))
@@ -113,11 +121,11 @@ class Saver:
         return found.iterations
 
     def after(self, state: State, iterations: int) -> None:
-        """At the end of an iteration: make a checkpoint if it is time, or if there is a signal, which then has its way.
+        """At the end of an iteration, make a checkpoint if it is time, or if a signal waits to interrupt the run.
 
-        A checkpoint that cannot be written is reported, and the run goes on.
+        A signal interrupts the run afterwards. If a checkpoint cannot be written, that is logged and the run goes on.
         """
-        now, signalled = time.perf_counter(), interrupts.waiting()
+        now, signalled = time.perf_counter(), interrupts.pending()
         seen = Measured(iterations - self._saved, now - self._last, now - self._began, self._spent, self._expected)
         if signalled or is_due(self._every, seen):
             self._last, self._saved = now, iterations
@@ -133,10 +141,10 @@ class Saver:
             self._expected = time.perf_counter() - now
             self._spent += self._expected
         if signalled:
-            interrupts.leave()
+            interrupts.deliver()
 
     def finish(self) -> None:
-        """The run has given its answer: remove its checkpoints."""
+        """Remove the checkpoints, once the run has given its answer."""
         try:
             self._store.remove()
         except OSError as error:
@@ -144,13 +152,13 @@ class Saver:
 
 
 def arrays_of(state: State) -> dict[str, Array]:
-    """What the end of an iteration leaves to the next one. Vertices that wait for their turn count as active."""
+    """The part of a state that the next iteration depends on. Vertices that wait for their bucket count as active."""
     arrays = {"values": state.values, "active": state.frontier.bits | state.pending.bits}
     return arrays if state.total is None else arrays | {"total": state.total}
 
 
 def put(arrays: dict[str, Array], state: State, graph: Graph) -> None:
-    """The reverse of `arrays_of`, in place."""
+    """Write such arrays into a state: the reverse of `arrays_of`."""
     state.values.view(np.uint8)[:] = arrays["values"].view(np.uint8)
     state.frontier.bits[:] = arrays["active"]
     if graph.n % WORD:

@@ -1,7 +1,7 @@
-"""The directory of a run's checkpoints: two files in turn, of which one is whole whatever happens to the other.
+"""The directory of a run's checkpoints: it has two files, written in turn, so that one of them is always whole.
 
-A new one is written beside them, synced, and renamed over the older; then the directory is synced. The directory is
-locked while a run uses it; the lock is the system's, and ends with the process.
+A new checkpoint is written to a third file, synced, and renamed over the older one; then the directory is synced. The
+directory is locked while a run uses it, with a lock of the operating system, which ends with the process.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ import numpy.typing as npt
 
 from ..errors import DamagedCheckpointError, ParameterError
 from .files import Files
-from .format import Header, Stored, write
+from .format import CheckpointFile, Header, write
 
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
 NAMES = ("even.checkpoint", "odd.checkpoint")
-"""Of a generation, by its remainder."""
+"""The file of generation g is ``NAMES[g % 2]``."""
 PARTIAL = "new.checkpoint.partial"
+"""The file that a new checkpoint is written to."""
 
 
 class Store:
@@ -47,7 +48,7 @@ class Store:
         if not isinstance(directory, (str, os.PathLike)):
             raise ParameterError(f"checkpoint={directory!r}: give the name of a directory")
         self.directory, self._files = Path(os.path.abspath(directory)), files
-        self._generation = 0  # the newest that is whole
+        self._generation = 0  # of the newest checkpoint that is whole
         try:
             files.make_directory(self.directory)
             self._lock = files.lock_directory(self.directory)
@@ -58,7 +59,7 @@ class Store:
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
             reason = getattr(error, "strerror", None) or error
             raise ParameterError(f"checkpoint={os.fspath(directory)!r}: {reason}; choose another directory") from None
-        with contextlib.suppress(OSError):  # of a run that was killed
+        with contextlib.suppress(OSError):  # a run that was killed may have left one
             files.unlink(self.directory / PARTIAL)
 
     def close(self) -> None:
@@ -69,34 +70,36 @@ class Store:
             self._files.close(self._lock)
 
     def newest(self) -> Header | None:
-        """What the newest checkpoint says of itself, if there is one.
+        """The header of the newest checkpoint, if there is one.
 
         Raises
         ------
         DamagedCheckpointError
-            If all that are there are damaged.
+            If there are checkpoints, and all are damaged.
         FormatError
             If another version of garaph_py wrote it.
         """
         return self._whole(None)
 
     def load(self, into: Mapping[str, Array]) -> Header | None:
-        """Fill the arrays `into` from the newest checkpoint that is whole; what it says of itself. Raises as `newest`.
+        """Fill the arrays `into` from the newest checkpoint that is whole, and return its header. Raises as `newest`.
 
-        Checkpoints that are saved from then on follow this one.
+        Checkpoints that are saved afterwards follow this one.
         """
         found = self._whole(into)
         self._generation = 0 if found is None else found.generation
         return found
 
     def _whole(self, into: Mapping[str, Array] | None) -> Header | None:
-        """The newest checkpoint whose header is as it was written and, with `into`, the arrays as well."""
+        """The header of the newest checkpoint that is as it was written: its header and, with `into`, its arrays."""
         problems: list[DamagedCheckpointError] = []
         with contextlib.ExitStack() as stack:
-            there: list[Stored] = []
+            there: list[CheckpointFile] = []
             for name in NAMES:
                 with noting(problems, self.directory / name):
-                    there.append(stack.enter_context(contextlib.closing(Stored(self._files, self.directory / name))))
+                    there.append(
+                        stack.enter_context(contextlib.closing(CheckpointFile(self._files, self.directory / name)))
+                    )
             for stored in sorted(there, key=lambda one: -one.header.generation):
                 with noting(problems, stored.path):
                     if into is not None:
@@ -112,12 +115,12 @@ class Store:
         return None
 
     def save(self, iterations: int, identity: Mapping[str, Any], arrays: Mapping[str, Array]) -> int:
-        """Make a checkpoint; its size in bytes. When this returns, it outlasts a loss of power.
+        """Write a checkpoint, and return its size in bytes. It then survives a loss of power.
 
         Raises
         ------
         OSError
-            If it cannot be written. The one before is as it was.
+            If it cannot be written. The checkpoint before it is as it was.
         """
         files, generation = self._files, self._generation + 1
         partial, target = self.directory / PARTIAL, self.directory / NAMES[generation % 2]
@@ -134,7 +137,7 @@ class Store:
         return size
 
     def remove(self) -> None:
-        """Remove all checkpoints, the older first."""
+        """Remove all checkpoints, the older one first."""
         for generation in (self._generation + 1, self._generation):
             with contextlib.suppress(FileNotFoundError):
                 self._files.unlink(self.directory / NAMES[generation % 2])
@@ -142,7 +145,7 @@ class Store:
 
 @contextlib.contextmanager
 def noting(problems: list[DamagedCheckpointError], path: Path) -> Iterator[None]:
-    """Add to `problems` why the file at `path` cannot be used, if it is there."""
+    """If the file at `path` is there and cannot be used, add the reason to `problems`."""
     try:
         yield
     except DamagedCheckpointError as problem:

@@ -1,4 +1,4 @@
-"""The command ``garaph``: parse, call the API, print. Nothing is decided here."""
+"""The command ``garaph``: it parses options, calls the library, and prints."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
 
 def main() -> None:
-    """Entry point of the console script. Failures a user can cause end in one line on standard error."""
+    """Entry point of the console script. Failures that a user can cause end in one line on standard error."""
     try:
         from .commands import app
 
         app()
-    except KeyboardInterrupt:  # while that was loaded: later, typer makes it a `SystemExit`
+    except KeyboardInterrupt:  # while the commands were loaded; afterwards typer turns it into a `SystemExit`
         fail(NOTHING, INTERRUPTED)
     except Interrupted as ending:
         fail(str(ending), INTERRUPTED)
@@ -24,17 +24,18 @@ def main() -> None:
         fail(f"error: {error}", 1)
     except MemoryError:
         fail("error: not enough memory; use a smaller graph, or a machine with more", 1)
-    except BrokenPipeError:  # the reader of our output has left, as `| head` does
+    except BrokenPipeError:  # the reader of the output has ended, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
         fail(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 1)
     except SystemExit as ending:
-        if ending.code == INTERRUPTED:  # what typer makes of Ctrl-C
+        if ending.code == INTERRUPTED:  # typer turns Ctrl-C into it
             print(NOTHING, file=sys.stderr)
         raise
 
 
 def fail(message: str, status: int) -> None:
+    """Print a message on standard error, and end the process with this status."""
     print(message, file=sys.stderr)
     sys.exit(status)

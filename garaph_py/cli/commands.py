@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""The commands of ``garaph``, put together. Each module has its own."""
 
 from __future__ import annotations
 

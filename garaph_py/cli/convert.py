@@ -22,6 +22,7 @@ DIRECTORY = "directory"
 COLUMNS = ("format", "suffix", "", "ids", "weights", "direction", "isolated", "what it is")
 
 
+# As many parameters as the command has options: typer reads them from the signature.
 def convert(
     source: Annotated[Path, typer.Argument(metavar="A", help="A graph directory, or a file of edges.")],
     target: Annotated[
@@ -64,22 +65,7 @@ def convert(
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is no graph directory; --encoding is for these")
     with Progress(quiet) as progress:
-        if source.is_dir():
-            if undirected or from_ is not None:
-                raise ParameterError(f"{source} is a graph directory; --undirected and --from are for files")
-            graph = store.open(source, threads=threads, on_event=progress)
-            graph = without_values(graph) if no_weights else graph
-        else:
-            from ..io.read import read
-
-            graph = read(
-                source,
-                directed=False if undirected else None,
-                format=from_,
-                weights=False if no_weights else None,
-                threads=threads,
-                on_event=progress,
-            )
+        graph = graph_of(source, from_, undirected, no_weights, threads, progress)
         graph = graph.symmetrized(threads) if symmetrize else graph
         if drop_self_loops or drop_parallel:
             graph = rebuilt(
@@ -100,8 +86,31 @@ def convert(
         print(f"  not kept: {loss}")
 
 
+def graph_of(
+    source: Path, format: str | None, undirected: bool, no_weights: bool, threads: int | None, progress: Progress
+) -> Graph:
+    """The graph in a graph directory or a file of edges, which has this format if its name does not tell."""
+    if source.is_dir():
+        from ..storage import directory as store
+
+        if undirected or format is not None:
+            raise ParameterError(f"{source} is a graph directory; --undirected and --from are for files")
+        graph = store.open(source, threads=threads, on_event=progress)
+        return without_values(graph) if no_weights else graph
+    from ..io.read import read
+
+    return read(
+        source,
+        directed=False if undirected else None,
+        format=format,
+        weights=False if no_weights else None,
+        threads=threads,
+        on_event=progress,
+    )
+
+
 def file_format(target: Path, name: str | None) -> Format:
-    """The format to write, found before anything is read."""
+    """The format to write; a name that has none is refused before anything is read."""
     from ..io.formats import writable
 
     if target.is_dir():
@@ -110,6 +119,7 @@ def file_format(target: Path, name: str | None) -> Format:
 
 
 def without_values(graph: Graph) -> Graph:
+    """The graph without its edge values."""
     from ..graph import Adjacency, Graph, PackedAdjacency
 
     edges = graph.in_edges
@@ -122,7 +132,7 @@ def without_values(graph: Graph) -> Graph:
 
 
 def losses(graph: Graph, format: Format) -> list[str]:
-    """What of `graph` its file of that format does not tell."""
+    """What a file of that format does not keep of `graph`, for people to read."""
     found = []
     if format.keeps.ids == "none" and graph.ids.kind != "range":
         found.append("vertex ids; the file numbers vertices as the graph does inside")
@@ -137,7 +147,7 @@ def losses(graph: Graph, format: Format) -> list[str]:
 
 
 def formats() -> None:
-    """List the formats of graph files, and what of a graph each keeps.
+    """List the formats of graph files, and what each keeps of a graph.
 
     Example:
 
@@ -154,7 +164,7 @@ def formats() -> None:
 
 
 def cells(format: Format) -> tuple[str, ...]:
-    """A row of the table of formats, by `COLUMNS`."""
+    """A row of the table of formats: a cell for each of `COLUMNS`."""
     return (
         format.name,
         " ".join(format.suffixes) + " (.gz .xz .zst)" * format.compresses,

@@ -1,4 +1,4 @@
-"""``garaph devices``: what there is to run on, and how fast it is."""
+"""``garaph devices``: the CPU, disks and GPU of the machine, and how fast they are."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def devices(
 
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:
+    """What is printed of the CPU and the memory."""
     from ..system.machine import TABLE_BYTES
 
     places = f"the same, 4 bytes at random places of {show_bytes(TABLE_BYTES)}"
@@ -63,7 +64,7 @@ def cpu_lines(cpu: dict[str, Any]) -> list[str]:
 
 
 def disk_rows(disks: list[Disk]) -> list[tuple[str, ...]]:
-    """A heading, and a row for each directory."""
+    """The table of disks: a heading, and a row for each directory."""
     from ..system.machine import IN_MEMORY
 
     rows: list[tuple[str, ...]] = [("directory", "filesystem", "mounted on", "free", "reads", "at random", "k", "")]
@@ -78,10 +79,12 @@ def disk_rows(disks: list[Disk]) -> list[tuple[str, ...]]:
 
 
 def megabytes(speed: float | None) -> str:
+    """A speed in bytes a second, as text; a dash if it is not known."""
     return "-" if speed is None else f"{speed / 1e6:,.0f} MB/s"
 
 
 def gpu_lines(gpu: Measured) -> list[str]:
+    """What is printed of the GPU."""
     link = "pinned memory" if gpu.pinned else "pageable memory: the system did not let it be pinned"
     return [
         f"{gpu.name}, compute capability {gpu.compute_capability}, {gpu.multiprocessors} multiprocessors, "
@@ -98,10 +101,11 @@ def gpu_lines(gpu: Measured) -> list[str]:
 
 
 def gigabytes(speed: float) -> str:
+    """A speed in bytes a second, as text."""
     return f"{speed / 1e9:.1f} GB/s"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows of cells as lines with columns."""
+    """Rows of cells as lines, with the columns aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

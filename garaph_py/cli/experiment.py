@@ -1,4 +1,4 @@
-"""``garaph experiment``: measure what a TOML file says."""
+"""``garaph experiment``: measures what a TOML file says."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def experiment(
 
 
 def summary(spec: Spec, rows: list[Row]) -> None:
-    """A line a combination: what differs, and the median of its seconds or why it has none."""
+    """Print a line for each combination: in what it differs from the others, and its median time or its error."""
     settings = [combination.settings for combination in spec.combinations]
     varied = [name for name in settings[0] if any(row[name] != settings[0][name] for row in settings)]
     for combination in spec.combinations:

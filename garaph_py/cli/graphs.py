@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
+# As many parameters as the command has options: typer reads them from the signature.
 def import_(
     edges: Annotated[Path, typer.Argument(help="A file of edges: text, Parquet, Arrow, .npz.")],
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
@@ -74,7 +75,7 @@ def import_(
         weights=False if no_weights else None,
         format=format,
     )
-    with told_if_written(out), Progress(quiet) as progress:
+    with saying_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
             edges,
             out,
@@ -87,6 +88,7 @@ def import_(
     print(f"{out}: {summary(manifest)}")
 
 
+# As many parameters as the command has options: typer reads them from the signature.
 def generate(
     kind: Annotated[str, typer.Argument(help="rmat (Graph500's Kronecker graphs) or uniform.")],
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
@@ -115,7 +117,7 @@ def generate(
     makers = {"rmat": generators.random_rmat, "uniform": generators.random_uniform}
     if kind not in makers:
         raise ParameterError(f"there is no generator {kind!r}; choose from {', '.join(makers)}")
-    with told_if_written(out), Progress(quiet) as progress:
+    with saying_if_written(out), Progress(quiet) as progress:
         edges = makers[kind](scale, edge_factor, seed=seed, weights=weight_range(weights))
         options = ImportOptions(not undirected, encoding=encoding)
         manifest = write_random(
@@ -125,8 +127,8 @@ def generate(
 
 
 @contextlib.contextmanager
-def told_if_written(out: Path) -> Iterator[None]:
-    """Turn an interrupt that came when the graph was there already into an error that says so."""
+def saying_if_written(out: Path) -> Iterator[None]:
+    """Turn an interrupt after the graph was written into an error that says so."""
     before = os.path.lexists(out)
     try:
         yield
@@ -137,13 +139,14 @@ def told_if_written(out: Path) -> Iterator[None]:
 
 
 def summary(manifest: Manifest) -> str:
-    """One line on a graph directory."""
+    """A line that describes a graph directory."""
     kind = "directed" if manifest.directed else "undirected"
     values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
     return f"{manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}"
 
 
 def weight_range(text: str | None) -> tuple[int, int] | None:
+    """The bounds in ``LOW:HIGH``."""
     if text is None:
         return None
     low, _, high = text.partition(":")

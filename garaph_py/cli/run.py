@@ -25,6 +25,7 @@ from .options import Directed, Format, Quiet, Symmetrize, Threads
 Option = typer.Option
 
 
+# As many parameters as the command has options: typer reads them from the signature.
 def run(
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
@@ -127,12 +128,12 @@ def run(
         resume=resume,
     )  # fmt: skip
     if device == "gpu":
-        find_device()  # without one, fail before the graph is read rather than after
+        find_device()  # if there is none, fail before the graph is read, not after
     started = time.perf_counter()
-    with told_how_to_resume(checkpoint), Progress(quiet) as progress:
+    with saying_how_to_resume(checkpoint), Progress(quiet) as progress:
         loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
         read_seconds = time.perf_counter() - started
-        result = runtime.execute(chosen, loaded, options, compiling_told(progress, quiet))
+        result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet))
     if write is not None and output is not None:
         write(result, output)
     if as_json:
@@ -145,17 +146,12 @@ def run(
     if verify:
         print("verified: the answer has the properties that define it")
     show.top(result, top)
-    if output is not None:
-        print(f"wrote {len(result.values):,} values to {output}")
-    if trace is not None:
-        print(f"wrote a trace to {trace}; open it in ui.perfetto.dev")
-    if report is not None:
-        print(f"wrote a report to {report}; open it in a browser")
+    show.written(result, output, trace, report)
 
 
 @contextlib.contextmanager
-def told_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
-    """Turn an interrupt that left checkpoints into an error that says what to do with them."""
+def saying_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
+    """Turn an interrupt that left checkpoints into an error that says how to go on from them."""
     try:
         yield
     except KeyboardInterrupt:
@@ -193,6 +189,7 @@ def plain(signature: str) -> str:
 def parameters(
     kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]
 ) -> dict[str, str]:
+    """The program's parameters as text, by their names; `more` are those given as NAME=VALUE."""
     given = {}
     for item in more:
         name, equals, value = item.partition("=")
@@ -207,13 +204,13 @@ def parameters(
 
 
 def source_parameter(kind: type[VertexProgram]) -> str:
-    """What the program calls its source: ``source``, or the one parameter that is a vertex."""
+    """The name of the program's source: its one parameter that is a vertex, or else ``source``."""
     vertices = [name for name, hint in hints(kind).items() if hint == VertexId]
     return vertices[0] if len(vertices) == 1 else "source"
 
 
 def writer(output: Path | None) -> Any:
-    """How to write a result to `output`, by its suffix; found before the run, not after."""
+    """The function that writes a result to `output`, by its suffix. A wrong name is refused here, before the run."""
     from ..output.result import Result
 
     if output is None:
@@ -225,15 +222,15 @@ def writer(output: Path | None) -> Any:
     return writers[output.suffix]
 
 
-def compiling_told(progress: Progress, quiet: bool) -> Any:
-    """`progress`, and one line on standard error when the first run of a program has to compile."""
+def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
+    """`progress`, and one line on standard error if the program has to be compiled."""
     from .. import events
 
-    told: list[bool] = []
+    said: list[bool] = []
 
     def listen(event: events.Event) -> None:
-        if isinstance(event, events.Step) and event.unit == "functions" and not told and not quiet:
-            told.append(True)
+        if isinstance(event, events.Step) and event.unit == "functions" and not said and not quiet:
+            said.append(True)
             print("compiling, once; later runs load it from disk", file=sys.stderr)
         progress(event)
 

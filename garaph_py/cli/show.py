@@ -11,16 +11,19 @@ from ..output.table import per_edge, table, used_gpu
 from ..system.sizes import show_bytes
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..graph import Graph
     from ..output.result import Result, Stats
 
 
 def iterations(stats: Stats) -> None:
+    """Print the table of iterations."""
     print(table(stats.iterations))
 
 
 def ending(stats: Stats) -> str:
-    """How the run ended, after how long and where, and what a GPU was sent."""
+    """A line that says how the run ended, after how long and where, and how much was read or copied."""
     from ..graph.graph import PACKED
 
     count = len(stats.iterations)
@@ -42,7 +45,7 @@ def ending(stats: Stats) -> str:
 
 
 def top(result: Result, count: int) -> None:
-    """The vertices with the largest values."""
+    """Print the vertices with the largest values."""
     best = result.top(count)
     column = result.column()
     if column.dtype.kind == "f" and (strange := int((~np.isfinite(column)).sum())):
@@ -55,8 +58,18 @@ def top(result: Result, count: int) -> None:
         print(f"  {vertex!s:<{width}}  {value:.6g}" if isinstance(value, float) else f"  {vertex!s:<{width}}  {value}")
 
 
+def written(result: Result, output: Path | None, trace: Path | None, report: Path | None) -> None:
+    """Print which files were written."""
+    if output is not None:
+        print(f"wrote {len(result.values):,} values to {output}")
+    if trace is not None:
+        print(f"wrote a trace to {trace}; open it in ui.perfetto.dev")
+    if report is not None:
+        print(f"wrote a report to {report}; open it in a browser")
+
+
 def document(result: Result, graph: Graph, count: int, read_seconds: float) -> dict[str, Any]:
-    """What ``--json`` prints. Numbers that JSON lacks (infinity, NaN) become null."""
+    """The object that ``--json`` prints. Numbers that JSON lacks (infinity, NaN) become null."""
 
     def number(value: Any) -> Any:
         return None if isinstance(value, float) and not math.isfinite(value) else value

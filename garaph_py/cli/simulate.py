@@ -1,4 +1,4 @@
-"""``garaph simulate`` and ``garaph calibrate``: runs that nobody has to wait for."""
+"""``garaph simulate`` and ``garaph calibrate``: simulated runs, and the machine that they are simulated on."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
+# As many parameters as the command has options: typer reads them from the signature.
 def simulate(
     spec: Annotated[
         Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
@@ -70,7 +71,7 @@ def simulate(
 
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
-    """Every run on every device; of one alone also its iterations."""
+    """Simulate every run on every device, and print a table; of a single run also its iterations."""
     from ..runtime.options import RunOptions
     from ..simulation import simulate
 
@@ -97,7 +98,7 @@ def play_again(
     trace: Path, machine: Machine | None, device: str | None, engine: str | None, memory: int | None,
     iterations: int | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """A recorded run as it was, and as it is simulated to be."""
+    """Simulate a recorded run, and print it as it was beside as it is simulated."""
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 

@@ -1,4 +1,4 @@
-"""Graphs by the names that a spec gives them."""
+"""`GraphName`: a graph as a spec names it, a file or one to generate."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ FORM = "write a file, a directory, or rmat:SCALE:EDGE_FACTOR or uniform:..., wit
 
 @dataclass(frozen=True)
 class GraphName:
-    """A graph that can be had: a file or directory, or what to generate.
+    """A graph that a spec names: a file, a graph directory, or one to generate.
 
     Attributes
     ----------
     text : str
-        As the spec has it.
+        The name in the spec.
     path : Path or None
-        Of a file or directory.
+        The file or directory; None for a graph to generate.
     generator : str
+        The name of its generator in `GENERATORS`.
     scale, edge_factor : int
+        2^scale vertices, and edges for each of them.
     symmetric : bool
-        Every edge in both directions.
+        Every edge is there in both directions.
     weighted : bool
-        With random integer edge values in `WEIGHT_RANGE`.
+        Edges have random integer values in `WEIGHT_RANGE`.
     """
 
     text: str
@@ -52,7 +54,7 @@ class GraphName:
         return self._generate(not self.symmetric, on_event)
 
     def file(self, folder: Path, on_event: events.Listener) -> Path:
-        """A file with its edges; of a generated graph a text in `folder`, every edge once."""
+        """A file with its edges. For a generated graph it is a text file in `folder`, with every edge once."""
         if self.path is not None:
             return self.path
         path = folder / "edges.tsv"
@@ -66,7 +68,7 @@ class GraphName:
 
 
 def named(text: str, folder: Path) -> GraphName:
-    """The graph that `text` names; files are looked for from `folder`.
+    """The graph that `text` names; the paths of files are relative to `folder`.
 
     Raises
     ------

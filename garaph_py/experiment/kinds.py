@@ -1,4 +1,7 @@
-"""What can be measured: a run of a program, or the import of a file. What may be set is told by their signatures."""
+"""The kinds of experiments: a run of a program, or the import of a file.
+
+The settings of each are those of the functions that are measured, read from their signatures.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +30,13 @@ from .graphs import GraphName
 Row = dict[str, Any]
 
 SCALARS = (bool, int, float, str)
-"""What a TOML file can say."""
+"""Types of settings that a TOML file has values of."""
 CHOICES = options.CHOICES | {"order": ORDERS}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """What may be set: of which types, to which values (any, if none are listed), and what it is otherwise."""
+    """A setting: the types of its values, its default, and the values that it may have, if not every one."""
 
     types: tuple[type, ...]
     default: Any = None
@@ -41,21 +44,21 @@ class Parameter:
 
 
 def column_type(allowed: tuple[type, ...]) -> type:
-    """Of a column for values of these types: str, if they are several."""
+    """The type of a column for values of these types: str, if there are several."""
     return allowed[0] if len(allowed) == 1 else str
 
 
 @dataclass(frozen=True)
 class Combination:
-    """One way to set everything.
+    """One combination of settings, which is measured several times.
 
     Attributes
     ----------
     number : int
     settings : dict
-        A column of the results each, defaults too.
+        All settings, also those that have their defaults: a column of the results for each.
     given : dict
-        The arguments that the spec sets.
+        The settings that the spec sets.
     graph : GraphName
     program : VertexProgram or None
     """
@@ -69,20 +72,21 @@ class Combination:
 
 @dataclass(frozen=True)
 class Kind:
-    """Something that can be measured.
+    """A kind of experiment.
 
     Attributes
     ----------
     parameters : dict
-        What may be set, by name.
+        The settings, by name.
     columns : dict
-        What is measured, and its type.
+        The types of the columns that are measured, by name.
     iteration_columns : dict
-        What is known of an iteration, and its type.
+        The types of the columns of an iteration, by name.
     prepare : callable
-        ``prepare(graph name, folder, on_event)``: what a graph's measurements share, with `folder` for its files.
+        ``prepare(graph name, folder, on_event)`` makes what all measurements on a graph share; its files go to
+        `folder`.
     measure : callable
-        ``measure(combination, prepared, folder)``: a row, and the rows of its iterations.
+        ``measure(combination, prepared, folder)`` measures once, and returns a row and the rows of its iterations.
     """
 
     parameters: dict[str, Parameter]
@@ -93,13 +97,13 @@ class Kind:
 
 
 def scalars(hint: Any) -> tuple[type, ...]:
-    """The types of `hint` that TOML and a table have values of."""
+    """The types in a type hint that TOML and a table have values of."""
     union = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     return tuple(kind for kind in union if kind in SCALARS)
 
 
 def parameters_of(function: Callable[..., Any]) -> dict[str, Parameter]:
-    """The keyword-only parameters of `function` that TOML has values for."""
+    """The keyword-only parameters of `function` that a TOML file can set."""
     hints = typing.get_type_hints(function)
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -113,26 +117,28 @@ OF_RUN, OF_READ, OF_SAVE = parameters_of(RunOptions), parameters_of(read), param
 
 
 def iteration_column(name: str) -> str:
-    """A name for a column of `Stats.columns` that no setting has."""
+    """The name of a column of `Stats.columns` in the results, where no setting may have the same."""
     return "iteration" if name == "number" else f"{name}_used" if name in OF_RUN else name
 
 
 def columns_of_iterations() -> dict[str, type]:
-    """The columns that `Stats.columns` has, and their types."""
+    """The types of the columns of `Stats.columns`, by their names in the results."""
     hints = typing.get_type_hints(events.Iteration) | {"edges_per_second": float}
     names = Stats([], False, 0.0, 0).columns()
     return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
 
 
 def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> tuple[Graph, dict[int, Graph]]:
+    """The graph, and a place for each combination's copy of it."""
     return name.load(on_event), {}
 
 
 def measure_run(
     combination: Combination, prepared: tuple[Graph, dict[int, Graph]], folder: Path
 ) -> tuple[Row, list[Row]]:
+    """Run a program once."""
     loaded, own = prepared
-    # A graph keeps what runs make of it, tiles for example, and later runs use that: so each combination has its own.
+    # A graph keeps arrays that runs have made, such as tiles, for later runs: so each combination has its own graph.
     graph = own.setdefault(combination.number, replace(loaded))
     assert combination.program is not None
     started = time.perf_counter()
@@ -162,10 +168,12 @@ def measure_run(
 
 
 def prepare_import(name: GraphName, folder: Path, on_event: events.Listener) -> Path:
+    """The file to import."""
     return name.file(folder, on_event)
 
 
 def measure_import(combination: Combination, path: Path, folder: Path) -> tuple[Row, list[Row]]:
+    """Read a file and save it as a graph directory, once."""
     given = combination.given
     with tempfile.TemporaryDirectory(dir=folder) as place:
         started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The machine that an experiment ran on, and the versions of what matters there."""
+"""The machine that this process runs on: processor, disks and GPU with measured speeds, versions of packages."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PACKAGES = ("numpy", "numba", "llvmlite", "pyarrow", "scipy", "numba-cuda", "cud
 
 
 def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
-    """Processor, memory, the disk of `folder` and GPU with measured speeds; system, versions, and when that was."""
+    """A description for JSON: processor, memory, the disk of `folder`, GPU, system, versions, and the time."""
     versions = {"garaph_py": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            continue  # of a GPU, perhaps: no_gpu says what is missing
+            continue  # a package for GPUs, perhaps: no_gpu says what is missing
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return (
         {"when": when, "system": platform.platform()}
@@ -43,7 +43,7 @@ def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """CPU and memory, disks, and the GPU or why there is none to use."""
+    """What was found: CPU and memory, disks, and the GPU or the reason why none can be used."""
 
     cpu: dict[str, Any]
     disks: list[Disk]
@@ -71,7 +71,7 @@ def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) 
 
 
 def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> T:
-    """What `measure` returns; `listener` hears that it is under way."""
+    """What `measure` returns; the listener is told when it begins and when it has ended."""
     listener(events.Step(f"measuring {name}", 0, 1, "measurements"))
     found = measure()
     listener(events.Step(f"measuring {name}", 1, 1, "measurements"))
@@ -79,7 +79,7 @@ def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> 
 
 
 def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Disk]:
-    """A row for each directory; those on one filesystem share one measurement."""
+    """The disks of directories, one for each; directories on one filesystem share one measurement."""
     known: dict[Any, Disk] = {}
     found = []
     for path in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
@@ -94,7 +94,7 @@ def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Dis
 
 
 def measured_gpu() -> tuple[Measured | None, str | None]:
-    """The GPU, or why there is none to use."""
+    """The GPU, or the reason why none can be used."""
     try:
         return measure(gpu_device.find()), None
     except DeviceError as error:

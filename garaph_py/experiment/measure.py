@@ -1,4 +1,4 @@
-"""Measure what a spec says, in an order that lets a drift of the machine hit all alike."""
+"""`run`: measures what a spec says, in an order in which a drift of the machine affects all combinations alike."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.Listener = events.ignore) -> list[Row]:
-    """Measure all of `spec`, and write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
+    """Measure all that `spec` says, and write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
 
     Parameters
     ----------
     spec : Spec
     folder : Path
-        Made for it; results are written after every round, and when the experiment is interrupted.
+        Where to write; it is made. Results are written after every round, and when the experiment is interrupted.
     resume : bool
-        Go on with what `folder` has of the same spec.
+        Go on with an experiment of the same spec in `folder`.
     on_event : callable, optional
 
     Returns
@@ -43,9 +43,9 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     Raises
     ------
     ParameterError
-        If `folder` is there and not to be resumed, or has another spec.
+        If `folder` is there already and `resume` is false, or if it has another spec.
     Interrupted
-        By Ctrl-C; what was measured is kept.
+        After Ctrl-C. The measurements until then are kept.
     """
     tables = Tables(spec, folder)
     if resume:
@@ -74,6 +74,7 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
 
 
 def check_same(spec: Spec, folder: Path) -> None:
+    """Refuse to resume an experiment of another spec."""
     try:
         same = (folder / "spec.toml").read_bytes() == spec.text
     except OSError:
@@ -83,7 +84,7 @@ def check_same(spec: Spec, folder: Path) -> None:
 
 
 def keep_machine(machine: dict[str, Any], path: Path) -> None:
-    """Write the description; if there is one, it must be of such a machine."""
+    """Write the description of the machine; if the folder has one already, it has to be of the same machine."""
     if not path.exists():
         write_text(path, json.dumps(machine, indent=1, allow_nan=False).encode())
         return
@@ -93,11 +94,14 @@ def keep_machine(machine: dict[str, Any], path: Path) -> None:
 
 
 def summarized(machine: dict[str, Any]) -> str:
+    """The CPU and GPUs of a machine, by which two descriptions are compared."""
     cpu, gpus = machine["cpu"], machine["gpus"]
     return f"{cpu['name']}, {cpu['cores']} cores, GPU: {', '.join(gpu['name'] for gpu in gpus) or 'none'}"
 
 
 def write_text(path: Path, text: bytes) -> None:
+    """Write a file, whole or not at all."""
+
     def write(file: IO[bytes]) -> None:
         file.write(text)
 
@@ -105,8 +109,11 @@ def write_text(path: Path, text: bytes) -> None:
 
 
 def order(spec: Spec) -> Iterator[tuple[int, Combination]]:
-    """Number of the repeat, below 0 for warm-ups, and combination: graph after graph, of which one is in memory at a
-    time; for each graph rounds of all its combinations, every round shuffled anew."""
+    """The order of the measurements: pairs of a repeat's number, which is negative for warm-ups, and a combination.
+
+    It goes graph by graph, so that only one is in memory at a time. For each graph there are rounds of all its
+    combinations, and every round has them in another random order.
+    """
     shuffled = random.Random(spec.seed)
     for graph in dict.fromkeys(combination.graph for combination in spec.combinations):
         own = [combination for combination in spec.combinations if combination.graph == graph]
@@ -116,7 +123,7 @@ def order(spec: Spec) -> Iterator[tuple[int, Combination]]:
 
 
 def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener) -> None:
-    """Add a row to `tables` for each measurement that they lack; a failed one's says why."""
+    """Measure what `tables` lack, and add a row for each measurement; that of a failed one has the error."""
     done = tables.done
     steps = [step for step in order(spec) if (step[1].number, step[0]) not in done]
     missing = {combination.graph for repeat, combination in steps if repeat >= 0}
@@ -140,7 +147,7 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
 
 
 def attempt(work: Callable[[], T]) -> tuple[T | None, str | None]:
-    """What `work` returns, or why it could not."""
+    """What `work` returns, or the error that it raised."""
     try:
         return work(), None
     except GaraphError as error:

@@ -1,4 +1,4 @@
-"""Plots of an experiment: medians, with the least and the largest of the repeats as bars of error."""
+"""Plots of an experiment: medians of the repeats, with error bars from the least to the largest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Series = dict[str, dict[Any, list[float]]]
 
 
 def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
-    """Draw what `spec` asks for; the files. Without matplotlib none, and a line in the log says so."""
+    """Draw the plots of a spec, and return their files. Without matplotlib it draws none, and logs a warning."""
     if not spec.plots:
         return []
     try:
@@ -54,7 +54,7 @@ def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
 
 
 def panels_of(plot: Plot, rows: list[Row]) -> dict[str, Series]:
-    """For each panel, each value of ``by`` and each of ``x`` the measured ``y``, in the order of the spec."""
+    """The measured ``y`` of each panel, each value of ``by`` and each value of ``x``, in the order of the spec."""
     panels: dict[str, Series] = {}
     for row in sorted(rows, key=lambda row: row["combination"]):
         x, y = row[plot.x], row[plot.y]
@@ -65,7 +65,7 @@ def panels_of(plot: Plot, rows: list[Row]) -> dict[str, Series]:
 
 
 def spread(values: list[list[float]]) -> tuple[list[float], list[list[float]]]:
-    """Medians, and how far below and above them the values go."""
+    """The median of each list of values, and how far the values go below it and above it."""
     middle = [statistics.median(those) for those in values]
     below = [median - min(those) for median, those in zip(middle, values, strict=True)]
     above = [max(those) - median for median, those in zip(middle, values, strict=True)]
@@ -73,6 +73,7 @@ def spread(values: list[list[float]]) -> tuple[list[float], list[list[float]]]:
 
 
 def lines(axes: Any, series: Series) -> None:
+    """Draw a line for each series."""
     for label, points in series.items():
         numeric = not any(isinstance(x, (str, bool)) for x in points)
         xs = sorted(points) if numeric else list(points)
@@ -81,6 +82,7 @@ def lines(axes: Any, series: Series) -> None:
 
 
 def bars(axes: Any, series: Series) -> None:
+    """Draw a row of bars for each series."""
     xs = list(dict.fromkeys(x for points in series.values() for x in points))
     width = 0.8 / len(series)
     for number, (label, points) in enumerate(series.items()):
@@ -91,4 +93,5 @@ def bars(axes: Any, series: Series) -> None:
 
 
 def shown(column: str) -> str:
+    """A column's name as a label."""
     return column.replace("_", " ")

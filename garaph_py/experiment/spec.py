@@ -1,4 +1,4 @@
-"""The spec of an experiment: a TOML file, checked in all that can be known before anything runs."""
+"""`Spec`: what a TOML file says about an experiment, checked as far as possible before anything runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "
 
 @dataclass(frozen=True)
 class Plot:
-    """What to draw: medians of column `y` over column `x`, a line or a row of bars for each value of columns `by`, in a
-    panel for each value of columns `panels`."""
+    """A plot: medians of column `y` over column `x`.
+
+    There is a panel for each value of the columns `panels`, and in it a line or a row of bars for each value of the
+    columns `by`.
+    """
 
     name: str
     table: str
@@ -44,18 +47,18 @@ class Plot:
 
 @dataclass(frozen=True)
 class Spec:
-    """What to measure.
+    """What to measure, and what to draw.
 
     Attributes
     ----------
     text : bytes
-        The file.
+        The file's content.
     kind : Kind
     combinations : tuple of Combination
     repeats, warmups : int
         Measurements of each combination, and runs of it before the first.
     seed : int
-        Of the order.
+        The seed of the random order of measurements.
     plots : tuple of Plot
     """
 
@@ -69,7 +72,7 @@ class Spec:
 
     @property
     def columns(self) -> dict[str, dict[str, type]]:
-        """The columns of each table, and their types."""
+        """The types of the columns of each table, by name."""
         types = {name: column_type(parameter.types) for name, parameter in self.kind.parameters.items()}
         settings = dict.fromkeys(COUNTED, int) | {name: types.get(name, str) for name in self.combinations[0].settings}
         return {RESULTS: settings | self.kind.columns, ITERATIONS: settings | self.kind.iteration_columns}
@@ -89,6 +92,7 @@ def read(path: str | os.PathLike[str]) -> Spec:
 
 
 def checked(document: Row, text: bytes, folder: Path) -> Spec:
+    """The spec that a TOML document says; the paths in it are relative to `folder`."""
     toml.known(document, KEYS, "")
     name = document.get("kind", "run")
     kind = KINDS[toml.chosen("kind", name, tuple(KINDS))]
@@ -117,7 +121,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
 
 
 def of(kind: type, what: str, document: Row, key: str) -> Any:
-    """What `document` has under `key`, by default an empty `kind`."""
+    """The value of a key, which has to be of type `kind`; by default an empty one."""
     value = document.get(key, kind())
     if type(value) is not kind:
         raise ParameterError(f"{key}={value!r}: give a {what}")
@@ -125,6 +129,7 @@ def of(kind: type, what: str, document: Row, key: str) -> Any:
 
 
 def count(document: Row, key: str, otherwise: int, least: int) -> int:
+    """The value of a key, which has to be a whole number, `least` or more."""
     value = document.get(key, otherwise)
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ParameterError(f"{key}={value!r}: give a whole number, {least} or more")
@@ -132,7 +137,7 @@ def count(document: Row, key: str, otherwise: int, least: int) -> int:
 
 
 def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
-    """What is set, and to which values."""
+    """The values of each setting in a table of the spec."""
     toml.known(table, tuple(kind.parameters), f"{where}: ")
     values = {}
     for key, given in table.items():
@@ -145,6 +150,7 @@ def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
 
 
 def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
+    """Refuse a value that a setting cannot have."""
     fits = type(value) in parameter.types or (type(value) is int and float in parameter.types)
     if not fits:
         allowed = " or ".join(NAMES[kind] for kind in parameter.types)
@@ -156,7 +162,7 @@ def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
 def combinations(
     kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, instances: dict[str, VertexProgram]
 ) -> Iterator[Combination]:
-    """The product of `values`; a program of which there is an instance is not made again."""
+    """All combinations of `values`; combinations with the same program and parameters share one instance of it."""
     defaults = {name: parameter.default for name, parameter in kind.parameters.items() if name not in REQUIRED}
     for number, chosen in enumerate(itertools.product(*values.values()), first):
         given = dict(zip(values, chosen, strict=True))
@@ -173,7 +179,7 @@ def combinations(
 
 
 def program_of(given: str | Row) -> tuple[str, Row]:
-    """Name and parameters of a program."""
+    """The name and the parameters of a program."""
     table = {"name": given} if isinstance(given, str) else dict(given)
     if not isinstance(name := table.pop("name", None), str):
         raise ParameterError(f'program={given!r}: write its name, or {{ name = "PageRank", damping = 0.9 }}')
@@ -181,7 +187,7 @@ def program_of(given: str | Row) -> tuple[str, Row]:
 
 
 def build(name: str, parameters: Row, folder: Path) -> VertexProgram:
-    """The program called `name`, whose file is looked for from `folder`."""
+    """The program with that name, which may be in a file whose path is relative to `folder`."""
     file, colon, kind = name.rpartition(":")
     try:
         found = programs.find(f"{folder / file}:{kind}" if colon else name)
@@ -195,10 +201,12 @@ def build(name: str, parameters: Row, folder: Path) -> VertexProgram:
 
 
 def text_of(value: Any) -> str:
+    """A parameter as text, as the command line would give it."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
+    """The plot that a table of the spec describes."""
     if not isinstance(given, dict):
         raise ParameterError(f"{where}: write [[plots]] and below it x and y")
     toml.known(given, PLOT_KEYS, f"{where}: ")
@@ -218,5 +226,5 @@ def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
 
 
 def listed(given: Any) -> list[Any]:
-    """A value alone is a list of one."""
+    """A list as it is, any other value as a list of one."""
     return given if isinstance(given, list) else [given]

@@ -1,4 +1,4 @@
-"""Tables of an experiment as Parquet: a row a measurement, and a row an iteration."""
+"""The tables of an experiment, as Parquet: one has a row for each measurement, the other one for each iteration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tables:
     Attributes
     ----------
     rows : dict
-        For each table its rows.
+        The rows of each table.
     """
 
     def __init__(self, spec: Spec, folder: Path) -> None:
@@ -25,18 +25,21 @@ class Tables:
 
     @property
     def done(self) -> set[tuple[int, int]]:
-        """Numbers of combination and repeat of what has been measured."""
+        """What has been measured: pairs of the number of a combination and of a repeat."""
         return {(row["combination"], row["repeat"]) for row in self.rows[RESULTS]}
 
     def add(self, combination: Combination, repeat: int, row: Row, iterations: list[Row]) -> None:
-        """A measurement of `combination`."""
+        """Add a measurement of a combination."""
         numbers = len(self.rows[RESULTS]), combination.number, repeat
         settings = dict(zip(COUNTED, numbers, strict=True)) | combination.settings
-        for name, those in ((ITERATIONS, iterations), (RESULTS, [row])):  # an interruption between is seen in load
+        for name, those in (
+            (ITERATIONS, iterations),
+            (RESULTS, [row]),
+        ):  # `load` drops iterations without a measurement, left by an interrupt
             self.rows[name] += [converted(settings | one, self._columns[name]) for one in those]
 
     def load(self) -> None:
-        """Take what the files have; of an iteration whose measurement is missing, nothing."""
+        """Read the files; iterations whose measurement is missing are dropped."""
         import pyarrow.parquet as pq
 
         for name in self.rows:
@@ -46,7 +49,7 @@ class Tables:
         self.rows[ITERATIONS] = [row for row in self.rows[ITERATIONS] if (row["combination"], row["repeat"]) in done]
 
     def save(self) -> None:
-        """Replace the files, the iterations first: a measurement that is in the results has all of them."""
+        """Replace the files, that of iterations first, so that every measurement in the results has its iterations."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -58,6 +61,6 @@ class Tables:
 
 
 def converted(row: Row, columns: dict[str, type]) -> Row:
-    """`row` with all columns, each of its type or None."""
+    """The row with all columns, each value of its column's type or None."""
     values = {column: row.get(column) for column in columns}
     return {column: None if value is None else columns[column](value) for column, value in values.items()}

@@ -1,4 +1,4 @@
-"""Values out of a TOML file, checked: what is wrong is said with its place and what to write instead."""
+"""Values of a TOML file, checked. Errors name the place, and say what to write instead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Table = dict[str, Any]
 
 
 def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], wanted: str) -> T:
-    """What ``make(document, text, folder)`` makes of the file `path`, its errors with the path.
+    """What ``make(document, text, folder)`` makes of the file `path`; its errors get the path in front.
 
     Raises
     ------
@@ -40,18 +40,21 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
 
 
 def known(given: Table, allowed: tuple[str, ...], where: str) -> None:
+    """Refuse keys that are not allowed."""
     for key in given:
         if key not in allowed:
             raise ParameterError(f"{where}there is no {key!r}; choose from {', '.join(allowed)}")
 
 
 def chosen(key: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """The value, which has to be one of the allowed words."""
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
     return value
 
 
 def table(document: Table, key: str) -> Table:
+    """The table under a key; by default an empty one."""
     value = document.get(key, {})
     if not isinstance(value, dict):
         raise ParameterError(f"{key}={value!r}: give a table, [{key}]")
@@ -59,6 +62,7 @@ def table(document: Table, key: str) -> Table:
 
 
 def tables(document: Table, key: str) -> list[Table]:
+    """The list of tables under a key; by default an empty one."""
     value = document.get(key, [])
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
         raise ParameterError(f"{key}={value!r}: give tables, [[{key}]]")
@@ -66,10 +70,12 @@ def tables(document: Table, key: str) -> list[Table]:
 
 
 def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def number(given: Table, key: str, where: str, fits: Callable[[float], bool], wanted: str) -> float:
+    """The number under a key, which has to fit; an error says what is wanted."""
     value = given.get(key)
     if value is None:
         raise ParameterError(f"{where}{key} is missing; give {wanted}")
@@ -79,25 +85,28 @@ def number(given: Table, key: str, where: str, fits: Callable[[float], bool], wa
 
 
 def positive(given: Table, key: str, where: str = "") -> float:
+    """The number under a key, above 0."""
     return number(given, key, where, lambda value: value > 0, "a number above 0")
 
 
 def amount(given: Table, key: str, where: str = "") -> float:
-    """A number, by default 0."""
+    """The number under a key, 0 or more; by default 0."""
     return number({key: 0.0} | given, key, where, lambda value: value >= 0, "a number, 0 or more")
 
 
 def share(given: Table, key: str, otherwise: float, where: str = "") -> float:
+    """The number under a key, above 0 and up to 1."""
     return number({key: otherwise} | given, key, where, lambda value: 0 < value <= 1, "a share, above 0 and up to 1")
 
 
 def count(given: Table, key: str, least: int, where: str = "") -> int:
+    """The whole number under a key, `least` or more."""
     value = number(given, key, where, lambda value: value >= least and value == int(value), f"a count, {least} or more")
     return int(value)
 
 
 def pair(given: Table, key: str, where: str) -> tuple[float, float]:
-    """Seconds, and seconds more a doubling of the vertex data; a number alone has none of these."""
+    """The pair under a key: seconds, and seconds more for each doubling of the vertex data, 0 if only one is given."""
     value = given.get(key, 0.0)
     both = value if isinstance(value, list) else [value, 0.0]
     if len(both) != 2 or not all(is_number(one) and one >= 0 for one in both):
@@ -106,11 +115,12 @@ def pair(given: Table, key: str, where: str) -> tuple[float, float]:
 
 
 def size(given: Table, key: str) -> int | None:
-    """Bytes, None if they are not given."""
+    """The size under a key, in bytes; None if there is none."""
     return None if key not in given else parse_bytes(given[key], key)
 
 
 def string(given: Table, key: str, where: str = "", otherwise: str | None = None) -> str:
+    """The text under a key, which may not be empty."""
     value = given.get(key, otherwise)
     if not isinstance(value, str) or not value:
         raise ParameterError(f"{where}{key}={value!r}: give a string")
@@ -122,6 +132,7 @@ def one_of(given: Table, key: str, allowed: tuple[str, ...], where: str = "", ot
 
 
 def flag(given: Table, key: str, otherwise: bool) -> bool:
+    """The true or false under a key."""
     value = given.get(key, otherwise)
     if not isinstance(value, bool):
         raise ParameterError(f"{key}={value!r}: give true or false")

@@ -1,1 +1,1 @@
-"""Graph files: readers, writers, and imports of more edges than memory holds."""
+"""Graph files: their `formats`, `read` and `write`, and `bulk` imports of more edges than memory holds."""

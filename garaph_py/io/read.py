@@ -1,4 +1,4 @@
-"""A graph from a file."""
+"""Read a graph from a file."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
 from ..native.threads import ThreadPool
-from .formats import ReadOptions, format_of
+from .formats import EdgeList, ReadOptions, format_of
 from .formats.format import check_memory
 
 
+# wide: users' keyword arguments
 def read(
     path: str | os.PathLike[str],
     *,
@@ -32,7 +33,7 @@ def read(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """A graph from a file of edges.
+    """Read a graph from a file.
 
     Parameters
     ----------
@@ -40,20 +41,20 @@ def read(
         In any format that ``garaph formats`` lists: text edge lists (SNAP, CSV, TSV; plain, .gz, .xz or .zst), Parquet,
         Arrow, .npz, .npy, Matrix Market, METIS, Ligra, GAP, DIMACS, Galois, Graphalytics.
     directed : bool, optional
-        If False, every edge counts in both directions; the file gives each once (a matrix: twice, symmetric).
-        By default what the file says, else True.
+        False: every edge counts in both directions; the file has each edge once (a matrix: twice, symmetric).
+        Default: what the file says, else True.
     format : str, optional
-        A name that ``garaph formats`` lists; by default told by the file's suffix, or by its beginning if it has none.
+        A name that ``garaph formats`` lists. Default: by the file's suffix, or by its first bytes if it has no suffix.
     weights : bool, optional
-        True: the file must have edge values. False: do not read them. By default they are read if there are some: a
+        True: the file must have edge values. False: do not read them. Default: read them if there are any, that is a
         column named weight, value or w, else the third column if it is numeric.
     drop_self_loops, drop_parallel : bool
-        By default both kinds are kept. Of parallel edges the first stays.
+        Drop self-loops; of parallel edges, keep only the first. Default: keep all.
     order : {"none", "degree", "hub"}
-        How to number the vertices inside: as the file does, by descending out-degree, or HyTGraph's hubs first (see
-        `garaph_py.graph.order.vertex_order`). Results stay in the file's ids.
+        Internal order of the vertices: as in the file, by descending out-degree, or HyTGraph's hubs first (see
+        `garaph_py.graph.order.vertex_order`). Results use the file's ids in any case.
     threads : int, optional
-        By default all cores this process may use.
+        Default: all cores that this process may use.
     on_event : callable, optional
         Receives `events.Step` records.
 
@@ -64,59 +65,53 @@ def read(
     Raises
     ------
     FormatError
-        If the file cannot be read, is not what it claims to be, or has no edges; says at which line of a text.
+        If the file cannot be read, is not of its format, or has no edges; for text, the message names the line.
     ParameterError
-        If `format` or `threads` cannot be used.
+        If `format` is not known or `threads` is not valid.
 
     Notes
     -----
-    In text, lines that begin with ``#`` or ``%`` are comments. Columns are separated by the first of tab, semicolon,
-    comma and blank that occurs in the first data line, and every line has as many as that one. With commas or
-    semicolons a field may stand in double quotes. A header line may name the columns (source and target, src and dst,
-    or from and to). The first line below it decides on the type of the ids: 64-bit integers, else strings; a name among
-    integers is then an error, since it is likelier to be a typing error than a vertex.
+    In text, lines that begin with ``#`` or ``%`` are comments. The separator of columns is the first of tab, semicolon,
+    comma and blank that occurs in the first data line; every line must have as many columns as that line. With commas
+    or semicolons, fields may be in double quotes. A header line may name the columns (source and target, src and dst,
+    or from and to). The first line below it decides the type of the ids: 64-bit integers, else strings. A name among
+    integers is an error, because it is more likely a typing error than a vertex.
     """
     path = check_file(path)
     options = ReadOptions(weights, directed, ThreadPool(threads).size)
     chosen = format_of(path, format)
+    changes: dict[str, Any] = {"drop_self_loops": drop_self_loops, "drop_parallel": drop_parallel, "order": order}
     try:
         edges = chosen.read(path, options, on_event)
-        if arrow := sys.modules.get("pyarrow"):  # it keeps what the parser has freed, which the sorting needs now
+        if arrow := sys.modules.get("pyarrow"):  # Arrow keeps the memory that parsing has freed; sorting needs it
             arrow.default_memory_pool().release_unused()
-        if isinstance(edges, Graph):
-            as_it_is = order == "none" and not (drop_self_loops or drop_parallel)
-            again = {"drop_self_loops": drop_self_loops, "drop_parallel": drop_parallel, "order": order}
-            return edges if as_it_is else rebuilt(edges, **again, threads=threads, on_event=on_event)
-        if edges.n is None and edges.vertices is None and not len(edges.sources):
-            raise FormatError(path, "no edges; it is empty, or has nothing but comments or a header")
-        directed = edges.directed is not False if directed is None else directed
-        values = edge_values(edges.weights, len(edges.sources))
-        ids: VertexIds
-        if edges.n is None:
-            sources, targets, ids = number_vertices(edges.sources, edges.targets, edges.vertices, threads=threads)
-            check_listed(path, ids, edges.vertices)
-        else:
-            check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
-            sources, targets = numbered(edges.sources, edges.n), numbered(edges.targets, edges.n)
-            ids = VertexIds(edges.n)
-        columns = [sources, targets, values]
-        del edges, sources, targets, values  # build frees the columns as it sorts them
-        return build(
-            columns,
-            ids,
-            directed=directed,
-            drop_self_loops=drop_self_loops,
-            drop_parallel=drop_parallel,
-            order=order,
-            threads=threads,
-            on_event=on_event,
-        )
+        if not isinstance(edges, Graph):
+            undirected = directed is False or (directed is None and edges.directed is False)
+            columns, ids = numbered_columns(path, edges, threads)
+            del edges  # `build` frees the columns while it sorts them
+            return build(columns, ids, directed=not undirected, **changes, threads=threads, on_event=on_event)
+        if order == "none" and not (drop_self_loops or drop_parallel):
+            return edges
+        return rebuilt(edges, **changes, threads=threads, on_event=on_event)
     except GraphError as error:
         raise FormatError(path, str(error)) from error
 
 
+def numbered_columns(path: Path, edges: EdgeList, threads: int | None) -> tuple[list[Any], VertexIds]:
+    """Internal ids of sources and targets, edge values, and the ids of all vertices."""
+    if edges.n is None and edges.vertices is None and not len(edges.sources):
+        raise FormatError(path, "no edges; it is empty, or has nothing but comments or a header")
+    values = edge_values(edges.weights, len(edges.sources))
+    if edges.n is not None:
+        check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
+        return [numbered(edges.sources, edges.n), numbered(edges.targets, edges.n), values], VertexIds(edges.n)
+    sources, targets, ids = number_vertices(edges.sources, edges.targets, edges.vertices, threads=threads)
+    check_listed(path, ids, edges.vertices)
+    return [sources, targets, values], ids
+
+
 def check_file(path: str | os.PathLike[str]) -> Path:
-    """`path`, if it may be a file of edges."""
+    """`path` as a `Path`; refuse directories and missing files."""
     path = Path(path)
     if path.is_dir():
         raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
@@ -126,7 +121,7 @@ def check_file(path: str | os.PathLike[str]) -> Path:
 
 
 def check_listed(path: Path, ids: VertexIds, vertices: Any) -> None:
-    """Refuse edges of vertices that the list of all vertices lacks."""
+    """Refuse edges with vertices that are not in the file's list of vertices."""
     if vertices is not None and len(ids) > len(vertices):
         missing = np.setdiff1d(ids.array(), vertices)
         raise FormatError(path, f"an edge has vertex {missing[0]}, which the list of vertices lacks; add it there")

@@ -1,4 +1,4 @@
-"""A graph into a file."""
+"""Write a graph to a file."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def write(
     format: str | None = None,
     on_event: events.Listener = events.ignore,
 ) -> None:
-    """Write a graph as a file that other programs read; docs/formats.md says what each format keeps.
+    """Write a graph to a file for other programs; docs/formats.md says what each format keeps.
 
     Parameters
     ----------
     graph : Graph
     path : path-like
-        The file to make or replace; a failure leaves what was there.
+        The file to make or replace. If writing fails, the old file stays as it was.
     format : str, optional
-        By default told by the suffix of `path`.
+        Default: by the suffix of `path`.
     on_event : callable, optional
         Receives `events.Step` records.
 
     Raises
     ------
     ParameterError
-        If the format is not known or cannot be written, or the file cannot be.
+        If the format is not known or cannot be written, or if the file cannot be written.
     GraphError
         If the format cannot hold this graph.
     """

@@ -27,6 +27,7 @@ from .runner import Opened, Runner
 from .verify import check, verifier_of
 
 
+# More parameters and lines than elsewhere: they are the interface that users have, and its documentation.
 def run(
     program: VertexProgram,
     graph: Graph,
@@ -206,7 +207,7 @@ def opened(
 ) -> Iterator[Opened]:
     """What the run needs while it iterates, opened. A checkpoint of another run is refused here."""
     with (
-        interrupts.held(termination=saver is not None),
+        interrupts.deferred(termination=saver is not None),
         Watchdog() as watchdog,
         ThreadPool(chosen.threads, chosen.spins) as pool,
     ):

@@ -193,7 +193,7 @@ class Runner:
         return state
 
     def _iterate(self, executor: Executor, state: State) -> None:
-        with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.patient():
+        with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             self._converged = self._loop.run(executor, state)
             self._has_ended = True
 

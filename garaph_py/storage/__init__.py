@@ -1,1 +1,25 @@
-"""The graph directory and the disks that it is spread over."""
+"""The graph directory and its disks: how a graph is stored, and everything that writes or reads the files.
+
+The graph directory as a whole:
+
+- `directory.py`: `save`, `open`, `verify` and `info`;
+- `manifest.py`: the manifest, a JSON file that describes the arrays;
+- `restripe.py`: moves a graph's blocks to other disks;
+- `fit.py`: decides, by memory, whether a graph is raw, packed or left on disk;
+- `progress.py`: progress events.
+
+Writing:
+
+- `write.py`: makes a graph directory atomically and spreads blocks over the disks;
+- `unfinished.py`: removes the directories that a killed process left;
+- `encode.py`: a graph as arrays, and arrays as raw or packed blocks.
+
+Reading:
+
+- `files.py`: opens and locks directories and files;
+- `blocks.py`: the block index, checksums and encodings; reads single blocks;
+- `check.py`: checks the contents of arrays while they are read;
+- `keep.py`: arrays that are packed in memory while they are read;
+- `reader.py`: reads ranges of an array that stays on disk, with `sectors.py`, which chooses the sectors to read;
+- `disks.py`: a thread per disk that reads with direct I/O, by `aio.py` (Linux AIO).
+"""

@@ -1,4 +1,4 @@
-"""Reads that the kernel has under way while one thread goes on: Linux AIO, by its system calls (io_submit(2))."""
+"""Asynchronous file reads with Linux AIO (io_submit(2)), called through the C library's `syscall`."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key")
 
 DEPTH = 8
-"""Reads that are under way at once: a disk has enough to do while what it has read is checked."""
-NUMBERS = {
+"""Reads in flight at once: enough to keep a disk busy while the thread handles finished reads."""
+SYSCALL_NUMBERS = {
     "x86_64": {"io_setup": 206, "io_destroy": 207, "io_getevents": 208, "io_submit": 209},
     "aarch64": {"io_setup": 0, "io_destroy": 1, "io_getevents": 4, "io_submit": 2},
 }
-HERE = NUMBERS.get(os.uname().machine, {}) if sys.platform == "linux" and sys.maxsize >> 32 else {}
-"""Numbers of system calls; none where they are not known."""
+SYSCALLS = SYSCALL_NUMBERS.get(os.uname().machine, {}) if sys.platform == "linux" and sys.maxsize >> 32 else {}
+"""Numbers of the system calls on this machine; empty where they are not known."""
 PREADV = 7
-"""IOCB_CMD_PREADV."""
+"""The command IOCB_CMD_PREADV: read into a vector of buffers."""
 IOCB = struct.Struct("=QIIHhIQQqQII")
-"""What is submitted: a number, -, -, the command, -, file, address and length of the vector, offset, -, -, -."""
+"""struct iocb: request number, -, -, command, -, file descriptor, address and length of the vector, offset, -, -, -."""
 EVENT = struct.Struct("=QQqq")
-"""What came of it: its number, -, bytes read or the negative error, -."""
-IDLE: list[int] = []
-"""Contexts that nobody uses. They are kept: to give one back takes the kernel some thirty milliseconds."""
-os.register_at_fork(after_in_child=IDLE.clear)  # they are the parent's
-LOST: list[object] = []
-"""Memory to which the kernel may write for ever: it would neither say when it has, nor stop."""
+"""struct io_event: request number, -, bytes read or negative errno, -."""
+IDLE_CONTEXTS: list[int] = []
+"""AIO contexts that are not in use. They are kept for later: destroying one takes about 30 ms (measured)."""
+os.register_at_fork(after_in_child=IDLE_CONTEXTS.clear)  # the contexts belong to the parent
+ABANDONED_BUFFERS: list[object] = []
+"""Buffers of reads whose completion was never confirmed; kept so that the kernel cannot write to freed memory."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.syscall.restype = ctypes.c_long
 
 
 class Reads(Generic[Key]):
-    """Reads of files into memory, several under way at a time; for one thread.
+    """Asynchronous reads of files, used by one thread.
 
-    Where the kernel does not offer that (another system, a sandbox, a limit), each is done when it is begun.
+    If Linux AIO is not available (another system, a sandbox, a limit), `begin` reads synchronously.
 
     Attributes
     ----------
     depth : int
-        Most that may be under way: `DEPTH`, or 1.
+        Most reads that may be in flight: `DEPTH`, or 1 without AIO.
     """
 
     def __init__(self) -> None:
-        self._context = context()
+        self._context = take_context()
         self.depth = DEPTH if self._context else 1
         self._numbers, self._events = itertools.count(), ctypes.create_string_buffer(EVENT.size * self.depth)
-        self._under_way = dict[int, tuple[Key, list[memoryview]]]()  # the kernel writes to this memory
-        self._ended: list[tuple[Key, int]] = []  # already when they were begun
+        self._in_flight = dict[int, tuple[Key, list[memoryview]]]()  # keeps the buffers alive
+        self._ended: list[tuple[Key, int]] = []  # results of reads that ended within `begin`
 
     def begin(self, key: Key, handle: int, views: list[memoryview], offset: int) -> None:
-        """Read to `views`, one after the other, from `offset` on; `wait` tells under `key` what came of it."""
+        """Begin to read bytes from `offset` on into consecutive `views`; `wait` returns the result with `key`."""
         try:
             if self._context:
                 self._submit(key, handle, views, offset)
@@ -70,62 +70,65 @@ class Reads(Generic[Key]):
         vector = (ctypes.c_size_t * (2 * len(pairs)))(*itertools.chain.from_iterable(pairs))
         number, place = next(self._numbers), ctypes.addressof(vector)
         one = ctypes.c_char_p(IOCB.pack(number, 0, 0, PREADV, 0, handle, place, len(pairs), offset, 0, 0, 0))
-        self._under_way[number] = key, views
+        self._in_flight[number] = key, views
         try:
-            call("io_submit", self._context, 1, ctypes.addressof(one))  # copies what it is given
+            call("io_submit", self._context, 1, ctypes.addressof(one))  # copies the iocb
         except BaseException:
-            del self._under_way[number]
+            del self._in_flight[number]
             raise
 
     def wait(self) -> list[tuple[Key, int]]:
-        """Those that have ended, at least one if any was begun: bytes read, 0 behind the file's end, or -errno."""
+        """Wait for at least one read, if any is in flight; return key and result of each that has ended.
+
+        A result is the number of bytes read (0 at the end of the file), or -errno.
+        """
         ended, self._ended = self._ended, []
-        if self._under_way:
+        if self._in_flight:
             place = ctypes.addressof(self._events)
             count = call("io_getevents", self._context, 0 if ended else 1, self.depth, place, 0)
             for number, _, result, _ in EVENT.iter_unpack(self._events.raw[: count * EVENT.size]):
-                ended.append((self._under_way.pop(number)[0], result))
+                ended.append((self._in_flight.pop(number)[0], result))
         return ended
 
     def close(self) -> None:
-        """Wait until nothing is under way any more."""
+        """Wait for all reads in flight, and keep the AIO context for later use."""
         try:
-            while self._under_way:
+            while self._in_flight:
                 self.wait()
             if self._context:
-                IDLE.append(self._context)
-        except BaseException:  # the kernel does not tell: it has nothing under way any more when it has destroyed that
+                IDLE_CONTEXTS.append(self._context)
+        except BaseException:  # destroying the context waits for its reads
             try:
                 call("io_destroy", self._context)
             except OSError:
-                LOST.append(self._under_way)
+                ABANDONED_BUFFERS.append(self._in_flight)
             raise
         finally:
             self._context = 0
 
 
-def context() -> int:
-    """The kernel's name for a queue of reads; 0 if there is none to be had."""
+def take_context() -> int:
+    """An AIO context, idle or new; 0 if the kernel gives none."""
     with suppress(IndexError):
-        return IDLE.pop()
-    made = ctypes.c_ulong(0)
+        return IDLE_CONTEXTS.pop()
+    context = ctypes.c_ulong(0)
     try:
-        call("io_setup", DEPTH, ctypes.addressof(made))
+        call("io_setup", DEPTH, ctypes.addressof(context))
     except OSError:
         return 0
-    return made.value
+    return context.value
 
 
 def call(name: str, *arguments: int) -> int:
-    """A system call, without the GIL, and again where a signal ends it.
+    """Make a system call, without the GIL; repeat it if a signal interrupted it.
 
     Raises
     ------
     OSError
     """
-    if name not in HERE:
+    if name not in SYSCALLS:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    while (result := LIBC.syscall(*map(ctypes.c_long, (HERE[name], *arguments)))) < 0:
+    while (result := LIBC.syscall(*map(ctypes.c_long, (SYSCALLS[name], *arguments)))) < 0:
         if ctypes.get_errno() != errno.EINTR:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return int(result)

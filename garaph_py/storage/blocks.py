@@ -162,7 +162,7 @@ class BlockReader:
 
     Parameters
     ----------
-    folder : Folder
+    folder : GraphDirectory
         Must stay open as long as the reader is used.
     disks : sequence of Directory
         The graph's directories on the disks that the manifest lists.

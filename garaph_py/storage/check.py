@@ -1,4 +1,4 @@
-"""What a graph's arrays must satisfy before anything is indexed by them, checked block by block as they are read."""
+"""Check the contents of a graph's arrays, block by block while they are read, before anything is indexed by them."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ from .manifest import Manifest
 
 Array = npt.NDArray[Any]
 Fetch = Callable[[int, int], Array]
+"""``fetch(a, b)``: the elements [a, b) of an array."""
 Begins = Callable[[int, int], Array]
-"""Of elements [a, b), a bit each: whether a list begins there; as `begin_masks` gives it."""
+"""``begins(a, b)``: one bit for each element in [a, b), set where a list begins; see `codec.blocks.begin_masks`."""
 STRINGS_AT_ONCE = 1 << 17
+"""Strings that are validated at a time."""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What the elements of an array must satisfy before anything is indexed by them.
+class Constraints:
+    """Constraints on the elements of an array.
 
     Attributes
     ----------
     below : int, optional
-        Every element is less.
+        Every element is less than this.
     order : ufunc, optional
-        ``numpy.greater_equal`` or ``numpy.greater``: how each element compares with the one before.
+        ``numpy.greater_equal`` or ``numpy.greater``: how each element must compare with the one before.
     span : tuple of int, optional
-        The first element and the last.
+        The values of the first and the last element.
     """
 
     below: int | None = None
@@ -46,11 +48,11 @@ class Rule:
     span: tuple[int, int] | None = None
 
     def excess(self, most: int) -> str | None:
-        """Why a block cannot have an element as great as `most`."""
+        """Why a block whose greatest element is `most` is damaged; None if it is not."""
         return None if self.below is None or most < self.below else f"a vertex number is not below {self.below}"
 
     def fault(self, elements: Array) -> tuple[int, str] | None:
-        """The first element of a block that cannot be, and why."""
+        """Position of the first element of a block that violates a constraint, and the problem."""
         if self.below is not None and (problem := self.excess(int(elements.max()))):
             return int(np.argmax(elements >= self.below)), problem
         if self.order is not None and not (rises := self.order(elements[1:], elements[:-1])).all():
@@ -58,7 +60,10 @@ class Rule:
         return None
 
     def fault_between(self, ends: Array) -> tuple[int, int, str] | None:
-        """Block, 0 or -1 for its first or last element, and why; `ends` holds each block's first and last element."""
+        """The first block whose first or last element violates a constraint: block, 0 (first) or -1 (last), problem.
+
+        `ends` holds the first and the last element of each block.
+        """
         if self.order is not None and not (rises := self.order(ends[1:, 0], ends[:-1, 1])).all():
             return int(np.argmin(rises)) + 1, 0, "not in ascending order"
         if self.span is not None and int(ends[0, 0]) != self.span[0]:
@@ -68,94 +73,147 @@ class Rule:
         return None
 
 
-def expectations(manifest: Manifest) -> dict[str, Rule]:
-    """The rule of every array of the graph."""
-    offsets, neighbours = Rule(order=np.greater_equal, span=(0, manifest.edges)), Rule(below=manifest.vertices)
+def expectations(manifest: Manifest) -> dict[str, Constraints]:
+    """The constraints on every array of the graph."""
+    offsets, neighbours = (
+        Constraints(order=np.greater_equal, span=(0, manifest.edges)),
+        Constraints(below=manifest.vertices),
+    )
     text = manifest.arrays["id_bytes"].length if "id_bytes" in manifest.arrays else 0
     return {
         "in_offsets": offsets,
         "in_sources": neighbours,
-        "in_values": Rule(),
+        "in_values": Constraints(),
         "out_offsets": offsets,
         "out_targets": neighbours,
-        "out_values": Rule(),
-        "ids": Rule(),
-        "id_offsets": Rule(order=np.greater_equal, span=(0, text)),
-        "id_bytes": Rule(),  # see invalid_string
+        "out_values": Constraints(),
+        "ids": Constraints(),
+        "id_offsets": Constraints(order=np.greater_equal, span=(0, text)),
+        "id_bytes": Constraints(),  # `invalid_string` checks it
     }
 
 
 def scan(
     reader: BlockReader,
-    rule: Rule,
+    constraints: Constraints,
     pool: ThreadPool,
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
     target: Array | Kept | Repacked | None = None,
     begins: Begins | None = None,
 ) -> Array | None:
-    """Read all blocks of an array into `target` (or nowhere), check them, and `report` what is wrong.
+    """Read and check all blocks of an array. A block is checked while it is in the cache of the core that read it.
 
-    A block is checked while it is still in the cache of the core that read it. `advance` gets the bytes of each.
-    `begins` tells where lists begin, for arrays of lists. The answer is each block's first and last element, or None if
-    something is wrong.
+    Parameters
+    ----------
+    reader : BlockReader
+    constraints : Constraints
+    pool : ThreadPool
+    report : callable
+        Receives every damage found; may raise.
+    advance : callable
+        Receives the raw bytes of each block that has been read.
+    target : ndarray or Kept or Repacked, optional
+        Receives the elements; None: they are only checked.
+    begins : callable, optional
+        For arrays of lists: where lists begin.
+
+    Returns
+    -------
+    ndarray, shape (blocks, 2), or None
+        The first and the last element of each block; None if there is damage.
     """
-    array = reader.array
-    ends = np.zeros((array.blocks, 2), array.dtype)
-    sound, continues = np.zeros((2, array.blocks), np.bool_)
-    bases = np.zeros(array.blocks, np.int64)
+    scanning = ArrayScan(reader, constraints, target, begins)
+    chunks = target.chunks() if isinstance(target, Repacked) else (range(reader.array.blocks),)
+    for blocks in chunks:  # the threads share one iterator: a free thread takes the next block
+        pool.run(scanning.check_blocks, [(iter(blocks), report, advance)] * pool.size)
+    if not scanning.sound.all():
+        return None
+    if damage := scanning.damage_between_blocks():
+        report(damage)
+        return None
+    return scanning.ends
 
-    def check(block: int, elements: Array) -> None:
-        piece = reader.read(block, elements.view(np.uint8).data)
-        if fault := rule.fault(elements):
-            raise reader.damage(block, fault[1], element=fault[0])
-        if piece is None:
-            return
-        if piece.masks is not None and begins is not None and (piece.masks != begins(*array.bounds(block))).any():
-            raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[array.name]} says")
-        bases[block], continues[block] = piece.base, piece.continues
-        if isinstance(target, Kept):
-            target.put(block, piece)
 
-    def work(numbers: Iterator[int]) -> None:
+class ArrayScan:
+    """The state of one `scan`, which several threads share.
+
+    Attributes
+    ----------
+    sound : ndarray of bool, shape (blocks,)
+        Blocks that have been read and have no damage.
+    ends : ndarray, shape (blocks, 2)
+        The first and the last element of each block.
+    """
+
+    def __init__(
+        self,
+        reader: BlockReader,
+        constraints: Constraints,
+        target: Array | Kept | Repacked | None,
+        begins: Begins | None,
+    ) -> None:
+        blocks = reader.array.blocks
+        self._reader, self._constraints, self._target, self._begins = reader, constraints, target, begins
+        self.sound, self.ends = np.zeros(blocks, np.bool_), np.zeros((blocks, 2), reader.array.dtype)
+        # of packed blocks: the base of the first run, and whether it must be the last element of the block before
+        self._bases, self._continues = np.zeros(blocks, np.int64), np.zeros(blocks, np.bool_)
+
+    def check_blocks(
+        self, blocks: Iterator[int], report: Callable[[FormatError], None], advance: Callable[[int], None]
+    ) -> None:
+        """Read and check blocks until the iterator, which the threads share, is empty."""
+        array, target = self._reader.array, self._target
         needs_scratch = target is None or isinstance(target, Kept)
         scratch = np.empty(array.bounds(0)[1] if needs_scratch else 0, array.dtype)
         try:
-            for block in numbers:
+            for block in blocks:
                 first, last = array.bounds(block)
                 if isinstance(target, Repacked):
                     elements = target.elements(first, last)
                 else:
                     elements = target[first:last] if isinstance(target, np.ndarray) else scratch[: last - first]
                 try:
-                    check(block, elements)
-                    sound[block] = True
+                    self._check(block, elements)
+                    self.sound[block] = True
                 except Damage as damage:
                     report(damage)
-                ends[block] = elements[0], elements[-1]
+                self.ends[block] = elements[0], elements[-1]
                 advance(elements.nbytes)
         except BaseException:
-            deque(numbers, maxlen=0)  # the other threads stop, too
+            deque(blocks, maxlen=0)  # take the remaining blocks, so that the other threads stop, too
             raise
 
-    for blocks in target.chunks() if isinstance(target, Repacked) else (range(array.blocks),):
-        pool.run(work, [(iter(blocks),)] * pool.size)  # whoever is free takes the next block
-    if not sound.all():
-        return None
-    if array.blocks and (fault := rule.fault_between(ends)):
-        block, end, problem = fault
-        element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
-        report(reader.damage(block, problem, element=element))
-        return None
-    strange = continues & (bases != np.append(0, ends[:-1, 1])[: array.blocks])
-    if strange.any():
-        report(reader.damage(int(np.argmax(strange)), PROBLEMS[BASE]))
-        return None
-    return ends
+    def _check(self, block: int, elements: Array) -> None:
+        reader, begins = self._reader, self._begins
+        piece = reader.read(block, elements.view(np.uint8).data)
+        if fault := self._constraints.fault(elements):
+            raise reader.damage(block, fault[1], element=fault[0])
+        if piece is None:
+            return
+        if (
+            piece.masks is not None
+            and begins is not None
+            and (piece.masks != begins(*reader.array.bounds(block))).any()
+        ):
+            raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[reader.array.name]} says")
+        self._bases[block], self._continues[block] = piece.base, piece.continues
+        if isinstance(self._target, Kept):
+            self._target.put(block, piece)
+
+    def damage_between_blocks(self) -> Damage | None:
+        """Damage that shows only when blocks, each sound, are compared with their neighbours."""
+        reader, array, ends = self._reader, self._reader.array, self.ends
+        if array.blocks and (fault := self._constraints.fault_between(ends)):
+            block, end, problem = fault
+            element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
+            return reader.damage(block, problem, element=element)
+        wrong = self._continues & (self._bases != np.append(0, ends[:-1, 1])[: array.blocks])
+        return reader.damage(int(np.argmax(wrong)), PROBLEMS[BASE]) if wrong.any() else None
 
 
 def begins_stored(reader: BlockReader, ends: Array) -> Begins:
-    """Where lists begin, as an array of offsets says that `scan` has found whole, a block of it at a time."""
+    """Where lists begin, by an array of offsets in which `scan` found no damage; loads one block of it at a time."""
 
     def begins(first: int, last: int) -> Array:
         found = begin_masks(np.zeros(0, np.int64), first, last)
@@ -167,14 +225,14 @@ def begins_stored(reader: BlockReader, ends: Array) -> Begins:
 
 
 def arrow_strings(offsets: Array, text: Array) -> Any:
-    """Arrow strings over these arrays, without a copy."""
+    """An Arrow string array over these offsets and UTF-8 bytes, without a copy."""
     import pyarrow as pa
 
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 def invalid_string(text: BlockReader, n: int, offsets_of: Fetch, text_of: Fetch) -> Damage | None:
-    """The first of `n` strings that is not UTF-8. The fetchers give elements [a, b) of the two arrays."""
+    """Damage at the first of `n` strings that is not UTF-8; None if there is none."""
     import pyarrow as pa
 
     for first in range(0, n, STRINGS_AT_ONCE):
@@ -197,7 +255,7 @@ def slicer(array: Array) -> Fetch:
 
 
 def load(reader: BlockReader, first: int, last: int) -> Array:
-    """Elements [first, last) of an array that `scan` has found whole."""
+    """Elements [first, last) of an array in which `scan` found no damage."""
     if first == last:
         return np.empty(0, reader.array.dtype)
     step = reader.array.bounds(0)[1]

@@ -38,8 +38,8 @@ from .fit import (
     check_fits,
     encoding_to_open,
     encoding_to_save,
+    log_fallback,
     memory_limit,
-    tell,
 )  # fmt: skip
 from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
 from .manifest import Manifest
@@ -238,9 +238,9 @@ def read_graph(
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
-        tell(folder.path, ON_DISK, total, limit, kept)
+        log_fallback(folder.path, ON_DISK, total, limit, kept)
     elif chosen == PACKED and encoding == AUTO:
-        tell(folder.path, PACKED_HERE, total, limit, kept)
+        log_fallback(folder.path, PACKED_HERE, total, limit, kept)
     graph = assemble(manifest, arrays, limit)
     if graph.ids.has_duplicates():
         raise DamagedGraphError(folder.path, "two vertices have the same id; import the graph again")

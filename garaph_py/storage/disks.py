@@ -1,4 +1,7 @@
-"""Reading from several disks at once, past the page cache: a thread for each, which has several requests under way."""
+"""Read from several disks at once with direct I/O.
+
+Each disk has a queue of requests, a thread that keeps several reads in flight, and threads that check what was read.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +26,28 @@ from .aio import Reads
 T = TypeVar("T")
 
 Steps = Generator[tuple[int, list[memoryview], int], int, T]
-"""Of reading: file, memory and offset of each; it is sent the bytes that there were."""
+"""Generator of the reads that a request takes: yields file descriptor, buffers and offset; receives the bytes read."""
 
 ALIGNMENT = 1 << 12
-"""Bytes whose multiples direct I/O takes as offsets, lengths and addresses."""
+"""Alignment of direct I/O, in bytes: offsets, lengths and addresses are multiples of it."""
 TRIES, PAUSE = 3, 0.05
-"""A read that fails is tried so often, after so many seconds."""
+"""Number of attempts to read, and seconds before the second attempt; twice as many before the third."""
 MOST_CHECKERS = 3
-"""Threads for one disk, for what is read first is decoded to be checked, at a gigabyte a second or two."""
+"""Most checking threads per disk: packed blocks are decoded to be checked, at 1 to 2 GB/s per thread."""
 
 
 @dataclass(eq=False)
 class Batch:
-    """Requests that somebody waits for together.
+    """Requests whose sender waits for all of them together.
 
     Attributes
     ----------
     left : int
-        Requests that have not ended; when there are none, it has.
+        Requests that have not ended.
     error : BaseException or None
-        The first that went wrong.
+        The first error of a request.
+    ended : threading.Event
+        Set when no request is left.
     """
 
     left: int = 0
@@ -64,7 +69,7 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Bytes of one file, from `offset` on.
+    """A request to read bytes of one file, from `offset` on.
 
     Attributes
     ----------
@@ -72,14 +77,14 @@ class Request:
     offset : int
         A multiple of `ALIGNMENT`.
     views : list of memoryview
-        Where they go, one after the other; in all no less than `needed`.
+        Consecutive buffers; together at least `needed` bytes.
     needed : int
-        Bytes that must be there; others are read because disks are.
+        Bytes that the file must have there; the rest is read only because of the alignment.
     check : callable
-        Called when they are, while others are under way; what it raises ends the batch.
+        Called after the read, by a checking thread; an exception becomes the error of the batch.
     batch : Batch
     label : int
-        What a trace calls the request: the number of a page.
+        Number of the page, for traces and the watchdog.
     """
 
     path: Path
@@ -92,13 +97,13 @@ class Request:
 
 
 class Disk(Heartbeat):
-    """One disk's queue, the thread that has several of its requests under way, and those that check what it has read.
+    """One disk: its queue of requests, the thread that reads, and the threads that check what was read.
 
     Parameters
     ----------
     name : str
     spans : list of Span, optional
-        Where to tell when it read.
+        The disk's thread appends a span for every request it has read; None when tracing is off.
 
     Attributes
     ----------
@@ -110,28 +115,28 @@ class Disk(Heartbeat):
         self.bytes_read = 0
         self._spans, self._queue, self._changed = spans, deque[Request](), threading.Condition()
         self._closed, self._files = False, dict[Path, int]()
-        self._under_way = dict[Request, Steps[None]]()
-        self._failure: GraphError | None = None  # of the thread
-        self._last = 0  # when a request ended last: a trace shows one after the other
+        self._in_flight = dict[Request, Steps[None]]()
+        self._failure: GraphError | None = None  # why the thread has ended
+        self._last = 0  # when the last request ended (ns): spans in a trace must not overlap
         self._thread: threading.Thread | None = None
         self._checkers = list[threading.Thread]()
         self._unchecked = SimpleQueue[Request | None]()
 
     def put(self, requests: Sequence[Request]) -> None:
-        """Read these, in their order."""
+        """Queue requests, to be begun in this order; starts the threads at the first call."""
         with self._changed:
             if self._failure is not None:
                 raise self._failure
             if self._thread is None:
                 self._thread = start(f"garaph-{self.name}", self._work)
-                with suppress(DeviceError):  # those there are do the work
+                with suppress(DeviceError):  # go on with the threads that could be started
                     for k in range(checkers_of_disk()):
                         self._checkers.append(start(f"garaph-{self.name}-check-{k}", self._check))
             self._queue.extend(requests)
             self._changed.notify()
 
     def forget(self, batches: Set[Batch]) -> None:
-        """Do not read what still waits of these; they end all the same."""
+        """Drop the queued requests of these batches; the batches still end, once the reads in flight have ended."""
         with self._changed:
             dropped = [request for request in self._queue if request.batch in batches]
             self._queue = deque(request for request in self._queue if request.batch not in batches)
@@ -162,7 +167,7 @@ class Disk(Heartbeat):
             self._give_up(done, error)
 
     def _go_on(self, reads: Reads[Request], done: list[Request]) -> None:
-        """End what is `done`, while the disk reads what comes next; then `done` is what of that has ended."""
+        """Check the requests in `done` while the disk reads; then wait, and put what was read into `done`."""
         while done:
             self._end(done.pop(0))
         for request, result in reads.wait():
@@ -170,12 +175,13 @@ class Disk(Heartbeat):
                 done.append(request)
 
     def _give_up(self, done: list[Request], error: BaseException) -> None:
-        """The thread ends: so does all that waits for it."""
+        """The thread ends because of `error`: end all requests with it."""
         what = str(error) or type(error).__name__
         with self._changed:
-            self._failure = GraphError(f"{self.name}: what reads it failed ({what}); run again, or check the system")
-            left = [*done, *self._under_way, *self._queue]
-            self._under_way.clear()
+            problem = f"the thread that reads it failed ({what}); run again, or check the system"
+            self._failure = GraphError(f"{self.name}: {problem}")
+            left = [*done, *self._in_flight, *self._queue]
+            self._in_flight.clear()
             self._queue.clear()
         for request in left:
             request.batch.end(self._failure)
@@ -189,28 +195,28 @@ class Disk(Heartbeat):
     def _check(self) -> None:
         while (request := self._unchecked.get()) is not None:
             end(request)
-            del request  # and the memory that it has, while this thread waits
+            del request  # free its buffers while this thread waits
 
     def _begin(self, reads: Reads[Request], busy: bool) -> bool:
-        """Begin what waits in the queue, as far as there is room; False if all has ended.
+        """Begin queued requests, at most `Reads.depth` in flight; return False once the disk is closed and idle.
 
-        Waits until something does, unless there is other work to do.
+        Waits for a request if none is in flight, unless the thread is `busy` with other work.
         """
         with self._changed:
-            while not (busy or self._under_way or self._queue or self._closed):
+            while not (busy or self._in_flight or self._queue or self._closed):
                 self._changed.wait()
-            room = 0 if self._closed else reads.depth - len(self._under_way)
+            room = 0 if self._closed else reads.depth - len(self._in_flight)
             begun = [self._queue[k] for k in range(min(room, len(self._queue)))]
             for request in begun:
-                self._under_way[request] = self._read(request)
+                self._in_flight[request] = self._read(request)
                 self._queue.popleft()
         for request in begun:
             self._advance(reads, request, None)
-        return bool(busy or self._under_way or not self._closed)
+        return bool(busy or self._in_flight or not self._closed)
 
     def _advance(self, reads: Reads[Request], request: Request, result: int | None) -> bool:
-        """Go on with a request, of which a step gave `result`; whether all of it has been read."""
-        steps = self._under_way[request]
+        """Begin the next read of a request after one that returned `result`; return whether the request is complete."""
+        steps = self._in_flight[request]
         try:
             if result is None:
                 step = next(steps)
@@ -221,15 +227,15 @@ class Disk(Heartbeat):
             reads.begin(request, *step)
             return False
         except StopIteration:
-            del self._under_way[request]
+            del self._in_flight[request]
             return True
         except Exception as error:
-            del self._under_way[request]
+            del self._in_flight[request]
             request.batch.end(error)
             return False
 
     def _read(self, request: Request) -> Steps[None]:
-        """All of a request, and again where that fails."""
+        """The reads of a request; after an error they start again, `TRIES` times in all."""
         began = time.perf_counter_ns()
         self.doing = "reading page", request.label, "at", request.offset
         for attempt in range(1, TRIES + 1):
@@ -257,12 +263,12 @@ class Disk(Heartbeat):
 
 
 def checkers_of_disk() -> int:
-    """How many threads check what one disk gives; where there is one core its own does."""
+    """Number of checking threads per disk; 0 on a single core, where the disk's own thread checks."""
     return min(available_cores() // 2, MOST_CHECKERS)
 
 
 def end(request: Request) -> None:
-    """Check what has been read, and tell who waits for it."""
+    """Check a request that has been read, and end it in its batch."""
     error: Exception | None = None
     try:
         request.check()
@@ -272,7 +278,7 @@ def end(request: Request) -> None:
 
 
 def open_direct(path: Path) -> int:
-    """A file to read past the page cache, if its file system can do that."""
+    """Open a file for direct I/O, or with the page cache if its file system has no direct I/O."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(path, flags | os.O_DIRECT)
@@ -283,7 +289,7 @@ def open_direct(path: Path) -> int:
 
 
 def read_into(handle: int, views: list[memoryview], offset: int, needed: int) -> int:
-    """Bytes read to where `views` are, one after the other; fewer than `needed` only where the file ends."""
+    """Read into consecutive `views`; return the bytes read, fewer than `needed` only at the end of the file."""
     steps = steps_of(handle, views, offset, needed)
     try:
         step = next(steps)
@@ -294,14 +300,14 @@ def read_into(handle: int, views: list[memoryview], offset: int, needed: int) ->
 
 
 def steps_of(handle: int, views: list[memoryview], offset: int, needed: int) -> Steps[int]:
-    """What `read_into` does."""
+    """The reads that fill `views`: the first, and others after short reads. Returns the bytes read in all."""
     done = 0
     while True:
         count = yield handle, views, offset + done
         done += count
         if done >= needed or not count:
             return done
-        step = count // ALIGNMENT * ALIGNMENT  # direct I/O goes on where a sector begins
+        step = count // ALIGNMENT * ALIGNMENT  # direct I/O continues at a multiple of ALIGNMENT
         done -= count - step
         if not step:
             return done + count
@@ -309,7 +315,7 @@ def steps_of(handle: int, views: list[memoryview], offset: int, needed: int) -> 
 
 
 def after(views: list[memoryview], count: int) -> list[memoryview]:
-    """What is left of `views` behind their first `count` bytes."""
+    """`views` without their first `count` bytes."""
     rest = []
     for view in views:
         skipped = min(count, len(view))

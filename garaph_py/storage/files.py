@@ -1,4 +1,4 @@
-"""The directories a graph lies in, opened without trusting what is in them, and locked while they are used."""
+"""Open and lock a graph's directories, and read their files, without trusting what is in them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..errors import DamagedGraphError, FormatError, ParameterError
 
 
 class Damage(DamagedGraphError):
-    """Damage at one place of a graph directory: what `open` raises and `verify` lists.
+    """Damage in a file of a graph directory; `open` raises it, `verify` lists it.
 
     Attributes
     ----------
     path : str
-        The file, or the directory on a disk.
+        The damaged file, or directory on a disk.
     block : int or None
         Block number within its array.
     offset : int or None
@@ -34,14 +34,15 @@ class Damage(DamagedGraphError):
 
 
 class OpenDirectory:
-    """An open directory: its regular files by plain name, closed with `closing`. Symbolic links are refused.
+    """An open directory whose regular files can be opened by name; symbolic links are refused.
 
     Parameters
     ----------
     path : Path
     handle : int
-        Of the directory; closed like its files.
+        Its file descriptor.
     closing : ExitStack
+        Closes the directory and the files that were opened in it.
     """
 
     def __init__(self, path: Path, handle: int, closing: ExitStack) -> None:
@@ -51,15 +52,15 @@ class OpenDirectory:
         self.identity = status.st_dev, status.st_ino
 
     def refuse_links(self) -> None:
-        """Raise `Damage` when a symbolic link is in the directory."""
+        """Raise `Damage` if the directory contains a symbolic link."""
         with os.scandir(self._handle) as entries:
             for entry in entries:
                 if entry.is_symlink():
                     raise Damage(self.path / entry.name, "a symbolic link; a graph directory holds its own files only")
 
     def open(self, name: str) -> tuple[int, int]:
-        """File descriptor and size of a regular file, until the graph's directory is closed."""
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO must not make us wait
+        """File descriptor and size of a regular file; it stays open until the graph's directory is closed."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # O_NONBLOCK: opening a FIFO must not wait
         try:
             handle = os.open(name, flags, dir_fd=self._handle)
         except FileNotFoundError:
@@ -74,7 +75,7 @@ class OpenDirectory:
         return handle, status.st_size
 
     def read(self, name: str, size: int, handle: int) -> bytearray:
-        """The `size` bytes of an open file."""
+        """The first `size` bytes of an open file."""
         data = bytearray(size)
         try:
             count = read_at(handle, memoryview(data), 0)
@@ -84,21 +85,20 @@ class OpenDirectory:
 
 
 class GraphDirectory(OpenDirectory):
-    """An open graph directory, and those of its disks; while it is open nobody changes the graph.
+    """An open, locked graph directory, and the graph's directories on other disks.
 
     Parameters
     ----------
     path : path-like
-    alone : bool
-        To change the graph: nobody else may read it meanwhile. Readers share.
+    exclusive : bool
+        True: no other process may have the graph open, so that this one can change it. False: other readers may.
 
     Raises
     ------
     FormatError
         If there is no directory at `path`.
     ParameterError
-        If another process changes the graph, or one reads it that is to be changed; it is named where the system
-        knows it.
+        If another process holds a lock that excludes this one; the message names that process if the system does.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, exclusive: bool = False) -> None:
@@ -123,12 +123,12 @@ class GraphDirectory(OpenDirectory):
         self._closing.close()
 
     def disk(self, listed: str) -> OpenDirectory:
-        """The directory that the manifest lists as one of the graph's disks.
+        """The graph's directory on a disk, by its name in the manifest.
 
         Raises
         ------
         Damage
-            If it is missing or a symbolic link, holds one, or is that of another disk.
+            If it is missing, is or contains a symbolic link, or is the directory of another disk as well.
         """
         if listed not in self._disks:
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -146,13 +146,13 @@ class GraphDirectory(OpenDirectory):
 
 
 def close(handle: int) -> None:
-    """Close what was only read, or locked: that this fails means nothing."""
+    """Close a file that was only read or locked; an error of `close` has no consequence then."""
     with suppress(OSError):
         os.close(handle)
 
 
 def lock(path: Path, handle: int, exclusive: bool) -> None:
-    """Lock the open directory at `path` until `handle` is closed, or the process has ended."""
+    """Lock the open directory at `path` until `handle` is closed or the process ends."""
     try:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -160,12 +160,12 @@ def lock(path: Path, handle: int, exclusive: bool) -> None:
         does = f"{who} uses this graph, which is to be changed" if exclusive else f"{who} is changing this graph"
         raise ParameterError(f"{path}: {does}; wait until it has ended") from None
     except OSError as error:
-        if exclusive:  # a reader does without a lock where the filesystem has none, for nobody can get one to write
+        if exclusive:  # without locks on this filesystem nobody can write, so a reader needs none
             raise ParameterError(f"{path}: cannot be locked ({reason(error)}); use another filesystem") from None
 
 
 def holders(handle: int) -> list[str]:
-    """Which processes hold a lock on an open directory, as far as /proc/locks tells."""
+    """The processes that hold a lock on an open directory, as far as /proc/locks lists them."""
     status = os.fstat(handle)
     inode = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
@@ -173,10 +173,11 @@ def holders(handle: int) -> list[str]:
     except OSError:
         return []
     pids = dict.fromkeys(row[4] for row in rows if row[1] == "FLOCK" and row[5] == inode)
-    return [f"process {pid}{command(pid)}" for pid in pids if int(pid) > 0]  # of other namespaces they are 0
+    return [f"process {pid}{command(pid)}" for pid in pids if int(pid) > 0]  # 0: a process of another namespace
 
 
 def command(pid: str) -> str:
+    """The name of a process in parentheses; empty if the system does not tell it."""
     try:
         return f" ({Path('/proc', pid, 'comm').read_text().strip()})"
     except OSError:
@@ -184,7 +185,7 @@ def command(pid: str) -> str:
 
 
 def read_at(handle: int, out: memoryview, offset: int) -> int:
-    """Bytes read into `out` from `offset` on: fewer than asked only where the file ends."""
+    """Fill `out` with the bytes at `offset`; return how many were read, fewer only at the end of the file."""
     done = 0
     while done < len(out):
         count = os.preadv(handle, [out[done:]], offset + done)
@@ -195,8 +196,9 @@ def read_at(handle: int, out: memoryview, offset: int) -> int:
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of the system that say that there is no room."""
+"""Error numbers of the system for a full disk, quota or file size limit."""
 
 
 def reason(error: Exception) -> str:
+    """The system's text for an `OSError`, else the exception's own."""
     return str(getattr(error, "strerror", None) or error)

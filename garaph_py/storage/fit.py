@@ -1,4 +1,4 @@
-"""Raw or packed: what suits the machine's memory, where nobody says."""
+"""Whether a graph fits the memory that it may take, and how: raw, packed, or with its edges on disk."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ log = logging.getLogger("garaph_py")
 
 AUTO = "auto"
 GRAPH_SHARE = 0.8
-"""Of the memory that is available, what a graph's arrays may take: a run needs a quarter of them more."""
+"""Share of the available memory that a graph's arrays may take by default: a run takes about a quarter more."""
 RUN_BYTES = 37
-"""Of a vertex, what most runs keep beside: two values of sixteen bytes, four sets of vertices, and for a GPU a rank."""
+"""Bytes for each vertex that most runs keep beside the graph: two values of 16 bytes, four sets of vertices, and for a
+GPU a rank of 4 bytes."""
 
 
 def check_encoding(encoding: str) -> str:
+    """`encoding`, if there is such a one; else raises `ParameterError`."""
     if encoding not in (AUTO, *ENCODINGS):
         raise ParameterError(f"encoding={encoding!r}: choose from {', '.join((AUTO, *ENCODINGS))}")
     return encoding
 
 
 def encoding_to_save(encoding: str, raw_bytes: int) -> str:
-    """`encoding`, or for ``"auto"`` packed where the raw arrays take more than half of the machine's memory."""
+    """The encoding to save with: for ``"auto"`` packed if the raw arrays exceed half of the machine's memory."""
     if check_encoding(encoding) != AUTO:
         return encoding
     return PACKED if 2 * raw_bytes > total_memory() else RAW
 
 
 def memory_limit(memory: int | str | None) -> int:
-    """Bytes that a graph's arrays may take: as said, or four fifths of what is available now."""
+    """Bytes that a graph's arrays may take: `memory`, or by default a share of what is available (`GRAPH_SHARE`)."""
     return int(available_memory() * GRAPH_SHARE) if memory is None else parse_bytes(memory, "memory")
 
 
 def encoding_to_open(encoding: str, raw_bytes: int, limit: int) -> str:
-    """`encoding`, or for ``"auto"`` packed where the raw arrays exceed `limit`."""
+    """The encoding to open with: for ``"auto"`` packed if the raw arrays take more than `limit` bytes."""
     if check_encoding(encoding) != AUTO:
         return encoding
     return RAW if raw_bytes <= limit else PACKED
@@ -47,8 +49,11 @@ def encoding_to_open(encoding: str, raw_bytes: int, limit: int) -> str:
 PACKED_HERE, ON_DISK = "packed in memory", "edges stay on disk"
 
 
-def tell(name: object, what: str, raw_bytes: int, limit: int, beside: int = 0) -> None:
-    """Log `what` was done, which nobody asked for, since arrays and `beside` exceed `limit`; all in bytes."""
+def log_fallback(name: object, what: str, raw_bytes: int, limit: int, beside: int = 0) -> None:
+    """Log `what` was done without having been asked for, since the raw arrays exceed `limit`; all in bytes.
+
+    `beside` are the bytes that runs keep for vertices.
+    """
     runs = f", what runs keep of vertices up to {show_bytes(beside)}" if beside else ""
     raw, may = show_bytes(raw_bytes), show_bytes(limit)
     log.warning("%s: its arrays take %s raw%s, and %s may be used: %s", name, raw, runs, may, what)
@@ -59,7 +64,7 @@ class TooLargeError(GraphError):
 
 
 def check_fits(name: object, how: str, nbytes: int, limit: int, more: bool = False) -> None:
-    """Raise `TooLargeError` if `nbytes`, or `more` than these, are above `limit`."""
+    """Raise `TooLargeError` if a graph's arrays exceed `limit`: they take `nbytes`, or with `more` at least these."""
     if nbytes > limit:
         take = f"take {'at least ' if more else ''}{show_bytes(nbytes, up=True)}"
         problem = f"{how} its arrays {take}, and {show_bytes(limit)} of memory may be used"
@@ -72,14 +77,22 @@ def bytes_held(graph: Graph) -> int:
 
 
 def check_run(graph: Graph, needed: int, takes: str, otherwise: str) -> None:
-    """Raise `GraphError` if a graph in memory may not take the `needed` bytes that it does with a run.
+    """Raise `GraphError` if a graph in memory and a run over it need more bytes than they may take.
 
-    It says what `takes` them, with how much memory the graph can be opened and has them, and what to do `otherwise`.
+    Parameters
+    ----------
+    graph : Graph
+    needed : int
+        Bytes that both need.
+    takes : str
+        The beginning of the error: what takes how many bytes.
+    otherwise : str
+        Its end: what to do instead of giving the graph more memory.
     """
     if graph.memory is None or needed <= graph.memory:
         return
     raw = graph.raw_bytes + graph.ids.nbytes + RUN_BYTES * graph.n
-    if needed >= raw:  # with so much it will no longer be packed
+    if needed >= raw:  # opened with so much memory, the graph will not be packed
         needed += max(graph.raw_bytes - graph.nbytes, 0)
     raise GraphError(
         f"{takes} for graph and vertices, and may take {show_bytes(graph.memory)}; allow {show_bytes(needed, up=True)} "
@@ -88,7 +101,9 @@ def check_run(graph: Graph, needed: int, takes: str, otherwise: str) -> None:
 
 
 def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int | None) -> Graph:
-    """`graph`, made of what is at `name`, in `encoding`; for ``"auto"`` packed if it has to be to fit `limit` bytes.
+    """`graph` in an encoding in which it fits `limit` bytes: for ``"auto"`` packed if it has to be.
+
+    `name` is the file or directory that it was read from, for errors and the log.
 
     Raises
     ------
@@ -101,5 +116,5 @@ def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int |
         graph = graph.packed(threads)
     check_fits(name, graph.encoding, bytes_held(graph), limit)
     if packs and encoding == AUTO:
-        tell(name, PACKED_HERE, raw_bytes, limit)
+        log_fallback(name, PACKED_HERE, raw_bytes, limit)
     return replace(graph, memory=limit)

@@ -1,4 +1,4 @@
-"""The manifest of a graph directory: readable JSON, believed only after every field has been checked."""
+"""The manifest of a graph directory: JSON with a checksum; reading it checks every field."""
 
 from __future__ import annotations
 
@@ -20,34 +20,38 @@ NAME = "manifest.json"
 FORMAT = "garaph graph"
 VERSION = 1
 MAX_BYTES = 1 << 20
+"""Most bytes of a manifest."""
 MAX_VERTICES = 1 << 32
 MAX_COUNT = 1 << 48
+"""Upper bound on every other count: edges, elements, generations."""
 MAX_DISKS = 64
-MAX_DISK_BYTES = 1024  # of a directory's name: so 64 of them fit a manifest, however they are escaped
+MAX_DISK_BYTES = 1024
+"""Most bytes of a directory's name: `MAX_DISKS` of them fit in a manifest, even if JSON escapes every byte."""
 
 INT64, UINT64, UINT32, UINT8 = map(np.dtype, (np.int64, np.uint64, np.uint32, np.uint8))
 KEYS = (
     *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "k", "arrays"),
     "checksum",
 )
-MAY_LACK, MAY_LACK_ARRAYS = ("k",), ("out_values",)  # which were not there from the beginning
+MAY_LACK, MAY_LACK_ARRAYS = ("k",), ("out_values",)  # keys that older manifests lack
 ARRAY_KEYS = ("dtype", "length", "encoding", "block_bytes", "blocks", "stored_bytes", "data", "index", "index_checksum")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 HEX64 = re.compile(r"[0-9a-f]{16}")
 SEAL = re.compile(rb'([0-9a-f]{16})"\n}\n')
-SEAL_BYTES = 20  # of the checksum's digits and what follows them
+SEAL_BYTES = 20
+"""Length of the end of a manifest: the digits of the checksum, and the characters after them."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a graph directory says of itself.
+    """The description of a graph directory.
 
     Attributes
     ----------
     graph_id : uuid.UUID
-        Drawn anew whenever a graph is saved.
+        Random; a new one whenever a graph is saved.
     generation : int
-        Of the arrays' contents; with `graph_id` part of every block's checksum.
+        Number of times that the arrays were rewritten; with `graph_id` it is part of every block's checksum.
     vertices, edges : int
         Counts; an undirected edge between two vertices is stored, and counted, twice.
     directed : bool
@@ -57,9 +61,9 @@ class Manifest:
         Directories that hold the blocks; ``"."`` is the graph directory itself.
     arrays : dict of str to StoredArray
     k : float or None
-        How much faster the disks are read one block after another than at random places; None if not measured.
+        Ratio of sequential to random read speed of the disks; None if it was not measured.
     version : int
-        Of the format.
+        Version of the format.
     """
 
     graph_id: uuid.UUID
@@ -90,7 +94,7 @@ class Manifest:
 
 
 def serialize(manifest: Manifest) -> bytes:
-    """The manifest's file, checksum included."""
+    """The bytes of the manifest file, with its checksum."""
     document = {
         "format": FORMAT,
         "version": manifest.version,
@@ -175,7 +179,7 @@ def load_json(data: bytes | bytearray, path: str | os.PathLike[str]) -> Any:
 
 
 class Fields:
-    """The members of one JSON object, taken out by type and range."""
+    """Reads the members of one JSON object, checking type and range."""
 
     def __init__(
         self,
@@ -278,7 +282,7 @@ def read_k(fields: Fields) -> float | None:
 
 
 def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[np.dtype[Any], ...], int | None]]:
-    """The arrays such a graph has, with their allowed types and, where the counts decide it, their length."""
+    """The arrays that a graph must have: their allowed types, and their length where it follows from the counts."""
     n, m = manifest.vertices, manifest.edges
     arrays: dict[str, tuple[tuple[np.dtype[Any], ...], int | None]] = {
         "in_offsets": ((INT64,), n + 1),
@@ -328,6 +332,6 @@ def read_array(
 
 
 def shown(value: object) -> str:
-    """`value` for an error message, however long a hostile file made it."""
+    """`value` for an error message, shortened: a hostile file may contain anything."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -18,7 +18,7 @@ from ..codec.format import RECORD, RUN
 from ..graph.graph import PACKED, RAW
 from ..system.memory import on_own_pages
 from .blocks import MISMATCH, BlockReader
-from .check import Rule
+from .check import Constraints as Rule
 from .disks import ALIGNMENT, open_direct, read_into
 from .sectors import SECTOR, cut, sums
 

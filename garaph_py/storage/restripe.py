@@ -1,9 +1,9 @@
-"""A graph's blocks put onto other disks, beside the old ones, which go when the new ones are all there.
+"""Move a graph's blocks to other disks: write new files beside the old ones, then remove the old ones.
 
-What a run that is killed leaves is found by its journal, a file of the graph directory that is there before anything
-else is made and goes last. It names directories only; in these, files go that are named as ours are (docs/format.md)
-and that the manifest does not name. So it does not matter when the run was killed: before the new manifest was renamed
-into place the new files go, after that the old ones.
+A journal, a file in the graph directory, lists the directories on disks that a restriping uses. It is written first and
+removed last, so that the next restriping can clean up after one that was killed. Cleaning up removes, in the listed
+directories, every file that has the name of a graph's file (docs/format.md) and that the manifest does not name. If the
+process was killed before it renamed the new manifest into place, these are the new files; later, they are the old ones.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ NEW_MANIFEST = f"{manifests.NAME}.partial"
 
 
 def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.Listener = events.ignore) -> Manifest:
-    """Spread the blocks of the graph directory `path` over exactly these disks; every block's checksum is verified.
+    """Spread the blocks of the graph directory `path` over exactly these disks, verifying every block's checksum.
 
-    Whatever happens meanwhile, the graph is there, on its old disks or its new ones. What a run that was killed left is
-    removed by the next.
+    Whenever it fails or is killed, the graph is whole, on its old disks or on the new ones. The next call removes the
+    files that a killed call left.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
     Returns
     -------
     Manifest
-        The new one.
+        The new manifest.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
     with GraphDirectory(path, exclusive=True) as folder:
         old = read_manifest(folder)
         left = sweep(folder, old)
-        destination = new_place(folder.path, old, disk_roots(disks))
+        destination = new_destination(folder.path, old, disk_roots(disks))
         readers = {name: reader_of(folder, old, name) for name in old.arrays}
         for reader in readers.values():
             if damage := reader.truncation():
@@ -90,15 +90,15 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
             new = write_generation(destination, old, readers, on_event)
             rename(folder.path / NEW_MANIFEST, folder.path / manifests.NAME)
         except BaseException:
-            with contextlib.suppress(GaraphError, OSError):  # else the journal stays, for the next run
+            with contextlib.suppress(GaraphError, OSError):  # if this fails, the journal stays for the next call
                 sweep(folder, read_manifest(folder))
             raise
         sweep(folder, new)
     return new
 
 
-def new_place(folder: Path, old: Manifest, roots: Sequence[str]) -> Destination:
-    """Where the new files go. A directory that is there already must be the graph's own."""
+def new_destination(folder: Path, old: Manifest, roots: Sequence[str]) -> Destination:
+    """The destination of the new files. A directory that exists already must belong to this graph."""
     listed = directories(roots, folder, old.graph_id)
     for directory in listed:
         if directory not in (".", *old.disks) and os.path.lexists(directory):
@@ -110,7 +110,7 @@ def new_place(folder: Path, old: Manifest, roots: Sequence[str]) -> Destination:
 def write_generation(
     destination: Destination, old: Manifest, readers: dict[str, BlockReader], on_event: events.Listener
 ) -> Manifest:
-    """Write the next generation of all arrays, and its manifest, which does not count yet."""
+    """Write the next generation of all arrays, and its manifest under a temporary name."""
     for directory, listed in zip(destination.disks, destination.listed, strict=True):
         if listed not in (".", *old.disks):
             make_directory(directory)
@@ -127,19 +127,19 @@ def write_generation(
 
 
 def stored(reader: BlockReader) -> Iterator[Array]:
-    """The stored bytes of each block, one in memory at a time."""
+    """The stored bytes of each block, one block at a time."""
     return map(reader.stored, range(reader.array.blocks))
 
 
 def write_journal(folder: Path, disks: Iterable[str]) -> None:
-    """Note where files are about to be made and removed; when this returns, that outlasts a loss of power."""
+    """Write the directories in which files will be made and removed to the journal, and sync it to disk."""
     write_file(folder / NEW_JOURNAL, json.dumps(sorted(disks)).encode())
     rename(folder / NEW_JOURNAL, folder / JOURNAL)
     sync_directory(folder)
 
 
 def read_journal(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...] | None:
-    """The directories on disks that the journal notes and that are named as ours are; None if there is no journal."""
+    """The directories in the journal that are named like this graph's; None if there is no journal."""
     if not os.path.lexists(folder.path / JOURNAL):
         return None
     handle, size = folder.open(JOURNAL)
@@ -155,19 +155,19 @@ def read_journal(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...] 
 
 
 def sweep(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...]:
-    """Remove what the last run has made or left behind and `manifest`, the current one, does not name.
+    """Remove the files of the last restriping that `manifest`, the current one, does not name.
 
     Returns
     -------
     tuple of str
-        Directories where that cannot be done now; the journal keeps them.
+        Directories in which files cannot be removed now; they stay in the journal.
     """
     with writing(folder.path / NEW_JOURNAL), contextlib.suppress(FileNotFoundError):
         os.unlink(folder.path / NEW_JOURNAL)
     noted = read_journal(folder, manifest)
     if noted is None:
         return ()
-    sync_directory(folder.path)  # no file goes that is needed if the manifest's renaming is lost
+    sync_directory(folder.path)  # after a loss of power, the manifest must not be one that needs removed files
     left = []
     for disk in (".", *noted):
         try:
@@ -183,7 +183,7 @@ def sweep(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...]:
 
 
 def clear(directory: Path, manifest: Manifest, used: bool) -> None:
-    """Remove the files of other generations from a directory, and the directory if it is empty and no longer `used`."""
+    """Remove the files of other generations from a directory; remove the directory if it is empty and not `used`."""
     if directory.is_symlink() or not directory.is_dir():
         return
     ours = re.compile(rf"({'|'.join(manifest.arrays)})(\.\d+)?\.(data|index)|{re.escape(NEW_MANIFEST)}")
@@ -195,6 +195,6 @@ def clear(directory: Path, manifest: Manifest, used: bool) -> None:
         try:
             os.rmdir(directory)
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:  # what else is there is not ours
+            if error.errno != errno.ENOTEMPTY:  # other files are not this graph's
                 raise
     sync_directory(directory if directory.is_dir() else directory.parent)

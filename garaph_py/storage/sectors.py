@@ -1,4 +1,4 @@
-"""Parts of blocks: when to read some of an array's elements by themselves, and sums to hold such parts against."""
+"""Reading parts of blocks: which sectors to read instead of whole blocks, and checksums of sectors."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from .disks import ALIGNMENT
 Array = npt.NDArray[Any]
 
 SECTOR = ALIGNMENT
+"""Bytes of a sector: the unit in which parts of blocks are read and checked."""
 REQUEST_BYTES = 1 << 17
-"""What a disk reads on while Python makes, queues, reads and checks a request: 60 microseconds, at 2 GB/s."""
+"""Fixed cost of a request: 60 us of Python, given as the bytes that a disk reads in that time at 2 GB/s."""
 
 
 def access_bytes(k: float) -> int:
-    """Bytes that a disk reads on in the time of one more read: 4 KiB at random take as long as k times as many in
-    their order (`machine.Disk.k`)."""
+    """Cost of one more read, in bytes that a disk reads sequentially in the same time.
+
+    A random read of 4 KiB takes as long as k times 4 KiB in sequence (`system.machine.Disk.k`), plus `REQUEST_BYTES`.
+    """
     return int(k * SECTOR) + REQUEST_BYTES
 
 
 def worth_reading(ranges: Array, access: int, elements: int) -> Array | None:
-    """Runs of elements to read for those wanted, of a page of so many; None if all of it takes no longer.
+    """The cheapest runs of elements to read for the wanted ranges of a page; None if the whole page is as cheap.
 
-    Each gap is read over, or begins another read, whichever takes less time; so no other choice of runs takes less. A
-    page that is read whole spares the next one a block, which is worth what little is left out at its ends.
+    A gap between two ranges is read through if that takes less time than another read, so the choice is optimal. A page
+    that is read whole saves the next page a block, which is worth more than the few elements left out at its ends.
 
     Parameters
     ----------
     ranges : ndarray of int64, shape (k, 2)
-        First and last element of what is wanted, ascending and apart.
+        First element, and one past the last, of each wanted range; ascending and disjoint.
     access : int
-        Elements that are read on in the time of one more read.
+        Cost of one more read, in elements that the disk reads in sequence in the same time.
     elements : int
+        Number of elements of the page.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def worth_reading(ranges: Array, access: int, elements: int) -> Array | None:
 
 
 def cut(runs: Array, step: int) -> Array:
-    """Runs of sectors, cut where they pass a multiple of `step`; int64, shape (parts, 2)."""
+    """Cut runs of sectors at the multiples of `step`; int64, shape (parts, 2)."""
     counts = (runs[:, 1] - 1) // step - runs[:, 0] // step + 1
     which = np.repeat(np.arange(len(runs)), counts)
     starts = (runs[which, 0] // step + np.arange(len(which)) - (np.cumsum(counts) - counts)[which]) * step
@@ -59,6 +63,6 @@ def cut(runs: Array, step: int) -> Array:
 
 
 def sums(stored: Array) -> Array:
-    """A sum of each sector, uint32; the last one may be shorter."""
+    """A checksum (uint32, the low half of XXH3-64) of each sector; the last sector may be shorter."""
     bounds = range(0, len(stored), SECTOR)
     return np.array([xxhash.xxh3_64_intdigest(stored[at : at + SECTOR].data) & 0xFFFFFFFF for at in bounds], np.uint32)

@@ -17,14 +17,14 @@ import xxhash
 
 from ..errors import GaraphError, ParameterError
 from ..system import interrupts
-from ..system.files import make_alone
+from ..system.files import make_locked
 from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
 from .files import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .progress import Progress
-from .unfinished import new_suffix, partial_of, sweep
+from .unfinished import new_suffix, sweep, temporary_name
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
@@ -77,14 +77,14 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Desti
             raise already_exists(directory)
     sweep(target, roots)
     suffix = new_suffix()
-    temporary, *partial = [partial_of(destination, suffix) for destination in (target, *final)]
+    temporary, *partial = [temporary_name(destination, suffix) for destination in (target, *final)]
     others = iter(partial)
     at = tuple(temporary if name == "." else next(others) for name in listed)
     with ExitStack() as locks:
         try:
             for directory in (temporary, *partial):
                 with writing(directory):
-                    make_alone(make_directory, directory, locks)
+                    make_locked(make_directory, directory, locks)
             yield Destination(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
             for now, name in zip(partial, final, strict=True):
@@ -93,7 +93,7 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Desti
             rename(temporary, target)  # last, so that all directories that the manifest lists exist
         except BaseException:
             if os.path.lexists(temporary):  # else it has become the graph
-                with interrupts.held():  # a second Ctrl-C comes soon after the first
+                with interrupts.deferred():  # a second Ctrl-C comes soon after the first
                     for directory in (*partial, *final, temporary):
                         shutil.rmtree(directory, ignore_errors=True)
             raise
@@ -161,7 +161,7 @@ def write_blocks(
 
     Parameters
     ----------
-    place : Place
+    destination : Destination
     manifest : Manifest
         Gives `graph_id` and `generation`; its `arrays` receives the array.
     array : ArrayLayout

@@ -14,7 +14,7 @@ from typing import IO
 
 from ..errors import ParameterError
 
-SWEEPING = 0.01
+REMOVAL_SECONDS = 0.01
 """Seconds to wait while another process may remove an empty file or directory."""
 
 
@@ -50,13 +50,13 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
     target = Path(os.path.realpath(path))  # a symbolic link stays a link
     if target.is_dir():
         raise ParameterError(f"{path}: is a directory; name a file")
-    sweep(target)
+    remove_leftovers(target)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")
     except OSError as error:
         raise ParameterError(f"{target}: {error.strerror}; choose a place that can be written") from None
     try:
-        with os.fdopen(handle, "wb") as file, alone(name):
+        with os.fdopen(handle, "wb") as file, try_lock(name):
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -72,17 +72,17 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
             os.unlink(name)
 
 
-def sweep(target: Path) -> None:
+def remove_leftovers(target: Path) -> None:
     """Remove temporary files that killed processes left while they wrote the file `target`."""
     partial = re.compile(rf"\.{re.escape(target.name)}\.\w{{8}}\.partial")
     with contextlib.suppress(OSError):
         for name in filter(partial.fullmatch, os.listdir(target.parent)):
-            with contextlib.suppress(OSError), alone(target.parent / name) as nobodys:
-                if nobodys:
+            with contextlib.suppress(OSError), try_lock(target.parent / name) as locked:
+                if locked:
                     os.unlink(target.parent / name)
 
 
-def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.ExitStack) -> None:
+def make_locked(make: Callable[[Path], object], path: Path, locks: contextlib.ExitStack) -> None:
     """Call ``make(path)``, and lock the result until `locks` is closed.
 
     If another process removes it before it is locked, because it takes it for a leftover, it is made again.
@@ -96,10 +96,10 @@ def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.Exi
         make(path)
         try:
             for _ in range(2):
-                if locks.enter_context(alone(path)):
+                if locks.enter_context(try_lock(path)):
                     break
                 # Another process has it locked, to remove it; or this filesystem has no locks, and no process will.
-                time.sleep(SWEEPING)
+                time.sleep(REMOVAL_SECONDS)
         except FileNotFoundError:
             continue
         if os.path.lexists(path):
@@ -107,7 +107,7 @@ def make_alone(make: Callable[[Path], object], path: Path, locks: contextlib.Exi
 
 
 @contextlib.contextmanager
-def alone(path: str | os.PathLike[str]) -> Iterator[bool]:
+def try_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
     """Lock a file or directory for the length of a ``with`` block; yields whether it could be locked.
 
     The system releases a lock when its process ends, also when the process is killed. So if a file can be locked, no

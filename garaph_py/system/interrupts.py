@@ -14,16 +14,16 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_waiting: list[int] = []
+_pending: list[int] = []
 """The signals that have come and have not been delivered."""
 _before: dict[int, Any] = {}
-"""The handlers that `check` calls, by signal: those that were set before `held`."""
-_patience = 0
-"""How many waiting signals `check` ignores; see `patient`."""
+"""The handlers that `check` calls, by signal: those that were set before `deferred`."""
+_ignored = 0
+"""How many pending signals `check` ignores; see `hold_first`."""
 
 
 @contextmanager
-def held(termination: bool = False) -> Iterator[None]:
+def deferred(termination: bool = False) -> Iterator[None]:
     """In ``with``: defer Ctrl-C (SIGINT) to the next `check`, or to the end of the block.
 
     There the handler that was set before is called, once for any number of signals. With `termination`, SIGTERM is
@@ -33,7 +33,7 @@ def held(termination: bool = False) -> Iterator[None]:
     ignored; and inside another such block.
     """
     installed: dict[int, Any] = {}
-    if threading.current_thread() is threading.main_thread() and not holding():
+    if threading.current_thread() is threading.main_thread() and not deferring():
         installed = {signal.SIGINT: signal.getsignal(signal.SIGINT)}
         if termination:
             installed[signal.SIGTERM] = signal.getsignal(signal.SIGTERM)
@@ -42,7 +42,7 @@ def held(termination: bool = False) -> Iterator[None]:
     if not handlers:
         yield
         return
-    _waiting.clear()
+    _pending.clear()
     _before.clear()
     _before.update(handlers)
     for number in handlers:
@@ -57,11 +57,11 @@ def held(termination: bool = False) -> Iterator[None]:
         for number in reversed(handlers):  # once the last handler is back, any line may be interrupted
             if signal.getsignal(number) is _note:  # a callback may have set another handler
                 signal.signal(number, installed[number])
-        if _waiting and not ending:
-            handlers[_waiting[0]](_waiting[0], None)
+        if _pending and not ending:
+            handlers[_pending[0]](_pending[0], None)
 
 
-def holding() -> bool:
+def deferring() -> bool:
     """Whether signals are being deferred."""
     return any(signal.getsignal(number) is _note for number in (signal.SIGINT, signal.SIGTERM))
 
@@ -72,38 +72,38 @@ def passing_on(handler: Any) -> Any:
 
 
 @contextmanager
-def patient() -> Iterator[None]:
-    """In ``with``: the first signal waits until `leave` is called; `check` delivers only a second one."""
-    global _patience
-    _patience = 1
+def hold_first() -> Iterator[None]:
+    """In ``with``: the first signal waits until `deliver` is called; `check` delivers only a second one."""
+    global _ignored
+    _ignored = 1
     try:
         yield
     finally:
-        _patience = 0
+        _ignored = 0
 
 
 def check() -> None:
     """Deliver a deferred signal, if there is one, in the main thread. Called where it is safe to stop."""
-    if len(_waiting) > _patience:
-        leave()
+    if len(_pending) > _ignored:
+        deliver()
 
 
-def waiting() -> bool:
+def pending() -> bool:
     """Whether there is a deferred signal that the calling thread can deliver."""
-    return bool(_waiting) and holding() and threading.current_thread() is threading.main_thread()
+    return bool(_pending) and deferring() and threading.current_thread() is threading.main_thread()
 
 
-def leave() -> None:
-    """Deliver a deferred signal, if there is one, even inside a `patient` block."""
-    if waiting():
-        number = _waiting[0]
-        _waiting.clear()
+def deliver() -> None:
+    """Deliver a deferred signal, if there is one, even inside a `hold_first` block."""
+    if pending():
+        number = _pending[0]
+        _pending.clear()
         _before[number](number, None)
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """The signal handler in a `held` block."""
-    _waiting.append(number)
+    """The signal handler in a `deferred` block."""
+    _pending.append(number)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:

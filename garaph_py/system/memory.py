@@ -52,7 +52,7 @@ def on_own_pages(length: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     return np.frombuffer(pages, np.uint8)[:nbytes].view(dtype)
 
 
-def give_back() -> None:
+def release_unused() -> None:
     """Return memory to the system that has been freed, but that Arrow and the C library keep for later."""
     if arrow := sys.modules.get("pyarrow"):
         arrow.default_memory_pool().release_unused()

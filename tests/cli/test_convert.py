@@ -91,7 +91,7 @@ def test_a_graph_is_made_fit_for_metis(garaph, source, tmp_path, through):
         (["EDGES", "GRAPH"], "already exists"),
         (["EDGES", "GRAPH", "--to", "text"], "is a directory; give the name of a file"),
         (["GRAPH", "x.mtx", "--undirected"], "is a graph directory"),
-        (["GRAPH", "x.graph"], "directed, which METIS files are not"),
+        (["GRAPH", "x.graph"], "directed, but METIS files are undirected"),
         (["missing.tsv", "x.mtx"], "no such file"),
         (["EDGES", "no/such/x.mtx"], "No such file or directory"),
     ],

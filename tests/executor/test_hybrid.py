@@ -140,7 +140,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
         self.streams.forth.synchronize = arrive
         for page in pages:
             new = state.next_values[page.first_vertex : page.last_vertex]
-            late.append((self.address("pending") + page.first_vertex * new.itemsize, new.view(np.uint8)))
+            late.append((self.address("next_values") + page.first_vertex * new.itemsize, new.view(np.uint8)))
 
     def launch(self, *arguments, **options):
         if late:

@@ -117,7 +117,7 @@ def test_formats_are_told_by_suffix():
     for format in FORMATS:
         if format.claims is None:  # else it shares a suffix, and the file decides
             assert {format_of(Path(f"a{suffix}")) for suffix in format.suffixes} == {format}
-    with pytest.raises(FormatError, match=r"'\.xyz' says no known format"):
+    with pytest.raises(FormatError, match=r"'\.xyz' belongs to no known format"):
         format_of(Path("a.xyz"))
     with pytest.raises(ParameterError, match="one of text, parquet, arrow, npz"):
         format_of(Path("a.txt"), "foo")

@@ -133,8 +133,8 @@ def helper(x): return x in A or x in B or x in {"p", "q", "r"}
 def f(x): return helper(x), A, B, C, D, E, G, Plain, Colour, abs, np.float32(1)
 print(fingerprint(f, np.dtype([("a", "f4"), ("b", "i8")], align=True)))
 from garaph_py.native import cache
-from garaph_py.executor.cpu.notify import SELECT
-print(SELECT.key)
+from garaph_py.executor.cpu.sets import COUNT_EDGES
+print(COUNT_EDGES.key)
 """
 
 

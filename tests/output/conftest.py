@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.cpu import executor as kernel
+from garaph_py.executor.cpu import runs
 from tests.support import twins
 
 
@@ -18,4 +18,4 @@ def graph() -> gp.Graph:
 @pytest.fixture
 def cut_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide even small graphs into pages, and those over the threads."""
-    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 64)
+    monkeypatch.setattr(runs, "MIN_RUN_EDGES", 64)

@@ -17,7 +17,7 @@ MALFORMED = {
     "sum is a function": ({"sum": lambda a, b: a + b}, "Wrong.sum must be a unified operation"),
     "no self": (
         {"gather": lambda: 0},
-        r"Wrong.gather \(.*test_program.py, line \d+\): the first argument must be self",
+        r"Wrong.gather \(.*test_signatures.py, line \d+\): the first argument must be self",
     ),
     "another self": ({"gather": lambda this, src: src}, "the first argument must be self"),
     "unknown argument": (
@@ -68,7 +68,7 @@ MALFORMED = {
     "value asks for nothing": ({"value": lambda self: np.int64}, r"Wrong.value\(edge=None\) failed: TypeError"),
     "float from integers": (
         {"apply": lambda self, acc: acc / 2},
-        r"Wrong.apply \(.*test_program.py, line \d+\) returns float64; allowed is int64 \(a division",
+        r"Wrong.apply \(.*test_signatures.py, line \d+\) returns float64; allowed is int64 \(a division",
     ),
     "float constant": ({"apply": lambda self, acc: 0.5}, "returns a float; allowed is int64"),
     "a number for fields": ({"value": {"a": np.int64, "b": np.int64}}, r"Wrong.init .* allowed is a tuple \(a, b\)"),

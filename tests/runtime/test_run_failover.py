@@ -80,9 +80,7 @@ class FailingGpu(StepByParts):
 def failing_at(monkeypatch):
     """A function that says when the GPU fails."""
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
-    return lambda at: monkeypatch.setattr(
-        "garaph_py.runtime.runner.GpuExecutor", type("Failing", (FailingGpu,), {"at": at})
-    )
+    return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Failing", (FailingGpu,), {"at": at}))
 
 
 PROGRAMS = {
@@ -126,9 +124,7 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
 
 def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
-    monkeypatch.setattr(
-        "garaph_py.runtime.runner.GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True})
-    )
+    monkeypatch.setattr(runner, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")
     assert result.stats.device == "Fake GPU"
     assert "2 streams; allow more with gpu_memory" in result.stats.note

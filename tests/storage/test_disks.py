@@ -144,7 +144,7 @@ def test_where_there_is_no_asynchronous_io(path, monkeypatch, number):
         ctypes.set_errno(number)
         return -1
 
-    monkeypatch.setattr(aio, "IDLE", [])
+    monkeypatch.setattr(aio, "IDLE_CONTEXTS", [])
     monkeypatch.setattr(aio, "LIBC", SimpleNamespace(syscall=refuse))
     reads, data = Reads(), room(ALIGNMENT)
     assert reads.depth == 1
@@ -152,7 +152,7 @@ def test_where_there_is_no_asynchronous_io(path, monkeypatch, number):
         reads.begin(0, file.fileno(), [data.data], 0)
     assert reads.wait() == [(0, ALIGNMENT)]
     reads.close()
-    assert aio.IDLE == []
+    assert aio.IDLE_CONTEXTS == []
 
 
 def test_what_the_kernel_has_under_way_is_waited_for(path, kernel_reads):
@@ -166,13 +166,13 @@ def test_what_the_kernel_has_under_way_is_waited_for(path, kernel_reads):
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_what_a_process_has_set_up_serves_it_again_and_not_its_children(path):
     Reads().close()
-    assert aio.IDLE
-    before = list(aio.IDLE)
+    assert aio.IDLE_CONTEXTS
+    before = list(aio.IDLE_CONTEXTS)
     Reads().close()
-    assert before == aio.IDLE
+    assert before == aio.IDLE_CONTEXTS
     child = os.fork()
     if not child:
-        os._exit(len(aio.IDLE))
+        os._exit(len(aio.IDLE_CONTEXTS))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
@@ -187,7 +187,7 @@ def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch)
             raise OSError(errno.EPERM, "not in here")
         return call(name, *given)
 
-    monkeypatch.setattr(aio, "IDLE", [])
+    monkeypatch.setattr(aio, "IDLE_CONTEXTS", [])
     monkeypatch.setattr(aio, "call", refuses)
     reading = Reading(20)
     for k in range(20):
@@ -195,12 +195,12 @@ def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch)
     disk.put(reading.requests)
     waits.set()
     assert reading.batch.ended.wait(5)
-    with pytest.raises(GraphError, match=r"what reads it failed .*not in here.*; run again"):
+    with pytest.raises(GraphError, match=r"the thread that reads it failed .*not in here.*; run again"):
         raise reading.batch.error
     with pytest.raises(GraphError, match="not in here"):
         disk.put(reading.requests)
     assert calls[-1] == "io_destroy"
-    assert aio.IDLE == aio.LOST == []
+    assert aio.IDLE_CONTEXTS == aio.ABANDONED_BUFFERS == []
 
 
 def test_one_thread_whoever_asks_first(tmp_path, kernel_reads):

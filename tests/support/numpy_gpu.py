@@ -157,7 +157,7 @@ class FakeFunction:
         if self.name == "initialize":
             active = np.arange(first, last) == int(context["parameters"]["source"])
             at(context["values"], np.int64, count, first)[:] = np.where(active, 0, far)
-            changed, bits = np.zeros(count, bool), context["active"]
+            changed, bits = np.zeros(count, bool), context["frontier"]
         else:
             edges = int(page["last_edge"] - page["first_edge"])
             sources = at(page["sources"], np.uint32, edges, int(page["first_edge"] - page["base_edge"]))
@@ -165,8 +165,8 @@ class FakeFunction:
             new = old[first:last].copy()
             np.minimum.at(new, np.repeat(np.arange(count), np.diff(offsets)), said)
             active = changed = new != old[first:last]
-            at(context["pending"], np.int64, count, first)[:] = new
-            bits = context["activated"]
+            at(context["next_values"], np.int64, count, first)[:] = new
+            bits = context["next_frontier"]
         words = np.packbits(active, bitorder="little")
         at(bits, np.uint8, len(words), first // 8)[:] = words
         tally = self.tally(page)

@@ -11,8 +11,8 @@ from garaph_py.storage.disks import ALIGNMENT
 
 def one_by_one(monkeypatch):
     """The kernel does not offer asynchronous reads."""
-    monkeypatch.setattr(aio, "IDLE", [])
-    monkeypatch.setattr(aio, "HERE", {})
+    monkeypatch.setattr(aio, "IDLE_CONTEXTS", [])
+    monkeypatch.setattr(aio, "SYSCALLS", {})
 
 
 @pytest.fixture(params=["at once", "one by one"])

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.system.files import alone, write_whole
+from garaph_py.system.files import try_lock, write_whole
 from tests.support.crashes import CALLS, Crash, calls_of
 
 
@@ -49,7 +49,7 @@ def test_a_call_that_fails_leaves_the_file(tmp_path, monkeypatch, number):
 def test_what_is_still_being_written_or_named_otherwise_stays(tmp_path):
     for name in (".a.abcdefgh.partial", ".b.abcdefgh.partial", ".a.notes.partial"):
         (tmp_path / name).touch()
-    with alone(tmp_path / ".a.abcdefgh.partial"):
+    with try_lock(tmp_path / ".a.abcdefgh.partial"):
         write_whole(tmp_path / "a", lambda file: file.write(b"whole"))
         assert len(os.listdir(tmp_path)) == 4
     write_whole(tmp_path / "a", lambda file: file.write(b"whole"))

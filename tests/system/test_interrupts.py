@@ -39,7 +39,7 @@ def heard(monkeypatch):
 
 def test_interrupts_wait_for_a_check():
     handler, passed = signal.getsignal(signal.SIGINT), []
-    with interrupts.held():
+    with interrupts.deferred():
         press()
         press()
         with pytest.raises(KeyboardInterrupt):
@@ -52,7 +52,7 @@ def test_interrupts_wait_for_a_check():
 
 def test_interrupts_wait_for_the_end():
     handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), interrupts.held(), interrupts.held():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred(), interrupts.deferred():  # noqa: PT012
         press()
         press()
     assert signal.getsignal(signal.SIGINT) is handler
@@ -60,7 +60,7 @@ def test_interrupts_wait_for_the_end():
 
 
 def test_one_that_is_under_way_is_enough(heard):
-    with pytest.raises(KeyboardInterrupt, match="first"), interrupts.held():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt, match="first"), interrupts.deferred():  # noqa: PT012
         press()
         raise KeyboardInterrupt("first")
     assert heard == []
@@ -70,7 +70,7 @@ def test_one_that_is_under_way_is_enough(heard):
 
 
 def test_a_handler_that_does_not_raise_is_asked_once(heard):
-    with interrupts.held():
+    with interrupts.deferred():
         press()
         press()
         interrupts.check()
@@ -83,11 +83,11 @@ def test_other_threads_are_not_interrupted():
     passed = []
 
     def work():
-        with interrupts.held():
+        with interrupts.deferred():
             interrupts.check()
             passed.append(1)
 
-    with pytest.raises(KeyboardInterrupt), interrupts.held():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():  # noqa: PT012
         press()
         thread = threading.Thread(target=work)
         thread.start()

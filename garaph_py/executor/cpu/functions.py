@@ -1,4 +1,4 @@
-"""A bound program's functions as the CPU's kernels use them: with access to arrays behind bare pointers."""
+"""A bound program's functions as the CPU's kernels use them, and access to the arrays that its types are stored in."""
 
 from __future__ import annotations
 
@@ -20,10 +20,18 @@ DType = np.dtype[Any]
 
 @dataclass(frozen=True)
 class Access:
-    """How kernels reach arrays of one dtype, and how their signatures name a pointer to it.
+    """How kernels reach arrays of one dtype.
 
-    ``view(pointer)`` makes an array of a pointer, ``load(array, i)`` reads an element as a number or named tuple,
-    ``store(array, i, x)`` writes one, ``fetch(array, i)`` says that one will be read soon.
+    Attributes
+    ----------
+    pointer : str
+        How a kernel's signature names a pointer to the dtype.
+    view : callable
+        ``view(pointer)`` makes an array of a pointer.
+    load, store : callable
+        ``load(array, i)`` reads an element as a number or named tuple; ``store(array, i, x)`` writes one.
+    fetch : callable
+        ``fetch(array, i)`` prefetches an element.
     """
 
     pointer: str
@@ -35,7 +43,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Functions(PlainFunctions):
-    """Plain functions for `Kernel`, and access to arrays; ``edge_at(values, i)`` reads an edge's value."""
+    """Plain functions for kernels, and access to arrays.
+
+    ``edge_at(values, i)`` reads an edge's value as the program sees it.
+    """
 
     edge_at: Any
     parameters: Access
@@ -45,6 +56,7 @@ class Functions(PlainFunctions):
     total: Access
     partial: Access
     report: Access
+    edge_values: Access
 
 
 def access(dtype: DType) -> Access:
@@ -68,7 +80,7 @@ def access(dtype: DType) -> Access:
 
 
 def no_access() -> Access:
-    """For arrays the program does not have: a null pointer nobody follows."""
+    """For arrays that the program does not have: the pointer is null, and no kernel follows it."""
     return Access(
         "void*",
         define("def view(pointer): return pointer"),
@@ -97,4 +109,5 @@ def functions(bound: BoundProgram) -> Functions:
         total=no_access() if bound.total is None else access(bound.total),
         partial=access(partial_dtype(bound.total)),
         report=access(bound.reports),
+        edge_values=no_access() if bound.edge is None else access(bound.edge),
     )

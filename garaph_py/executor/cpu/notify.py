@@ -1,111 +1,73 @@
-"""The notify half of notify-pull (Garaph section 4.2): active vertices mark their out-neighbours.
-
-Both halves walk the same way: the edges of the vertices in a set, laid end to end, are cut into equal runs; prefix
-sums over blocks of 4096 vertices say where a run begins. Work and memory follow the set, not the graph.
-"""
+"""The notify half of notify-pull (Garaph section 4.2): active vertices mark their out-neighbours."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
-import numpy as np
-
-from ...native import Kernel, atomic_load, atomic_or, trailing_zeros
-from .edges import Reader, source_of
-
-
-def mark(bits, blocks, v):
-    """Put vertex v in a set that other threads put vertices in too; whether it was not in."""
-    mask = np.uint64(1) << np.uint64(v & 63)
-    if atomic_load(bits, v >> 6) & mask != np.uint64(0):
-        return False
-    if atomic_or(bits, v >> 6, mask) & mask != np.uint64(0):
-        return False
-    blocks[v >> 12] = 1
-    return True
+from ...graph.graph import Edges
+from ...graph.vertex_set import BLOCK
+from ...pages.source import PageSource
+from ..state import State
+from .edges import Reader, reader_of, source_of
+from .launch import Launcher
+from .records import RecordKernel
+from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
+from .walk import LISTS, insert, make_for_each_list
 
 
-def select(bits, blocks, offsets, first, last, sums, first_block, last_block):
-    """Edges of the set's vertices in [first, last), summed into ``sums[block - first // 4096]``; how many vertices.
-
-    Looks at the blocks [first_block, last_block).
-    """
-    vertices = np.int64(0)
-    for block in range(first_block, last_block):
-        edges = np.int64(0)
-        if blocks[block] != 0:
-            for w in range(max(block << 6, first >> 6), min((block + 1) << 6, ((last - 1) >> 6) + 1)):
-                word = bits[w]
-                while word != np.uint64(0):
-                    v = (w << 6) + trailing_zeros(word)
-                    word &= word - np.uint64(1)
-                    if first <= v < last:
-                        edges += offsets[v + 1] - offsets[v]
-                        vertices += 1
-        sums[block - (first >> 12)] = edges
-    return vertices
-
-
-def mark_targets(acc, begin, end, targets, base, last, before, values, values_base, context):
+def insert_targets(acc, begin, end, targets, base, last, before, values, values_base, context):
     notified, blocks = context
     for e in range(begin, end):
-        mark(notified, blocks, source_of(targets, e - base, before))
+        insert(notified, blocks, source_of(targets, e - base, before))
     return acc, end - begin
 
 
 @cache
-def make_notify(reader: Reader) -> Kernel:
-    walk = reader.walk(mark_targets, False)
+def make_notify(reader: Reader) -> RecordKernel:
+    walk = reader.walk(insert_targets, False)
 
-    def notify(edges, bits, blocks, first, last, offsets, notified, notified_blocks, block, position, start, stop):
-        """Mark the targets of edges [start, stop) of the concatenated out-edges of the active ones of vertices [first,
-        last)."""
-        words = ((last - 1) >> 6) + 1
-        w = block << 6
-        while w < words and position < stop:
-            if w & 63 == 0 and blocks[w >> 6] == 0:
-                w += 64
-                continue
-            word = bits[w]
-            while word != np.uint64(0):
-                v = (w << 6) + trailing_zeros(word)
-                word &= word - np.uint64(1)
-                if v < first or v >= last:
-                    continue
-                begin = offsets[v]
-                end = offsets[v + 1]
-                here = position
-                position += end - begin
-                if here >= stop:
-                    break
-                from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
-                walk(0, offsets, v, from_, to, edges, (notified, notified_blocks))
-            w += 1
-        return 0
+    def notify_targets(acc, v, begin, end, cut_before, cut_after, context):
+        edges, t = context
+        walk(0, t.out_offsets, v, begin, end, edges, (t.notified, t.notified_blocks))
+        return acc
 
-    return reader.kernel("u64* u8* i64 i64 i64* u64* u8* i64 i64 i64 i64", notify)
+    for_each_list = make_for_each_list(notify_targets)
+
+    def notify(edges, t):
+        """Mark the targets of the run's edges: out-edges of active vertices of the page."""
+        run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
+        return for_each_list(0, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
+
+    names = ("frontier", "frontier_blocks", "out_offsets", "notified", "notified_blocks", *LISTS)
+    return RecordKernel("notify", notify, names, reader=reader)
 
 
-SELECT = Kernel("u64* u8* i64* i64 i64 i64* i64 i64", select)
+class Notify:
+    """Runs the notify kernel over the pages of out-edges.
 
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    edges : Edges
+        The out-edges.
+    """
 
-def make_commit(width: int) -> Kernel:
-    """Copy the new values of a set's vertices, `width` words of 32 bits each, over the old ones."""
+    def __init__(self, launcher: Launcher, runs: Runs, edges: Edges) -> None:
+        self._launch, self._runs, self._edges, self._reader = launcher, runs, edges, reader_of(edges, None)
+        self.kernel = make_notify(self._reader)
 
-    def commit(bits, blocks, first, last, pending, values):
-        w = first >> 6
-        while w < ((last - 1) >> 6) + 1:
-            if w & 63 == 0 and blocks[w >> 6] == 0:
-                w += 64
-                continue
-            word = bits[w]
-            while word != np.uint64(0):
-                v = (w << 6) + trailing_zeros(word)
-                word &= word - np.uint64(1)
-                if first <= v < last:
-                    for k in range(width):
-                        values[v * width + k] = pending[v * width + k]
-            w += 1
-        return 0
-
-    return Kernel("u64* u8* i64 i64 u32* u32*", commit)
+    def __call__(self, state: State, source: PageSource) -> int:
+        """Put every out-neighbour of an active vertex in ``state.notified``; out-edges followed."""
+        active, offsets = state.frontier, self._edges.offsets
+        pages = self._runs.active_pages(active, source)
+        source.expect(pages, partial(edge_ranges, active, offsets), values=False)
+        for page, prefix in pages.items():
+            block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
+            edges = self._launch.edges(self._reader, source.edges(page), len(start))
+            self._launch(
+                self.kernel, len(start), state, edges, first_vertex=page.first_vertex, last_vertex=page.last_vertex,
+                block=page.first_vertex // BLOCK + block, position=position, start=start, stop=stop,
+            )  # fmt: skip
+            source.release(page)
+        return sum(int(prefix[-1]) for prefix in pages.values())

@@ -1,19 +1,18 @@
-"""The compiled functions of one bound program, kept for the process: the next run of the like finds them ready."""
+"""The kernels of one bound program, kept for the process: the next run of the same program finds them compiled."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
-from ...native import Kernel
-from ...native.kernel import kind_of
 from ...program import BoundProgram
 from .edges import Reader
 from .functions import functions
-from .notify import make_commit
-from .pull import make_pull, make_pull_notified, make_settle
+from .pull import make_merge_partial_sums, make_pull, make_pull_notified
 from .pull_active import make_pull_active
 from .pull_tiled import make_pull_tiled
-from .push import make_advance, make_push
+from .push import make_open_bucket, make_push
+from .records import RecordKernel
+from .sets import make_commit
 from .vertices import make_init, make_prepare, make_result
 
 _known: dict[tuple[str, Reader], Kernels] = {}
@@ -38,50 +37,49 @@ class Kernels:
 
     def __init__(self, bound: BoundProgram, reader: Reader) -> None:
         self._functions, self._reader = functions(bound), reader
-        self._edges = "void*" if bound.edge is None else kind_of(bound.edge)
         self._words = bound.value.itemsize // 4
         self._has_priority = "priority" in bound.arguments
 
     @cached_property
-    def init(self) -> Kernel:
+    def init(self) -> RecordKernel:
         return make_init(self._functions)
 
     @cached_property
-    def prepare(self) -> Kernel:
+    def prepare(self) -> RecordKernel:
         return make_prepare(self._functions)
 
     @cached_property
-    def pull(self) -> Kernel:
+    def pull(self) -> RecordKernel:
         return make_pull(self._functions, self._reader)
 
     @cached_property
-    def pull_active(self) -> Kernel:
+    def pull_active(self) -> RecordKernel:
         return make_pull_active(self._functions, self._reader)
 
     @cached_property
-    def pull_notified(self) -> Kernel:
+    def pull_notified(self) -> RecordKernel:
         return make_pull_notified(self._functions, self._reader)
 
     @cached_property
-    def pull_tiled(self) -> Kernel:
-        return make_pull_tiled(self._functions, self._edges)
+    def pull_tiled(self) -> RecordKernel:
+        return make_pull_tiled(self._functions)
 
     @cached_property
-    def settle(self) -> Kernel:
-        return make_settle(self._functions)
+    def merge_partial_sums(self) -> RecordKernel:
+        return make_merge_partial_sums(self._functions)
 
     @cached_property
-    def push(self) -> Kernel:
+    def push(self) -> RecordKernel:
         return make_push(self._functions, self._reader, self._has_priority)
 
     @cached_property
-    def advance(self) -> Kernel:
-        return make_advance(self._functions)
+    def open_bucket(self) -> RecordKernel:
+        return make_open_bucket(self._functions)
 
     @cached_property
-    def commit(self) -> Kernel:
+    def commit(self) -> RecordKernel:
         return make_commit(self._words)
 
     @cached_property
-    def result(self) -> Kernel:
+    def result(self) -> RecordKernel:
         return make_result(self._functions)

@@ -2,57 +2,42 @@
 
 A partition is a run of the page's edges. It finishes the vertices whose edges it holds whole; of a vertex that the
 partition's bounds cut it leaves a partial sum, a replica: `heads` for one begun earlier, `tails` for one begun here.
-`settle` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are fused: no
-accumulators are kept but those of a word's vertices.
+`merge_partial_sums` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are
+fused: no accumulators are kept but those of a word's vertices.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from ...native import Kernel, atomic_or, no_unroll, prefetch, trailing_zeros
+from ...graph import Graph
+from ...graph.vertex_set import BLOCK
+from ...native import PerCall, no_unroll, prefetch
+from ...pages.layout import Page
+from ...pages.source import PageEdges
+from ..modes import NOTIFY_PULL, PULL
+from ..protocol import PageResult
+from ..state import State
 from .edges import AHEAD, Reader, source_of
 from .functions import Functions
+from .launch import Launcher
+from .records import RecordKernel
+from .runs import Runs
+from .walk import LISTS, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 STREAM = 256
 """Edges ahead to fetch sources that are read as a stream: a kilobyte."""
 
-CONTEXT = "i64 i64* i64* {value} {value} {parameters} {data} {total} u64* u8*"
-"""n, in-offsets, out-offsets, values, pending values, parameters, vertex data, total, activated bits, activated blocks;
-before them `edges`, where a kernel reads any."""
-REPLICAS = " i64 {accumulator} {accumulator} i64* i64* {partial}"
-"""Whether `done` counts; per partition: head, tail, [head vertex, tail vertex], [edges, active, active out-edges,
-active that may change again], partial total."""
-
-
-def signature(f: Functions, text: str) -> str:
-    return text.format(
-        value=f.value.pointer,
-        parameters=f.parameters.pointer,
-        data=f.data.pointer,
-        total=f.total.pointer,
-        accumulator=f.accumulator.pointer,
-        partial=f.partial.pointer,
-    )
-
-
-def make_views(f: Functions):
-    """The pointers of `CONTEXT` and `REPLICAS` as what kernels work on: `self` and total, and arrays."""
-    view_value, view_parameters, view_data, view_total = f.value.view, f.parameters.view, f.data.view, f.total.view
-    load_parameters, load_total, view_accumulator = f.parameters.load, f.total.load, f.accumulator.view
-
-    def views(values, pending, parameters, data, total, heads, tails):
-        return (
-            load_parameters(view_parameters(parameters), 0),
-            load_total(view_total(total), 0),
-            view_value(values),
-            view_value(pending),
-            view_data(data),
-            view_accumulator(heads),
-            view_accumulator(tails),
-        )
-
-    return views
+CONTEXT = (
+    "n", "in_offsets", "out_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
+    "next_frontier_blocks",
+)  # fmt: skip
+"""Arguments of every kernel that applies."""
+PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
+"""Arguments of a kernel whose calls are partitions of a page."""
 
 
 def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
@@ -66,7 +51,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
     in_place = reader.in_place
 
     def segment(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
-        self, old, values, early, active = context
+        t, old, active = context
         for e in range(begin, end):
             no_unroll()
             if streams:
@@ -74,18 +59,19 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
                 if in_place:
                     prefetch(sources, ahead + STREAM)
                     ahead = min(ahead, last)
-                fetch(values, source_of(sources, ahead, 0))
-            if early and done(self, acc, old):
+                fetch(t.values, source_of(sources, ahead, 0))
+            if t.early and done(t.parameters, acc, old):
                 return acc, e - begin
             source = source_of(sources, e - base, before)
-            if not filtered or (active[source >> 6] >> np.uint64(source & 63)) & np.uint64(1) != np.uint64(0):
-                acc = add(acc, gather(self, load(values, source), edge(edge_values, e - values_base), old, source))
+            if not filtered or active[source >> 6] & bit_of(source) != np.uint64(0):
+                value, weight = load(t.values, source), edge(edge_values, e - values_base)
+                acc = add(acc, gather(t.parameters, value, weight, old, source))
         return acc, end - begin
 
     walk = reader.walk(segment, streams)
 
-    def gather_edges(self, acc, old, offsets, v, begin, end, edges, values, early, active):
-        return walk(acc, offsets, v, begin, end, edges, (self, old, values, early, active))
+    def gather_edges(t, acc, old, v, begin, end, edges, active):
+        return walk(acc, t.in_offsets, v, begin, end, edges, (t, old, active))
 
     return gather_edges
 
@@ -98,205 +84,268 @@ def make_update(f: Functions, filtered: bool = False):
     apply, activate, aggregate, count, done, identity = f.apply, f.activate, f.aggregate, f.count, f.done, f.identity
     store, load_data = f.value.store, f.data.load
 
-    def update(self, v, acc, old, n, in_offsets, out_offsets, pending, data, total):
-        vertex_data = load_data(data, v)
-        in_degree = count(in_offsets[v + 1] - in_offsets[v])
-        out_edges = out_offsets[v + 1] - out_offsets[v]
-        new = apply(self, old, acc, total, v, count(n), in_degree, count(out_edges), vertex_data)
+    def update(t, v, acc, old):
+        vertex_data = load_data(t.vertex_data, v)
+        in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
+        out_edges = t.out_offsets[v + 1] - t.out_offsets[v]
+        new = apply(t.parameters, old, acc, t.total, v, count(t.n), in_degree, count(out_edges), vertex_data)
         if not filtered:
-            store(pending, v, new)
-        part = aggregate(self, new, old, v, count(n), in_degree, count(out_edges), vertex_data)
-        is_active = activate(self, new, old)
+            store(t.next_values, v, new)
+        part = aggregate(t.parameters, new, old, v, count(t.n), in_degree, count(out_edges), vertex_data)
+        is_active = activate(t.parameters, new, old)
         if filtered and is_active:
-            store(pending, v, new)
-        return is_active, not done(self, identity(self), new), out_edges, part
+            store(t.next_values, v, new)
+        return is_active, not done(t.parameters, identity(t.parameters), new), out_edges, part
 
     return update
 
 
-def make_pull(f: Functions, reader: Reader) -> Kernel:
-    gather_edges, update, views = make_gather(f, reader, streams=True), make_update(f), make_views(f)
-    identity, add_total, no_total, load = f.identity, f.add_total, f.no_total, f.value.load
-    view_accumulator, load_accumulator, store_accumulator = f.accumulator.view, f.accumulator.load, f.accumulator.store
-    view_partial, store_partial = f.partial.view, f.partial.store
+def make_tally(f: Functions):
+    """What a call's updates add up to: vertices activated, their out-edges, how many may change again, part of the
+    total. ``add`` adds an update; ``leave(t, edges, tally)`` writes them and the edges visited where the call is told
+    to."""
+    add_total, no_total = f.add_total, f.no_total
+    store_partial = f.partial.store
 
-    def pull(
-        edges, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
-        bits, blocks, early, heads_, tails_, cuts, counts, partials_, accs_, start, stop, first, last,
-    ):  # fmt: skip
-        """Edges [start, stop), in which the vertices [first, last) begin.
+    def zero():
+        return 0, 0, 0, no_total()
+
+    def add(tally, done):
+        active, active_edges, changeable, partial = tally
+        is_active, changes, out_edges, part = done
+        one = np.int64(is_active)  # no branch: which vertices are active is hard to predict
+        changeable += one & np.int64(changes)
+        return active + one, active_edges + one * out_edges, changeable, add_total(partial, part)
+
+    def leave(t, edges, tally):
+        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = edges, tally[0], tally[1], tally[2]
+        store_partial(t.partial, 0, tally[3])
+
+    return zero, add, leave
+
+
+def make_leave_sum(f: Functions):
+    """Leave the partial sum of a vertex that a bound of the partition cuts; whether one does."""
+    store = f.accumulator.store
+
+    def leave_sum(t, v, acc, cut_before, cut_after):
+        if cut_before:
+            store(t.head, 0, acc)
+            t.cuts[0] = v
+        elif cut_after:
+            store(t.tail, 0, acc)
+            t.cuts[1] = v
+        return cut_before or cut_after
+
+    return leave_sum
+
+
+def make_pull(f: Functions, reader: Reader) -> RecordKernel:
+    gather_edges, update, leave_sum = make_gather(f, reader, streams=True), make_update(f), make_leave_sum(f)
+    identity, load, load_sum, store_sum = f.identity, f.value.load, f.accumulator.load, f.accumulator.store
+    zero, add, leave = make_tally(f)
+
+    def pull(edges, t):
+        """The edges [first_edge, last_edge), in which the vertices [first_vertex, last_vertex) begin.
 
         Synchronous runs gather for 64 vertices, then apply them: with less between two gathers, more of their loads
         are under way at a time. Asynchronous ones apply each vertex at once, for the next to see.
         """
-        accs, chunk = view_accumulator(accs_), 64 if early else 1
-        self, total, values, pending, data, heads, tails = views(
-            values_, pending_, parameters_, data_, total_, heads_, tails_
-        )
-        cuts[0], cuts[1] = -1, -1
-        visits, active, active_edges, changeable = 0, 0, 0, 0
-        partial = no_total()
-        earliest = first - np.int64(start < stop and in_offsets[first] > start)
+        chunk = 64 if t.early else 1
+        first, last, start, stop = t.first_vertex, t.last_vertex, t.first_edge, t.last_edge
+        t.cuts[0], t.cuts[1] = -1, -1
+        visits, tally = 0, zero()
+        earliest = first - np.int64(start < stop and t.in_offsets[first] > start)
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
             word = np.uint64(0)
             u, end_of_word = max(earliest, w << 6), min(last, (w + 1) << 6)
             while u < end_of_word:
                 u_end = min(u + chunk, end_of_word)
-                begin = in_offsets[u]
+                begin = t.in_offsets[u]
                 for v in range(u, u_end):
-                    end = in_offsets[v + 1]
+                    end = t.in_offsets[v + 1]
                     acc, visited = gather_edges(
-                        self, identity(self), load(values, v), in_offsets, v, max(begin, start), min(end, stop),
-                        edges, values, early, bits,
+                        t, identity(t.parameters), load(t.values, v), v, max(begin, start), min(end, stop), edges,
+                        t.next_frontier,
                     )  # fmt: skip
-                    store_accumulator(accs, v - u, acc)
+                    store_sum(t.accumulators, v - u, acc)
                     visits += visited
                     begin = end
                 for v in range(u, u_end):
-                    acc, old = load_accumulator(accs, v - u), load(values, v)
-                    if in_offsets[v] < start:
-                        store_accumulator(heads, 0, acc)
-                        cuts[0] = v
-                    elif in_offsets[v + 1] > stop:
-                        store_accumulator(tails, 0, acc)
-                        cuts[1] = v
-                    else:
-                        is_active, changes, out_edges, part = update(
-                            self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
-                        )
-                        partial = add_total(partial, part)
-                        one = np.int64(is_active)  # no branch: who is active is hard to predict
-                        word |= np.uint64(one) << np.uint64(v & 63)
-                        active += one
-                        active_edges += one * out_edges
-                        changeable += one & np.int64(changes)
+                    acc, old = load_sum(t.accumulators, v - u), load(t.values, v)
+                    if not leave_sum(t, v, acc, t.in_offsets[v] < start, t.in_offsets[v + 1] > stop):
+                        done = update(t, v, acc, old)
+                        tally = add(tally, done)
+                        word |= np.uint64(done[0]) << np.uint64(v & 63)
                 u = u_end
-            if word != np.uint64(0):
-                atomic_or(bits, w, word)
-                blocks[w >> 6] = 1
-        counts[0], counts[1], counts[2], counts[3] = visits, active, active_edges, changeable
-        store_partial(view_partial(partials_), 0, partial)
+            insert_word(t.next_frontier, t.next_frontier_blocks, w, word)
+        leave(t, visits, tally)
         return 0
 
-    return reader.kernel(signature(f, CONTEXT + REPLICAS + " {accumulator}") + " i64 i64 i64 i64", pull)
+    names = (*CONTEXT, *PARTITION, "accumulators", "first_edge", "last_edge", "first_vertex", "last_vertex")
+    return RecordKernel("pull", pull, names, f, reader)
 
 
-def make_pull_notified(f: Functions, reader: Reader) -> Kernel:
-    gather_edges, update, views = make_gather(f, reader), make_update(f), make_views(f)
-    identity, add_total, no_total = f.identity, f.add_total, f.no_total
-    load, store_accumulator = f.value.load, f.accumulator.store
-    view_partial, store_partial = f.partial.view, f.partial.store
+def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
+    gather_edges, update, leave_sum = make_gather(f, reader), make_update(f), make_leave_sum(f)
+    identity, load = f.identity, f.value.load
+    zero, add, leave = make_tally(f)
 
-    def pull_notified(
-        edges, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
-        bits, blocks, early, heads_, tails_, cuts, counts, partials_,
-        notified, notified_blocks, first, last, block, position, start, stop,
-    ):  # fmt: skip
-        """Edges [start, stop) of the concatenated in-edges of the notified vertices in [first, last).
+    def clear_word(acc, w, words, context):
+        visits, tally, _ = acc
+        return visits, tally, np.uint64(0)
 
-        The first notified vertex of `block` has its edges at `position` there; the last partition has the largest
-        `stop` there is, to take vertices without edges along.
+    def pull_list(acc, v, begin, end, cut_before, cut_after, context):
+        edges, t = context
+        visits, tally, word = acc
+        old = load(t.values, v)
+        acc, visited = gather_edges(t, identity(t.parameters), old, v, begin, end, edges, t.notified)
+        if not leave_sum(t, v, acc, cut_before, cut_after):
+            done = update(t, v, acc, old)
+            tally = add(tally, done)
+            word |= np.uint64(done[0]) << np.uint64(v & 63)
+        return visits + visited, tally, word
+
+    def insert_activated(acc, w, words, context):
+        t = context[1]
+        insert_word(t.next_frontier, t.next_frontier_blocks, w, acc[2])
+        return acc
+
+    for_each_list = make_for_each_list(pull_list, clear_word, insert_activated)
+
+    def pull_notified(edges, t):
+        """The run's edges: in-edges of notified vertices of the page.
+
+        The last run has the stop `TO_THE_END`, so that it has the vertices without in-edges at the page's end, too.
         """
-        self, total, values, pending, data, heads, tails = views(
-            values_, pending_, parameters_, data_, total_, heads_, tails_
-        )
-        cuts[0], cuts[1] = -1, -1
-        visits, active, active_edges, changeable = 0, 0, 0, 0
-        partial = no_total()
-        words = ((last - 1) >> 6) + 1
-        w = max(first >> 6, block << 6)
-        while w < words and position < stop:
-            if w & 63 == 0 and notified_blocks[w >> 6] == 0:
-                w += 64
-                continue
-            remaining = notified[w]
-            if w == first >> 6:
-                remaining &= ~np.uint64(0) << np.uint64(first & 63)
-            word = np.uint64(0)
-            while remaining != np.uint64(0):
-                v = (w << 6) + trailing_zeros(remaining)
-                remaining &= remaining - np.uint64(1)
-                begin = in_offsets[v]
-                end = in_offsets[v + 1]
-                here = position
-                position += end - begin
-                if v >= last or here >= stop:
-                    break
-                if here < start and position <= start:
-                    continue
-                old = load(values, v)
-                acc, visited = gather_edges(
-                    self, identity(self), old, in_offsets, v, begin + max(start - here, 0),
-                    min(end, begin + (stop - here)), edges, values, early, notified,
-                )  # fmt: skip
-                visits += visited
-                if here < start:
-                    store_accumulator(heads, 0, acc)
-                    cuts[0] = v
-                elif position > stop:
-                    store_accumulator(tails, 0, acc)
-                    cuts[1] = v
-                else:
-                    is_active, changes, out_edges, part = update(
-                        self, v, acc, old, n, in_offsets, out_offsets, pending, data, total
-                    )
-                    partial = add_total(partial, part)
-                    if is_active:
-                        word |= np.uint64(1) << np.uint64(v & 63)
-                        active += 1
-                        active_edges += out_edges
-                        changeable += changes
-            if word != np.uint64(0):
-                atomic_or(bits, w, word)
-                blocks[w >> 6] = 1
-            w += 1
-        counts[0], counts[1], counts[2], counts[3] = visits, active, active_edges, changeable
-        store_partial(view_partial(partials_), 0, partial)
+        t.cuts[0], t.cuts[1] = -1, -1
+        run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
+        acc = (0, zero(), np.uint64(0))
+        visits, tally, _ = for_each_list(acc, t.notified, t.notified_blocks, t.in_offsets, run, (edges, t))
+        leave(t, visits, tally)
         return 0
 
-    return reader.kernel(signature(f, CONTEXT + REPLICAS) + " u64* u8* i64 i64 i64 i64 i64 i64", pull_notified)
+    names = (*CONTEXT, *PARTITION, "notified", "notified_blocks", *LISTS)
+    return RecordKernel("pull_notified", pull_notified, names, f, reader)
 
 
-def make_settle(f: Functions) -> Kernel:
-    update, views, add = make_update(f), make_views(f), f.sum
-    add_total, no_total = f.add_total, f.no_total
-    load, load_accumulator, store_accumulator = f.value.load, f.accumulator.load, f.accumulator.store
-    view_partial, store_partial = f.partial.view, f.partial.store
+def make_merge_partial_sums(f: Functions) -> RecordKernel:
+    update, combine = make_update(f), f.sum
+    load, load_sum, store_sum = f.value.load, f.accumulator.load, f.accumulator.store
+    zero, add, leave = make_tally(f)
 
-    def settle(
-        n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
-        bits, blocks, early, heads_, tails_, cuts, counts, partials_, parts,
-    ):  # fmt: skip
-        """Merge the replicas of `parts` partitions, last to first, and apply the vertices they belong to.
+    def merge_partial_sums(t):
+        """Merge the partial sums that the partitions left, last to first, and apply the vertices they belong to.
 
-        `counts` and `partials_` are those of this step, behind the partitions'.
+        `head`, `tail` and `cuts` are those of all partitions; `counts` and `partial` belong to this step.
         """
-        self, total, values, pending, data, heads, tails = views(
-            values_, pending_, parameters_, data_, total_, heads_, tails_
-        )
-        active, active_edges, changeable = 0, 0, 0
-        partial = no_total()
-        for t in range(parts - 1, 0, -1):
-            v = cuts[2 * t]
+        tally = zero()
+        for k in range(t.partitions - 1, 0, -1):
+            v = t.cuts[2 * k]
             if v < 0:
                 continue
-            head = load_accumulator(heads, t)
-            if cuts[2 * t - 1] != v:  # the partition before holds only a middle part of this vertex
-                store_accumulator(heads, t - 1, add(load_accumulator(heads, t - 1), head))
+            head = load_sum(t.head, k)
+            if t.cuts[2 * k - 1] != v:  # the partition before has only a middle part of this vertex
+                store_sum(t.head, k - 1, combine(load_sum(t.head, k - 1), head))
                 continue
-            acc = add(load_accumulator(tails, t - 1), head)
-            is_active, changes, out_edges, part = update(
-                self, v, acc, load(values, v), n, in_offsets, out_offsets, pending, data, total
-            )
-            partial = add_total(partial, part)
-            if is_active:
-                atomic_or(bits, v >> 6, np.uint64(1) << np.uint64(v & 63))
-                blocks[v >> 12] = 1
-                active += 1
-                active_edges += out_edges
-                changeable += changes
-        counts[0], counts[1], counts[2], counts[3] = 0, active, active_edges, changeable
-        store_partial(view_partial(partials_), 0, partial)
+            done = update(t, v, combine(load_sum(t.tail, k - 1), head), load(t.values, v))
+            tally = add(tally, done)
+            if done[0]:
+                insert_word(t.next_frontier, t.next_frontier_blocks, v >> 6, bit_of(v))
+        leave(t, 0, tally)
         return 0
 
-    return Kernel(signature(f, CONTEXT + REPLICAS) + " i64", settle)
+    names = (*CONTEXT, *(name for name in PARTITION if name != "early"), "partitions")
+    return RecordKernel("merge_partial_sums", merge_partial_sums, names, f)
+
+
+PULL_ACTIVE_RATIO = 32
+"""Edges of the graph for each edge from an active vertex, above which a pull first looks whether a source is active.
+Below, that look is a branch that is hard to predict, and a plain pull gains more by fetching values ahead."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """How to pull one page: a kernel, the number of calls, and the arguments that say which edges each call has."""
+
+    kernel: RecordKernel
+    calls: int
+    span: dict[str, Any]
+
+
+class Pull:
+    """Runs the pull kernels, page by page.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    graph : Graph
+    reader : Reader
+        Reads the in-edges.
+    kernels : Kernels
+        Of the program, for these edges.
+    only_active_contribute : bool
+        The program is a relaxation: contributions of inactive vertices are in the values already.
+    """
+
+    def __init__(
+        self, launcher: Launcher, runs: Runs, graph: Graph, reader: Reader, kernels: Any, only_active_contribute: bool
+    ) -> None:
+        self._launch, self._runs, self._graph, self._reader, self._kernels = launcher, runs, graph, reader, kernels
+        self._only_active_contribute = only_active_contribute
+
+    def reads_active_only(self, state: State) -> bool:
+        """Whether a pull looks which sources are active: it pays where very few are, or where one of them ends the
+        gather."""
+        return self._only_active_contribute and (
+            "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._graph.m
+        )
+
+    def prepare(self, state: State, mode: str) -> None:
+        """Compile what pages of this iteration need."""
+        kernels = self._kernels
+        pulls = kernels.pull_active if self.reads_active_only(state) else kernels.pull
+        self._launch.prepare(kernels.pull_notified if mode == NOTIFY_PULL else pulls, kernels.merge_partial_sums)
+
+    def task(self, page: Page, state: State, mode: str) -> Task | None:
+        """How to pull a page; None if no vertex of the page was notified."""
+        if mode == PULL:
+            first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
+            span = {
+                "first_edge": first_edge, "last_edge": last_edge, "first_vertex": first_vertex,
+                "last_vertex": last_vertex,
+            }  # fmt: skip
+            if self.reads_active_only(state):
+                return Task(self._kernels.pull_active, len(first_edge), span)
+            span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
+            return Task(self._kernels.pull, len(first_edge), span)
+        first, last = page.first_vertex, page.last_vertex
+        count, prefix = self._runs.prefix_of(state.notified, self._graph.in_edges, first, last)
+        if not count:
+            return None
+        # "left": notified vertices without in-edges that stand at a bound belong to the run that begins there.
+        block, position, start, stop = self._runs.of_set(prefix, "left")
+        stop[-1] = TO_THE_END
+        run = {
+            "first_vertex": first, "last_vertex": last, "block": first // BLOCK + block, "position": position,
+            "start": start, "stop": stop,
+        }  # fmt: skip
+        return Task(self._kernels.pull_notified, len(start), run)
+
+    def run(self, edges: PageEdges, state: State, task: Task) -> PageResult:
+        """Gather and apply in parallel, then merge the partial sums of vertices that the partitions' bounds cut."""
+        calls, launch = task.calls, self._launch
+        own = launch.partitions(calls)
+        launch(
+            task.kernel, calls, state, launch.edges(self._reader, edges, calls), early=int(state.synchronous),
+            head=PerCall(own.heads), tail=PerCall(own.tails), cuts=PerCall(own.cuts), counts=PerCall(own.counts),
+            partial=PerCall(own.partials), **task.span,
+        )  # fmt: skip
+        own.clear_merge()
+        if calls > 1:
+            launch(
+                self._kernels.merge_partial_sums, 1, state, head=own.heads, tail=own.tails, cuts=own.cuts,
+                counts=own.merge_counts, partial=own.merge_partial, partitions=calls,
+            )  # fmt: skip
+        return own.result(launch.bound)

@@ -7,19 +7,28 @@ order of their sources, as in `pull`, and no vertex is cut.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...graph import Graph
 from ...graph.graph import PACKED
 from ...graph.tiles import BITS, Tiles, make_tiles
-from ...native import Kernel, atomic_or, no_unroll, prefetch
+from ...native import PerCall, no_unroll, prefetch
 from ...native.threads import ThreadPool
 from ...pages.memory_source import MemoryPageSource
 from ...pages.passes import plain
 from ...pages.source import PageSource
+from ..protocol import PageResult
+from ..state import State
 from .functions import Functions
-from .pull import CONTEXT, STREAM, make_update, make_views, signature
+from .launch import Launcher
+from .pull import CONTEXT, STREAM, make_tally, make_update
+from .records import RecordKernel
+from .walk import insert_word
+
+Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
 UNPACKED = 1 << 24
@@ -41,54 +50,76 @@ def tiles_of(graph: Graph, weighted: bool, stored: PageSource, pool: ThreadPool)
     return made(stored) if graph.on_disk else graph.tiles(weighted, made_in_memory)
 
 
-def make_pull_tiled(f: Functions, edges: str) -> Kernel:
-    gather, add, identity, edge, load = f.gather, f.sum, f.identity, f.edge_at, f.value.load
-    load_sum, store_sum, update, views = f.accumulator.load, f.accumulator.store, make_update(f), make_views(f)
-    add_total, no_total, view_partial, store_partial = f.add_total, f.no_total, f.partial.view, f.partial.store
+def make_pull_tiled(f: Functions) -> RecordKernel:
+    gather, combine, identity, edge, load = f.gather, f.sum, f.identity, f.edge_at, f.value.load
+    load_sum, store_sum, update = f.accumulator.load, f.accumulator.store, make_update(f)
+    zero, add, leave = make_tally(f)
 
-    def pull_tiled(
-        tiles, edge_values, n, in_offsets, out_offsets, values_, pending_, parameters_, data_, total_,
-        bits, blocks, sums_, starts, block_count, counts, partials_, block,
-    ):  # fmt: skip
-        """The destinations of one `block`; `sums_` has room for one a vertex."""
-        self, total, values, pending, data, sums, _ = views(values_, pending_, parameters_, data_, total_, sums_, sums_)
-        first, last = block << BITS, min(n, (block + 1) << BITS)
+    def pull_tiled(t):
+        """The destinations of one `block`; `sums` has room for one sum for each vertex."""
+        first, last = t.block << BITS, min(t.n, (t.block + 1) << BITS)
         for v in range(first, last):
-            store_sum(sums, v, identity(self))
-        for source_block in range(block_count):
-            tile = block * block_count + source_block
-            for e in range(starts[tile], starts[tile + 1]):
+            store_sum(t.sums, v, identity(t.parameters))
+        for source_block in range(t.tile_blocks):
+            tile = t.block * t.tile_blocks + source_block
+            for e in range(t.tile_starts[tile], t.tile_starts[tile + 1]):
                 no_unroll()
-                prefetch(tiles, e + STREAM)
-                word = np.int64(tiles[e])
+                prefetch(t.tiles, e + STREAM)
+                word = np.int64(t.tiles[e])
                 source, v = (source_block << BITS) + (word & MASK), first + (word >> BITS)
-                value = load(values, source)
-                store_sum(sums, v, add(load_sum(sums, v), gather(self, value, edge(edge_values, e), value, source)))
-        active, active_edges, changeable = 0, 0, 0
-        partial = no_total()
+                value = load(t.values, source)
+                contribution = gather(t.parameters, value, edge(t.tile_values, e), value, source)
+                store_sum(t.sums, v, combine(load_sum(t.sums, v), contribution))
+        tally = zero()
         for w in range(first >> 6, ((last - 1) >> 6) + 1):
             flags = np.uint64(0)
             for v in range(w << 6, min(last, (w + 1) << 6)):
-                is_active, changes, out_edges, part = update(
-                    self, v, load_sum(sums, v), load(values, v), n, in_offsets, out_offsets, pending, data, total
-                )
-                partial = add_total(partial, part)
-                one = np.int64(is_active)
-                flags |= np.uint64(one) << np.uint64(v & 63)
-                active += one
-                active_edges += one * out_edges
-                changeable += one & np.int64(changes)
-            if flags != np.uint64(0):
-                atomic_or(bits, w, flags)
-                blocks[w >> 6] = 1
-        counts[0], counts[1], counts[2], counts[3] = (
-            in_offsets[last] - in_offsets[first],
-            active,
-            active_edges,
-            changeable,
-        )
-        store_partial(view_partial(partials_), 0, partial)
+                done = update(t, v, load_sum(t.sums, v), load(t.values, v))
+                tally = add(tally, done)
+                flags |= np.uint64(done[0]) << np.uint64(v & 63)
+            insert_word(t.next_frontier, t.next_frontier_blocks, w, flags)
+        leave(t, t.in_offsets[last] - t.in_offsets[first], tally)
         return 0
 
-    text = f"u32* {edges} " + CONTEXT + " {accumulator} i64* i64 i64* {partial} i64"
-    return Kernel(signature(f, text), pull_tiled)
+    names = (*CONTEXT, "tiles", "tile_values", "tile_starts", "tile_blocks", "sums", "block", "counts", "partial")
+    return RecordKernel("pull_tiled", pull_tiled, names, f)
+
+
+class TiledPull:
+    """Runs the pull-tiled kernel over the whole graph, and keeps its tiles.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    graph : Graph
+    reads_values : bool
+        The program reads edge values, so the tiles hold them.
+    """
+
+    def __init__(self, launcher: Launcher, graph: Graph, reads_values: bool) -> None:
+        self._launch, self._graph, self._reads_values = launcher, graph, reads_values
+        self._sums: Array | None = None
+        self._tiles: Tiles | None = None
+
+    def release(self) -> None:
+        """Give back the tiles' memory."""
+        self._tiles = None
+
+    def __call__(self, state: State, kernel: RecordKernel, out_source: PageSource) -> PageResult:
+        """Update every vertex."""
+        graph, bound = self._graph, self._launch.bound
+        self._launch.prepare(kernel)
+        state.next_frontier.clear()
+        if self._tiles is None:
+            self._tiles = tiles_of(graph, self._reads_values, out_source, self._launch.pool)
+        if self._sums is None:
+            self._sums = np.empty(graph.n, bound.accumulator)
+        tiles = self._tiles
+        own = self._launch.partitions(tiles.blocks)
+        self._launch(
+            kernel, tiles.blocks, state, tiles=tiles.edges, tile_values=tiles.values, tile_starts=tiles.starts,
+            tile_blocks=tiles.blocks, sums=self._sums, block=np.arange(tiles.blocks), counts=PerCall(own.counts),
+            partial=PerCall(own.partials),
+        )  # fmt: skip
+        own.clear_merge()
+        return own.result(bound)

@@ -1,27 +1,41 @@
-"""Push: active vertices bring what they contribute along their out-edges, by atomic operations on one word.
+"""Push: active vertices send their contributions along their out-edges, by atomic operations on one word.
 
-For programs that are relaxations (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to
-end, are divided equally over the threads, as in `notify`. Synchronous runs read `values` and sum into `pending`,
-which are equal when a superstep begins. Asynchronous ones sum in place; there a vertex that changed before its turn
-has come is not due again, and with `limits` those of a priority beyond the second wait in `later`.
+For relaxations only (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to end, are divided
+equally over the calls, as in `notify`. Synchronous runs read `values` and sum into `next_values`; the two are equal
+when an iteration begins. Asynchronous runs sum in place: a vertex that changes before it is visited is not visited
+again in the next iteration, and with priorities a vertex beyond the second threshold waits in `pending`.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
 
-from ...native import Kernel, atomic_and, atomic_load, compare_and_swap, trailing_zeros
-from .edges import Reader, source_of
+import numpy as np
+import numpy.typing as npt
+
+from ...graph import Graph
+from ...graph.graph import Edges
+from ...graph.vertex_set import BLOCK
+from ...native import PerCall, atomic_and, atomic_load, compare_and_swap
+from ...pages.layout import Page
+from ...pages.memory_source import MemoryPageSource
+from ...pages.source import PageSource
+from ..protocol import PageResult
+from ..state import State
+from .edges import Reader, reader_of, source_of
 from .functions import Functions
-from .notify import mark
-from .pull import signature
+from .launch import Launcher
+from .records import RecordKernel
+from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
+from .sets import COUNT_EDGES
+from .walk import LISTS, bit_of, insert, make_for_each, make_for_each_bit, make_for_each_list
+
+Array = npt.NDArray[Any]
 
 AHEAD = 4
-"""Words of the active set ahead of which to fetch the first targets."""
-ALL = np.uint64((1 << 64) - 1)
-"""A word of vertices."""
-TO_THE_END = 1 << 62
-"""A bound beyond every edge."""
+"""Words between a word of the active set and that whose vertices' first targets are prefetched."""
 
 
 def make_relax(f: Functions):
@@ -40,135 +54,214 @@ def make_relax(f: Functions):
     return relax
 
 
-def make_push(f: Functions, reader: Reader, priorities: bool) -> Kernel:
-    """`priorities`: whether vertices beyond the limit wait."""
+def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
+    """`priorities`: changed vertices beyond the current bucket wait."""
     relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
     done, identity, fetch = f.done, f.identity, reader.fetch
-    load_parameters, view_parameters = f.parameters.load, f.parameters.view
 
-    def segment(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
-        """`acc`: vertices that become active, their out-edges if that `weighs`, and how many may change again."""
-        self, v, value, pending, out_offsets, sets, limits, in_place, weighs = context
-        activated, activated_blocks, later, later_blocks = sets
+    def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
+        t, v, value = context
         count, count_edges, changeable = acc
         for e in range(begin, end):
             target = source_of(targets, e - base, before)
-            contribution = gather(self, value, edge(edge_values, e - values_base), value, v)
-            changed, new = relax(self, pending, target, contribution)
+            contribution = gather(t.parameters, value, edge(edge_values, e - values_base), value, v)
+            changed, new = relax(t.parameters, t.next_values, target, contribution)
             if changed:
-                if priorities and in_place and priority(self, new) > limits[1]:
-                    mark(later, later_blocks, target)
-                elif mark(activated, activated_blocks, target):
+                if priorities and t.in_place and priority(t.parameters, new) > t.thresholds[1]:
+                    insert(t.pending, t.pending_blocks, target)
+                elif insert(t.next_frontier, t.next_frontier_blocks, target):
                     count += 1
-                    if weighs:
-                        count_edges += out_offsets[target + 1] - out_offsets[target]
-                    changeable += not done(self, identity(self), new)
+                    if t.counts_edges:
+                        count_edges += t.out_offsets[target + 1] - t.out_offsets[target]
+                    changeable += not done(t.parameters, identity(t.parameters), new)
         return (count, count_edges, changeable), end - begin
 
-    walk = reader.walk(segment, False)
+    walk = reader.walk(push_along, False)
 
-    def push(
-        edges, first, last, out_offsets, values, pending, parameters_, active, blocks, activated, activated_blocks,
-        later, later_blocks, limits, in_place, weighs, counts, block, position, start, stop,
-    ):  # fmt: skip
-        """Edges [start, stop) of the concatenated out-edges of the active ones of vertices [first, last).
+    def fetch_bit(acc, v, context):
+        edges, t = context
+        fetch(edges, t.out_offsets[v])
+        return acc
 
-        Counts the out-edges of who becomes active if it `weighs`: a cache miss each.
-        The first active vertex of `block` has its edges at `position` there.
+    fetch_word = make_for_each_bit(fetch_bit)
+
+    def fetch_ahead(acc, w, words, context):
+        """Prefetch the first targets of a later word's vertices."""
+        ahead = min(w + AHEAD, words - 1)
+        return fetch_word(acc, context[1].frontier[ahead], ahead, context)
+
+    def push_list(acc, v, begin, end, cut_before, cut_after, context):
+        edges, t = context
+        followed, count, count_edges, changeable = acc
+        if t.in_place and not cut_before and not cut_after and atomic_load(t.next_frontier, v >> 6) & bit_of(v):
+            # Before the vertex's value is read: a later change makes it due again.
+            atomic_and(t.next_frontier, v >> 6, ~bit_of(v))
+            count -= 1
+            count_edges -= end - begin
+        followed += max(end - begin, 0)
+        acc, _ = walk((count, count_edges, changeable), t.out_offsets, v, begin, end, edges, (t, v, t.values[v]))
+        return followed, acc[0], acc[1], acc[2]
+
+    for_each_list = make_for_each_list(push_list, begin_word=fetch_ahead)
+
+    def push(edges, t):
+        """Push along the run's edges: out-edges of active vertices of the page.
+
+        With ``t.counts_edges`` it counts the out-edges of the vertices that it activates: a cache miss each.
         """
-        self = load_parameters(view_parameters(parameters_), 0)
-        sets = activated, activated_blocks, later, later_blocks
-        followed, count, count_edges, changeable = 0, 0, 0, 0
-        words = ((last - 1) >> 6) + 1
-        w = max(block << 6, first >> 6)
-        while w < words and position < stop:
-            if w & 63 == 0 and blocks[w >> 6] == 0:
-                w += 64
-                continue
-            ahead = active[min(w + AHEAD, words - 1)]
-            while ahead != np.uint64(0):
-                v = (min(w + AHEAD, words - 1) << 6) + trailing_zeros(ahead)
-                ahead &= ahead - np.uint64(1)
-                fetch(edges, out_offsets[v])
-            word = active[w]
-            if w == first >> 6:
-                word &= ALL << np.uint64(first & 63)
-            if w == words - 1:
-                word &= ALL >> np.uint64(63 - ((last - 1) & 63))
-            while word != np.uint64(0):
-                v = (w << 6) + trailing_zeros(word)
-                own = word & (~word + np.uint64(1))
-                word ^= own
-                begin = out_offsets[v]
-                end = out_offsets[v + 1]
-                here = position
-                position += end - begin
-                if here >= stop:
-                    break
-                whole = here >= start and position <= stop
-                if in_place and whole and atomic_load(activated, w) & own != np.uint64(0):
-                    atomic_and(activated, w, ~own)  # before its value is read: a later change makes it due again
-                    count -= 1
-                    count_edges -= end - begin
-                from_, to = begin + max(start - here, 0), min(end, begin + (stop - here))
-                followed += max(to - from_, 0)
-                context = self, v, values[v], pending, out_offsets, sets, limits, in_place, weighs
-                acc, _ = walk((count, count_edges, changeable), out_offsets, v, from_, to, edges, context)
-                count, count_edges, changeable = acc
-            w += 1
-        counts[0], counts[1], counts[2], counts[3] = followed, count, count_edges, changeable
+        run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
+        acc = for_each_list((0, 0, 0, 0), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
+        t.counts[0], t.counts[1], t.counts[2], t.counts[3] = acc
         return 0
 
-    sets = "u64* u8* u64* u8* u64* u8*"
-    text = "i64 i64 i64* {value} {value} {parameters} " + sets + " {value} i64 i64 i64* i64 i64 i64 i64"
-    return reader.kernel(signature(f, text), push)
+    names = (
+        "out_offsets", "values", "next_values", "parameters", "frontier", "frontier_blocks", "next_frontier",
+        "next_frontier_blocks", "pending", "pending_blocks", "thresholds", "in_place", "counts_edges", "counts", *LISTS,
+    )  # fmt: skip
+    return RecordKernel("push", push, names, f, reader)
 
 
-def make_advance(f: Functions) -> Kernel:
-    priority, load_parameters, view_parameters = f.priority, f.parameters.load, f.parameters.view
+def make_open_bucket(f: Functions) -> RecordKernel:
+    priority = f.priority
 
-    def advance(
-        n, out_offsets, values, parameters_, later, later_blocks, active, blocks, limits, counts, least, first, last
-    ):
-        """Of the vertices [first, last) in `later`, those between the limits become active; first and last stand at
-        multiples of 4096.
+    def clear_word(acc, w, words, t):
+        count, count_edges, none_waits, _, _ = acc
+        return count, count_edges, none_waits, np.uint64(0), np.uint64(0)
 
-        One not beyond ``limits[0]`` changed again while it waited, and has had its turn. Whether any still waits; the
+    def move(acc, v, t):
+        count, count_edges, none_waits, leaves, due = acc
+        p = priority(t.parameters, t.values[v])
+        if not p > t.thresholds[1]:
+            leaves |= bit_of(v)
+            if p > t.thresholds[0]:
+                due |= bit_of(v)
+                count += 1
+                count_edges += t.out_offsets[v + 1] - t.out_offsets[v]
+        elif none_waits or p < t.least[0]:
+            t.least[0] = p
+            none_waits = False
+        return (count, count_edges, none_waits, leaves, due), True
+
+    def store_word(acc, w, words, t):
+        _, _, _, leaves, due = acc
+        t.pending[w] &= ~leaves
+        if due != np.uint64(0):
+            t.frontier[w] |= due
+            t.frontier_blocks[w >> 6] = 1
+        return acc
+
+    for_each = make_for_each(move, clear_word, store_word)
+
+    def open_bucket(t):
+        """Move the pending vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.
+
+        The range begins and ends at multiples of 4096. A vertex with a priority up to ``thresholds[0]``
+        has changed again while it waited, and has been visited since. Returns whether any vertex still waits; the
         least priority of those goes to ``least[0]``.
         """
-        self = load_parameters(view_parameters(parameters_), 0)
-        count, count_edges = 0, 0
-        none_waits = True
-        for block in range(first >> 12, ((last - 1) >> 12) + 1):
-            if later_blocks[block] == 0:
-                continue
-            waiting = np.uint64(0)
-            for w in range(block << 6, min((block + 1) << 6, ((n - 1) >> 6) + 1)):
-                word = later[w]
-                remaining, due = word, np.uint64(0)
-                while remaining != np.uint64(0):
-                    v = (w << 6) + trailing_zeros(remaining)
-                    own = remaining & (~remaining + np.uint64(1))
-                    remaining ^= own
-                    p = priority(self, values[v])
-                    if not p > limits[1]:
-                        word ^= own
-                        if p > limits[0]:
-                            due |= own
-                            count += 1
-                            count_edges += out_offsets[v + 1] - out_offsets[v]
-                    elif none_waits or p < least[0]:
-                        least[0] = p
-                        none_waits = False
-                later[w] = word
-                waiting |= word
-                if due != np.uint64(0):
-                    active[w] |= due
-                    blocks[block] = 1
-            if waiting == np.uint64(0):
-                later_blocks[block] = 0
-        counts[0], counts[1] = count, count_edges
-        return not none_waits
+        none = np.uint64(0)
+        start = (0, 0, True, none, none)
+        acc = for_each(start, t.pending, t.pending_blocks, t.first_vertex, t.last_vertex, t)
+        for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
+            if t.pending_blocks[block] != 0:
+                waiting = np.uint64(0)
+                for w in range(block << 6, min((block + 1) << 6, ((t.n - 1) >> 6) + 1)):
+                    waiting |= t.pending[w]
+                t.pending_blocks[block] = waiting != np.uint64(0)
+        t.counts[0], t.counts[1] = acc[0], acc[1]
+        return not acc[2]
 
-    text = "i64 i64* {value} {parameters} u64* u8* u64* u8* {value} i64* {value} i64 i64"
-    return Kernel(signature(f, text), advance)
+    names = (
+        "n", "out_offsets", "values", "parameters", "pending", "pending_blocks", "frontier", "frontier_blocks",
+        "thresholds", "counts", "least", "first_vertex", "last_vertex",
+    )  # fmt: skip
+    return RecordKernel("open_bucket", open_bucket, names, f)
+
+
+class Push:
+    """Runs the push kernel over the pages of out-edges, and `advance` over the vertices that wait.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    runs : Runs
+    graph : Graph
+    reads_values : bool
+        The program reads edge values: the out-edges are pushed along with theirs.
+    kernels_of : callable
+        ``kernels_of(reader)``: the program's `Kernels` for edges that `reader` reads.
+    """
+
+    def __init__(
+        self, launcher: Launcher, runs: Runs, graph: Graph, reads_values: bool, kernels_of: Callable[[Reader], Any]
+    ) -> None:
+        self._launch, self._runs, self._graph, self._kernels_of = launcher, runs, graph, kernels_of
+        self._edge = launcher.bound.edge if reads_values else None
+        self._active_pages: dict[Page, Array] | None = None  # of the frontier, if the last superstep left them
+
+    def forget_frontier(self) -> None:
+        """What is kept of the frontier no longer holds."""
+        self._active_pages = None
+
+    @cached_property
+    def _edges(self) -> Edges:
+        """The out-edges, with values if the program reads them; those of a directed graph in memory are made once."""
+        graph = self._graph
+        return graph.out_edges if self._edge is None else graph.valued_out_edges(self._launch.pool)
+
+    @cached_property
+    def _reader(self) -> Reader:
+        return reader_of(self._edges, self._edge)
+
+    def _source(self, out_source: PageSource) -> PageSource:
+        """Pages of the out-edges with what the program reads of them; on disk `out_source` has the values, too."""
+        return out_source if self._graph.on_disk else MemoryPageSource(self._edges, pages=out_source.pages)
+
+    def __call__(self, state: State, out_source: PageSource) -> PageResult:
+        """Push along the out-edges of every active vertex."""
+        out, active, source = self._graph.out_edges, state.frontier, self._source(out_source)
+        kernel = self._kernels_of(self._reader).push
+        self._launch.prepare(kernel, COUNT_EDGES)
+        state.next_frontier.clear()
+        found, self._active_pages = self._active_pages, None
+        large = self._runs.is_worth_sharing(state.active_edges + state.active_count)
+        in_runs = large and self._launch.pool.size > 1
+        if found is None and (in_runs or len(source.pages) > 1):
+            found = self._runs.active_pages(active, source)
+        pages = source.pages if found is None else list(found)
+        source.expect(pages, partial(edge_ranges, active, out.offsets))
+        done = np.zeros(4, np.int64)
+        for page in pages:
+            calls, (block, position, start, stop) = 1, WHOLE_PAGE
+            if found is not None and in_runs:
+                block, position, start, stop = self._runs.of_set(found[page], "right", RANDOM_ACCESS_EDGES)
+                calls = len(start)
+            edges = self._launch.edges(self._reader, source.edges(page), calls)
+            counts = self._launch.partitions(calls).counts
+            self._launch(
+                kernel, calls, state, edges, in_place=int(not state.synchronous), counts_edges=int(not large),
+                counts=PerCall(counts), first_vertex=page.first_vertex, last_vertex=page.last_vertex,
+                block=page.first_vertex // BLOCK + block, position=position, start=start, stop=stop,
+            )  # fmt: skip
+            source.release(page)
+            done += counts[:calls].sum(axis=0)
+        followed, active_count, active_edges, changeable = map(int, done)
+        if large:  # the edges of the new frontier are counted here, in order: the next push needs the sums anyway
+            self._active_pages = self._runs.active_pages(state.next_frontier, source)
+            active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
+        return PageResult(followed, active_count, active_edges, changeable, None)
+
+    def open_bucket(self, state: State, kernel: RecordKernel) -> Any:
+        """Move the waiting vertices of the current bucket to the frontier; the least priority of those that still wait,
+        or None."""
+        self._launch.prepare(kernel)
+        first, last = self._runs.of_vertices(whole=not state.pending.is_wide)
+        counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)
+        waits = self._launch(
+            kernel, len(first), state, counts=PerCall(counts), least=PerCall(least), first_vertex=first,
+            last_vertex=last,
+        )  # fmt: skip
+        count, edges = map(int, counts[: len(first), :2].sum(axis=0))
+        state.active_count, state.active_edges = state.active_count + count, state.active_edges + edges
+        waiting = least[waits.astype(bool)]
+        return waiting.min().item() if len(waiting) else None

@@ -4,88 +4,69 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...native import Kernel, atomic_or
 from .functions import Functions
-from .pull import signature
+from .pull import make_tally
+from .records import RecordKernel
+from .walk import bit_of, insert_word
+
+VERTICES = (
+    "n", "in_offsets", "out_offsets", "values", "parameters", "vertex_data", "first_vertex", "last_vertex",
+)  # fmt: skip
+"""Arguments of every pass."""
 
 
-def make_init(f: Functions) -> Kernel:
+def make_init(f: Functions) -> RecordKernel:
     init, frontier, aggregate, count = f.init, f.frontier, f.aggregate, f.count
-    add_total, no_total, done, identity = f.add_total, f.no_total, f.done, f.identity
-    store, view_value = f.value.store, f.value.view
-    load_parameters, view_parameters = f.parameters.load, f.parameters.view
-    load_data, view_data = f.data.load, f.data.view
-    view_partial, store_partial = f.partial.view, f.partial.store
+    done, identity, store, load_data = f.done, f.identity, f.value.store, f.data.load
+    zero, add, leave = make_tally(f)
 
-    def initialize(
-        n, in_offsets, out_offsets, values_, parameters_, data_, bits, blocks, counts, partials_, first, last
-    ):
-        """Values, first frontier and first total of the vertices [first, last)."""
-        values, data = view_value(values_), view_data(data_)
-        self = load_parameters(view_parameters(parameters_), 0)
-        active, active_edges, changeable = 0, 0, 0
-        partial = no_total()
-        for v in range(first, last):
-            vertex_data = load_data(data, v)
-            in_degree = count(in_offsets[v + 1] - in_offsets[v])
-            out_edges = out_offsets[v + 1] - out_offsets[v]
-            value = init(self, v, count(n), in_degree, count(out_edges), vertex_data)
-            store(values, v, value)
-            partial = add_total(
-                partial, aggregate(self, value, value, v, count(n), in_degree, count(out_edges), vertex_data)
-            )
-            if frontier(self, value, v, count(n), in_degree, count(out_edges), vertex_data):
-                atomic_or(bits, v >> 6, np.uint64(1) << np.uint64(v & 63))
-                blocks[v >> 12] = 1
-                active += 1
-                active_edges += out_edges
-                changeable += not done(self, identity(self), value)
-        counts[0], counts[1], counts[2], counts[3] = 0, active, active_edges, changeable
-        store_partial(view_partial(partials_), 0, partial)
+    def initialize(t):
+        """Values, first frontier and first total of the vertices [first_vertex, last_vertex)."""
+        tally = zero()
+        for v in range(t.first_vertex, t.last_vertex):
+            data = load_data(t.vertex_data, v)
+            in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
+            out_edges = t.out_offsets[v + 1] - t.out_offsets[v]
+            value = init(t.parameters, v, count(t.n), in_degree, count(out_edges), data)
+            store(t.values, v, value)
+            part = aggregate(t.parameters, value, value, v, count(t.n), in_degree, count(out_edges), data)
+            is_active = frontier(t.parameters, value, v, count(t.n), in_degree, count(out_edges), data)
+            tally = add(tally, (is_active, not done(t.parameters, identity(t.parameters), value), out_edges, part))
+            if is_active:
+                insert_word(t.frontier, t.frontier_blocks, v >> 6, bit_of(v))
+        leave(t, 0, tally)
         return 0
 
-    text = "i64 i64* i64* {value} {parameters} {data} u64* u8* i64* {partial} i64 i64"
-    return Kernel(signature(f, text), initialize)
+    names = (*VERTICES, "frontier", "frontier_blocks", "counts", "partial")
+    return RecordKernel("initialize", initialize, names, f)
 
 
-def make_prepare(f: Functions) -> Kernel:
-    prepare, count = f.prepare, f.count
-    load, store, view_value = f.value.load, f.value.store, f.value.view
-    load_parameters, view_parameters = f.parameters.load, f.parameters.view
-    load_data, view_data = f.data.load, f.data.view
+def make_prepare(f: Functions) -> RecordKernel:
+    prepare, count, load, store, load_data = f.prepare, f.count, f.value.load, f.value.store, f.data.load
 
-    def prepare_values(n, in_offsets, out_offsets, values_, parameters_, data_, bits, first, last):
-        """Rewrite the values of the vertices [first, last) before an iteration (Grus section 5)."""
-        values, data = view_value(values_), view_data(data_)
-        self = load_parameters(view_parameters(parameters_), 0)
-        for v in range(first, last):
-            is_active = (bits[v >> 6] >> np.uint64(v & 63)) & np.uint64(1) != np.uint64(0)
-            in_degree = count(in_offsets[v + 1] - in_offsets[v])
-            out_degree = count(out_offsets[v + 1] - out_offsets[v])
-            value = load(values, v)
-            store(values, v, prepare(self, value, is_active, v, count(n), in_degree, out_degree, load_data(data, v)))
+    def prepare_values(t):
+        """Rewrite the values of the vertices [first_vertex, last_vertex) before an iteration (Grus section 5)."""
+        for v in range(t.first_vertex, t.last_vertex):
+            is_active = t.frontier[v >> 6] & bit_of(v) != np.uint64(0)
+            in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
+            out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
+            value, data = load(t.values, v), load_data(t.vertex_data, v)
+            store(t.values, v, prepare(t.parameters, value, is_active, v, count(t.n), in_degree, out_degree, data))
         return 0
 
-    return Kernel(signature(f, "i64 i64* i64* {value} {parameters} {data} u64* i64 i64"), prepare_values)
+    return RecordKernel("prepare_values", prepare_values, (*VERTICES, "frontier"), f)
 
 
-def make_result(f: Functions) -> Kernel:
-    result, count = f.result, f.count
-    load, view_value = f.value.load, f.value.view
-    load_parameters, view_parameters = f.parameters.load, f.parameters.view
-    load_data, view_data = f.data.load, f.data.view
-    view_report, store_report = f.report.view, f.report.store
+def make_result(f: Functions) -> RecordKernel:
+    result, count, load, load_data, store_report = f.result, f.count, f.value.load, f.data.load, f.report.store
 
-    def report(n, in_offsets, out_offsets, values_, parameters_, data_, reported_, first, last):
-        """Reported values of the vertices [first, last); `reported_` may be the values' own memory."""
-        values, data, reported = view_value(values_), view_data(data_), view_report(reported_)
-        self = load_parameters(view_parameters(parameters_), 0)
-        for v in range(first, last):
-            in_degree = count(in_offsets[v + 1] - in_offsets[v])
-            out_degree = count(out_offsets[v + 1] - out_offsets[v])
-            value = load(values, v)
-            store_report(reported, v, result(self, value, v, count(n), in_degree, out_degree, load_data(data, v)))
+    def report(t):
+        """Reported values of the vertices [first_vertex, last_vertex); `reported` may be the values' own memory."""
+        for v in range(t.first_vertex, t.last_vertex):
+            in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
+            out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
+            value, data = load(t.values, v), load_data(t.vertex_data, v)
+            store_report(t.reported, v, result(t.parameters, value, v, count(t.n), in_degree, out_degree, data))
         return 0
 
-    text = "i64 i64* i64* {value} {parameters} {data} " + f.report.pointer + " i64 i64"
-    return Kernel(signature(f, text), report)
+    return RecordKernel("report", report, (*VERTICES, "reported"), f)

@@ -1,8 +1,8 @@
-"""The one module that knows the CUDA compilers: a bound program in, a linked cubin out. Needs no GPU.
+"""Compiles a bound program and the CUDA kernels to one cubin; no other module uses the CUDA compilers. Needs no GPU.
 
-The program's functions go through numba-cuda to LTO-IR, the kernels through NVRTC to LTO-IR, and nvJitLink makes one
-cubin of both, in which the functions are inlined. Importing this module is cheap; the compilers are imported when
-something has to be compiled.
+numba-cuda compiles the program's functions to LTO-IR, NVRTC compiles the kernels to LTO-IR, and nvJitLink links both
+to one cubin, in which the functions are inlined. The compilers are imported when something has to be compiled, so
+importing this module is cheap.
 """
 
 from __future__ import annotations
@@ -20,29 +20,27 @@ from ...native import cache
 from ...native.kernel import compiling
 from ...native.references import fingerprint, rebuild
 from ...program import BoundProgram
-from ...program.functions import partial_dtype
-from .interface import Interface, Wrapper, can_replicate
-from .task import Layouts
+from .header import NAME, header
+from .interface import Interface, Wrapper
 from .ufuncs import teach
 
+MAIN = "kernels.cu"
+"""The file of ``kernels/`` that includes all others."""
 PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "nvidia-nvvm")
-BEFORE_PROGRAM = ("words.cuh", "packed.cuh", "atomics.cuh")
-AFTER_PROGRAM = (
-    "edges.cuh", "segments.cuh", "vertices.cuh", "mark_starts.cu", "pack.cu", "initialize.cu", "prepare.cu",
-    "gather_segmented.cu", "gather_packed.cu", "sum_hubs.cu", "apply.cu", "report.cu",
-)  # fmt: skip
-REPLICATED = ("gather_replicated.cu",)
+"""Packages whose versions the code depends on."""
+GENERATING = ("codec", "executor", "executor/gpu", "native", "program")
+"""Folders of the package with the modules that generate code for a GPU: any change in them makes new keys."""
 
 
 def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = events.ignore) -> bytes:
-    """Machine code of all kernels for `bound`, from the cache on disk where it is there.
+    """Machine code of all kernels for `bound`, from the cache on disk if it was compiled before.
 
     Parameters
     ----------
     architecture : str
         ``"sm_90"`` and the like.
     listener : callable
-        Hears of compilation, if there is any.
+        Receives the progress of compilation, if anything has to be compiled.
 
     Raises
     ------
@@ -69,14 +67,15 @@ def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
         raise ProgramError(f"cuda-core cannot be imported ({error}); pip install 'garaph_py[gpu]'") from None
     interface = Interface(bound)
     try:
-        parts = [compile_kernels(source(bound, interface), architecture)]
+        codes = [compile_kernels(header(bound, interface), architecture)]
         with compiling:
-            parts += [ObjectCode.from_ltoir(compile_function(bound, item, architecture)) for item in interface.wrappers]
+            codes += [compile_function(bound, item, architecture) for item in interface.wrappers]
+        parts = [ObjectCode.from_ltoir(code) for code in codes]
         options = LinkerOptions(arch=architecture, link_time_optimization=True, ptx=output == "ptx")
         return bytes(Linker(*parts, options=options).link(output).code)
     except ProgramError:
         raise
-    except Exception as error:  # NVRTC's and nvJitLink's are of many kinds
+    except Exception as error:  # NVRTC and nvJitLink raise many kinds of errors
         problem = " ".join(str(error).replace("\0", "").split()) or type(error).__name__
         raise DeviceError(
             f"no code can be made for {architecture} ({problem[:200]}); update the compilers with pip "
@@ -84,38 +83,50 @@ def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
         ) from None
 
 
-def source(bound: BoundProgram, interface: Interface) -> str:
-    """The CUDA C++ of all kernels for one program, in one text."""
-    layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
-    files = AFTER_PROGRAM + (REPLICATED if can_replicate(bound) else ())
-    pieces = [text(name) for name in BEFORE_PROGRAM] + [interface.header, layouts.header()]
-    return "\n".join(pieces + [text(name) for name in files])
-
-
-def text(name: str) -> str:
-    """A file of ``kernels/``, under its own name in messages."""
-    return f'#line 1 "{name}"\n{(folder() / name).read_text()}'
+@remember
+def sources() -> dict[str, str]:
+    """The text of every file in ``kernels/``, by name."""
+    return {path.name: path.read_text() for path in sorted(folder().glob("*.cu*"))}
 
 
 @remember
 def environment() -> str:
-    """Everything outside a program that its cubin depends on: kernels, what generates code, versions of compilers."""
-    here, folder = Path(__file__), Path(__file__).parents[2]
-    generators = [here, *(here.with_name(name) for name in ("interface.py", "task.py", "ufuncs.py"))]
-    generators += [folder / "native" / "references.py", *sorted((folder / "program").glob("*.py"))]
-    kernels = [text(name) for name in BEFORE_PROGRAM + AFTER_PROGRAM + REPLICATED]
-    return fingerprint(cache.versions_of(PACKAGES), [path.read_bytes() for path in generators], kernels)
+    """Everything outside a program that its cubin depends on: kernels, generating modules, versions of compilers."""
+    package = Path(__file__).parents[2]
+    modules = {str(path): path.read_bytes() for name in GENERATING for path in sorted((package / name).glob("*.py"))}
+    return fingerprint(cache.versions_of(PACKAGES), list(modules.values()), list(sources().items()))
 
 
-def compile_kernels(code: str, architecture: str) -> Any:
-    """CUDA C++ as LTO-IR."""
-    from cuda.core import Program, ProgramOptions
+def compile_kernels(generated: str, architecture: str) -> bytes:
+    """The kernels with the generated header, as LTO-IR.
 
-    options = ProgramOptions(
-        arch=architecture, std="c++17", relocatable_device_code=True, link_time_optimization=True,
-        no_display_error_number=False,
-    )  # fmt: skip
-    return Program(code, "c++", options).compile("ltoir")
+    NVRTC finds every ``#include`` by its name among the texts that it is given, not on disk.
+    """
+    from cuda.bindings import nvrtc
+
+    def checked(result: Any, log: bool = False) -> Any:
+        code, *values = result
+        if code != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            message = nvrtc.nvrtcGetErrorString(code)[1].decode()
+            raise RuntimeError(f"{message}: {compile_log()}" if log else message)
+        return values[0] if values else None
+
+    def compile_log() -> str:
+        log = b" " * checked(nvrtc.nvrtcGetProgramLogSize(program))
+        checked(nvrtc.nvrtcGetProgramLog(program, log))
+        return log.decode(errors="replace")
+
+    texts = {**sources(), NAME: generated}
+    names, bodies = [[item.encode() for item in items] for items in (texts.keys(), texts.values())]
+    program = checked(nvrtc.nvrtcCreateProgram(texts[MAIN].encode(), MAIN.encode(), len(texts), bodies, names))
+    try:
+        options = [f"-arch={architecture}".encode(), b"-rdc=true", b"-dlto", b"-std=c++17"]
+        checked(nvrtc.nvrtcCompileProgram(program, len(options), options), log=True)
+        code = b" " * checked(nvrtc.nvrtcGetLTOIRSize(program))
+        checked(nvrtc.nvrtcGetLTOIR(program, code))
+        return code
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
 
 
 def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -> bytes:
@@ -135,7 +146,7 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
     device_function = cuda.jit(device=True, forceinline=True)
     memo: dict[types.FunctionType, Any] = {}
     asks_device = dispatcher.get_current_device
-    # it asks the GPU in this machine for its architecture; ours need not have one
+    # numba-cuda asks this machine's GPU for its architecture, but there may be none.
     dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=capability)
     try:
         with warnings.catch_warnings():
@@ -149,7 +160,7 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
                 function, result(*arguments), device=True, abi="c", abi_info={"abi_name": wrapper.name},
                 output="ltoir", cc=capability, forceinline=True,
             )  # fmt: skip
-    except Exception as error:  # numba-cuda fails in many ways on what it does not know
+    except Exception as error:  # numba-cuda raises many kinds of errors for code that it does not support
         name = wrapper.name.removeprefix("garaph_")
         problem = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise ProgramError(

@@ -244,7 +244,7 @@ class GpuExecutor(StepByParts):
                 self.streams.prefetch(self.source)
             values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
             if not synchronous:
-                self._context["pending"] = self._context["values"]
+                self._context["next_values"] = self._context["values"]
             state = State.empty(values, pending, synchronous, self._vertex_set())
             state.next_frontier = self._vertex_set()
             results = self._initial_values(state)
@@ -310,7 +310,7 @@ class GpuExecutor(StepByParts):
         stream.synchronize()
         places = (
             (state.values, self.address("values")),
-            (state.frontier.bits, self.address("active")),
+            (state.frontier.bits, self.address("frontier")),
             (self._tallies, self._tally_address),
         )
         for array, place in places:
@@ -340,7 +340,7 @@ class GpuExecutor(StepByParts):
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
-            driver.memset_d8(self.address("activated"), 0, max(len(state.frontier.bits) * 8, 1))
+            driver.memset_d8(self.address("next_frontier"), 0, max(len(state.frontier.bits) * 8, 1))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._task.copy()
@@ -382,7 +382,7 @@ class GpuExecutor(StepByParts):
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
         """Copy the values that another processor gave pages to the device (section 4.1)."""
-        size, place = state.next_values.itemsize, self.address("pending")
+        size, place = state.next_values.itemsize, self.address("next_values")
         with self.device, failing(self.device.driver):
             for page in pages:
                 new = state.next_values[page.first_vertex : page.last_vertex].view(np.uint8)
@@ -391,7 +391,7 @@ class GpuExecutor(StepByParts):
     def refresh(self, state: State, values: bool) -> None:
         """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
         changed = [(state.values, "values")] * values
-        changed += [(state.frontier.bits, "active")] * ("prepare" in self.bound.arguments)
+        changed += [(state.frontier.bits, "frontier")] * ("prepare" in self.bound.arguments)
         if not changed:
             return
         with self.device, failing(self.device.driver):
@@ -421,7 +421,7 @@ class GpuExecutor(StepByParts):
         told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
         told["tally"] = self._tally_address + page.number * self._tallies.itemsize
         told["blocks"] = block_count(page.vertices)
-        self.gather.tell(told, page)
+        self.gather.write_args(told, page)
         if buffer is not None:
             self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
         return told.tobytes()
@@ -455,14 +455,14 @@ class GpuExecutor(StepByParts):
         with self.device, failing(driver):
             self.streams.forth.synchronize()  # what came from elsewhere: the host will write there again
             if state.synchronous:
-                to, source = map(self.address, ("pending", "values") if swaps else ("values", "pending"))
+                to, source = map(self.address, ("next_values", "values") if swaps else ("values", "next_values"))
                 size = state.values.itemsize
                 for page in copied:
                     at = page.first_vertex * size
                     driver.memcpy_dtod(to + at, source + at, page.vertices * size)
                 if swaps:
-                    self._swap("values", "pending")
-        self._swap("active", "activated")
+                    self._swap("values", "next_values")
+        self._swap("frontier", "next_frontier")
 
     def _swap(self, one: str, other: str) -> None:
         context = self._context

@@ -1,4 +1,4 @@
-"""How a page's contributions are summed and applied: replicated in shared memory, or segmented in registers."""
+"""Gathers and applies one page: with replicated accumulators in shared memory, or segmented sums in registers."""
 
 from __future__ import annotations
 
@@ -29,14 +29,26 @@ log = logging.getLogger("garaph_py")
 
 AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
 CUSTOM, CALIBRATED = "custom", "calibrated"
-WORTH_MEASURING = 1 << 25
-"""Edges of a page below which a measurement would not pay: it takes 8 to 15 milliseconds, as a hundred gathers of 2^23
-edges do."""
+MIN_MEASURED_EDGES = 1 << 25
+"""Edges of a page: smaller pages are not measured. A measurement takes 8 to 15 milliseconds, as long
+as a hundred gathers of 2^23 edges."""
 
 
 @dataclass(frozen=True)
 class Items:
-    """A page's work items on the device; `shapes`: their destinations, edges, shards' average degrees, and factors."""
+    """A page's work items on the device.
+
+    Attributes
+    ----------
+    address : int
+    count : int
+    tickets : int
+        Address of the counters of split shards.
+    split : bool
+        Whether there are any.
+    shapes : tuple of ndarray
+        By item: destinations, edges, the shard's average degree, and the replication factor.
+    """
 
     address: int
     count: int
@@ -51,7 +63,7 @@ class Gather:
     Parameters
     ----------
     kind : {"auto", "replicated", "segmented", "packed"}
-        ``"auto"``: the faster of the two for raw edges, measured on the first page of some size.
+        ``"auto"``: the faster of the two for raw edges, measured on the first page with `MIN_MEASURED_EDGES`.
     replication : {"custom", "calibrated"} or int
     """
 
@@ -66,7 +78,7 @@ class Gather:
         replication: str | int,
     ) -> None:
         self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
-        if self.kind == AUTO and all(page.edges < WORTH_MEASURING for page in pages):
+        if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
         self._launcher, self._memory, self._ranks = launcher, memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
@@ -87,20 +99,20 @@ class Gather:
         hubs["rank"] = self._ranks.before[vertices]
         return hubs
 
-    def tell(self, told: Array, page: Page) -> None:
-        """Say in a task's ``page`` where its hubs are, and where blocks that take its vertices leave partial totals."""
+    def write_args(self, args: Array, page: Page) -> None:
+        """Write the addresses of a page's hubs, and of its blocks' parts of the total, to the page's arguments."""
         first = int(self._hub_starts[page.number])
-        told["partials"] = self._partials + int(self._partial_starts[page.number])
-        told["hub_count"] = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
-        told["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
+        args["partials"] = self._partials + int(self._partial_starts[page.number])
+        args["hub_count"] = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
+        args["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
 
     @property
     def takes_parts(self) -> bool:
-        """Whether the first vertices of a page may be processed as a page is: work items are made for whole ones."""
+        """Whether a part of a page may be processed as if it were a page; work items are made for whole pages."""
         return self.kind in (SEGMENTED, PACKED)
 
     def launch(self, page: Page, task: Array, stream: Any) -> None:
-        if self.kind == AUTO and page.edges >= WORTH_MEASURING:
+        if self.kind == AUTO and page.edges >= MIN_MEASURED_EDGES:
             self.kind = self._faster(page, task, stream)
         if self.kind == REPLICATED:
             self._replicated(page, task, stream, self._items_of(page, task, stream))
@@ -112,24 +124,24 @@ class Gather:
         self.apply(page, task, stream)
 
     def sum_segments(self, page: Page, task: Array, stream: Any) -> None:
-        """The first half of the segmented kind, and of the packed one."""
+        """Launch the first half of a segmented or packed gather: the sums."""
         if page.edges:
             name = "gather_packed" if self.kind == PACKED else "gather_segmented"
             self._launcher.on_warps(name, runs_of(page), stream, task)
 
     def apply(self, page: Page, task: Array, stream: Any) -> None:
-        """The second half: every vertex of the page."""
+        """Launch the second half: apply every vertex of the page."""
         self._launcher.on_warps("sum_hubs", int(task["page"]["hub_count"][0]), stream, task)
         self._launcher.on_blocks("apply_vertices", page.vertices, stream, task)
 
     def _replicated(self, page: Page, task: Array, stream: Any, items: Items, clocks: int = 0) -> None:
-        told = task["page"]
-        told["items"], told["tickets"], told["clocks"] = items.address, items.tickets, clocks
-        told["blocks"] = items.count
+        args = task["page"]
+        args["items"], args["tickets"], args["clocks"] = items.address, items.tickets, clocks
+        args["blocks"] = items.count
         if self._has_total:
-            told["partials"] = self._memory.at(f"partials {page.number}")
+            args["partials"] = self._memory.at(f"partials {page.number}")
         if items.split:
-            ranks = int(told["last_rank"][0] - told["first_rank"][0])
+            ranks = int(args["last_rank"][0] - args["first_rank"][0])
             self._launcher.on_threads("initialize_sums", ranks, stream, task)
         self._launcher.on_items("gather_replicated", items.count, stream, task)
 
@@ -154,7 +166,7 @@ class Gather:
         return Items(address, len(items), tickets, split > 0, shapes)
 
     def mean_factor(self) -> float:
-        """The mean replication factor of all destinations whose pages have been processed."""
+        """The mean replication factor over all destinations of pages processed so far."""
         shapes = [items.shapes for items in self._items.values()]
         destinations = sum(float(ranks.sum()) for ranks, *_ in shapes)
         return sum(float((ranks * factors).sum()) for ranks, _, _, factors in shapes) / max(destinations, 1.0)
@@ -170,7 +182,7 @@ class Gather:
             return custom()
 
     def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
-        """Fit `CostModel` to the page's work items with every factor; its rule, or whichever was faster on the page."""
+        """Time the page with every factor, fit `CostModel`, and return the fastest rule, the model's included."""
         taken: list[Array] = []
         timed: list[tuple[float, Replication]] = []
 
@@ -190,31 +202,31 @@ class Gather:
         return min(timed, key=lambda pair: pair[0])[1]
 
     def _time(self, launch: Callable[[], None], stream: Any) -> float:
-        """Seconds of what `launch` launches on `stream`: the least of three, the first of which is cold."""
+        """Seconds that the kernels of ``launch()`` take on `stream`: the least of three; the first is cold."""
         return min(seconds(self._memory.driver, stream, launch) for _ in range(3))
 
     def _faster(self, page: Page, task: Array, stream: Any) -> str:
-        """Time both kinds on the page."""
+        """Time both kinds of gather on the page; return the faster one."""
         try:
-            items = self._items_of(page, task, stream)  # may need the scratch memory itself
+            items = self._items_of(page, task, stream)  # before the scratch memory, which this may need itself
             with self._elsewhere(page, task) as trial:
                 times = {
                     SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
                     REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),
                 }
         except DeviceMemoryError:
-            return SEGMENTED  # it needs no memory of its own
+            return SEGMENTED  # which needs no memory of its own
         log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in times.items()))
         return min(times, key=lambda kind: times[kind])
 
     @contextmanager
     def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
-        """A copy of `task` that changes nothing but scratch memory, addressed as if it were the whole arrays."""
+        """A copy of `task` that writes to scratch memory, whose addresses stand in for those of the whole arrays."""
         trial, memory = task.copy(), self._memory
         vertices = page.vertices
         places = (
-            ("pending", vertices * self._value_bytes, page.first_vertex * self._value_bytes),
-            ("activated", vertices // 8 + 8, page.first_vertex // 8),
+            ("next_values", vertices * self._value_bytes, page.first_vertex * self._value_bytes),
+            ("next_frontier", vertices // 8 + 8, page.first_vertex // 8),
         )
         try:
             for name, nbytes, before in places:
@@ -222,5 +234,5 @@ class Gather:
             trial["page"]["tally"] = memory.allocate("trial tally", self._launcher.layouts.tally.itemsize)
             yield trial
         finally:
-            for name in ("trial pending", "trial activated", "trial tally"):
+            for name in ("trial next_values", "trial next_frontier", "trial tally"):
                 memory.free(name)

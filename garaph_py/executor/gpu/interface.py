@@ -1,7 +1,7 @@
 """A bound program as the CUDA kernels see it: its types as C++ structs, its functions behind a C interface.
 
-The functions stay Python: each gets a wrapper that takes numbers only, which numba-cuda compiles, and a C++ inline
-function that takes structs and calls the wrapper. After linking nothing of either is left.
+The functions stay Python. Each gets a wrapper in Python that takes only numbers, which numba-cuda compiles, and an
+inline function in C++ that takes structs and calls the wrapper. The linker inlines both.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ RETURNS = {
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
     "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
-"""In this order they are compiled: `sum` before `apply`, which by default is a call of it."""
+"""What each function returns. They are compiled in this order: `sum` before `apply`, which by default calls it."""
 ATOMICS = {
     "add": "atomic_add", "min": "atomic_min", "max": "atomic_max", "bitwise_and": "atomic_and",
     "bitwise_or": "atomic_or", "bitwise_xor": "atomic_xor",
 }  # fmt: skip
-"""Unified operations that CUDA has as atomics, for some types at least (`kernels/atomics.cuh`)."""
+"""Sums that CUDA has as atomic operations, for some types at least (`kernels/atomics.cuh`)."""
 
 
 @dataclass(frozen=True)
 class Wrapper:
-    """A function of the program behind the C interface.
+    """A function of the program with a C interface.
 
     Attributes
     ----------
     name : str
-        Of the C function.
+        Name of the C function.
     function : function
-        Python, of numbers; what a structure returns goes through pointers at the end.
+        A Python function of numbers. If it returns a structure, it writes the fields through pointers, its last
+        arguments.
     arguments : list of dtype
     returns : dtype or list of dtype
-        What is returned, or written through pointers.
+        What it returns, or what it writes through the pointers.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Interface:
     header : str
         C++: types, flags, and the program's functions.
     wrappers : list of Wrapper
-        What the header declares and the linker has to find.
+        The functions that the header declares, for the linker.
     """
 
     def __init__(self, bound: BoundProgram) -> None:
@@ -84,7 +85,7 @@ class Interface:
         self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), ""])
 
     def _wrap(self, plain: Functions, name: str, result: str) -> str:
-        """Add the wrapper of one function; the C++ that calls it."""
+        """Add the wrapper of one function; return the C++ that calls it."""
         given, passed, asked = [], [], []  # parameters in C++, numbers it passes, arguments in Python
         taken: list[tuple[str, DType]] = []
         records: dict[str, Any] = {}
@@ -156,12 +157,12 @@ def c_name(dtype: DType) -> str:
 
 
 def c_field(name: str) -> str:
-    """A name of the user's that is no keyword in C++."""
+    """A user's name as a name in C++, where it could be a keyword."""
     return f"{name}_"
 
 
 def c_type(name: str, dtype: DType | None) -> str:
-    """A C++ type with the layout of `dtype`; an empty one where the program has none."""
+    """A C++ type with the layout of `dtype`; `int`, which is not used, where the program has no such type."""
     if dtype is None:
         return f"typedef int {name};"
     if not dtype.names:
@@ -172,7 +173,7 @@ def c_type(name: str, dtype: DType | None) -> str:
 
 
 def flags(bound: BoundProgram) -> list[str]:
-    """What the program needs, so that kernels leave out what it does not."""
+    """Constants that say what the program uses, so that kernels leave out everything else."""
     known = {
         "READS_EDGES": bound.reads_edge_values,
         "INTEGER_EDGES": bound.reads_edge_values and bound.edge is not None and bound.edge.kind in "iu",
@@ -184,12 +185,12 @@ def flags(bound: BoundProgram) -> list[str]:
 
 
 def can_replicate(bound: BoundProgram) -> bool:
-    """Whether the sum can be an atomic: field by field if it is named, else on one or two words."""
+    """Whether the sum can be atomic: a named sum field by field, others on an accumulator of 4 or 8 bytes."""
     return bound.program.sum.is_named or bound.accumulator.itemsize in (4, 8)
 
 
 def atomic_sum(bound: BoundProgram) -> str:
-    """C++: add to an accumulator that other threads add to as well."""
+    """A C++ function that adds to an accumulator to which other threads add, too."""
     head = "__device__ __forceinline__ void atomic_sum(Accumulator* at, Accumulator x) "
     monoid, names = bound.program.sum, bound.accumulator.names
     if monoid.is_named and monoid.name in ATOMICS:
@@ -200,7 +201,7 @@ def atomic_sum(bound: BoundProgram) -> str:
             else [f"{operation}(at, x);"]
         )
     elif monoid.is_named and names:
-        # the others combine in compiled Python: one field is changed, the rest of the sum thrown away
+        # Combined by compiled Python: one field is replaced, and the other fields of the result are not used.
         parts = [
             f"atomic_replace(&at->{c_field(name)}, [&]({c_name(bound.accumulator[name])} y) "
             f"{{ Accumulator z = x; z.{c_field(name)} = y; return combine(z, x).{c_field(name)}; }});"

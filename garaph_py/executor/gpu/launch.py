@@ -12,17 +12,15 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from . import compiler
 from .device import Device
+from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
 from .task import Layouts
 
 Array = npt.NDArray[Any]
 
-THREADS = 256
-BLOCK_VERTICES = 8 * THREADS
-"""Vertices of a block that updates them: `EACH` of ``kernels/vertices.cuh`` a thread, so that few blocks add up what
-they did."""
-REPLICATED_THREADS = 512
+BLOCK_VERTICES = VERTICES_PER_THREAD * THREADS
+"""Vertices that a block updates."""
 RESERVED_BYTES = 1 << 10
-"""Shared memory that the system keeps of every block's."""
+"""Shared memory of every block that the system keeps for itself, in bytes."""
 NAMES = (
     "mark_starts",
     "measure_runs",
@@ -39,19 +37,19 @@ REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
 def block_count(vertices: int) -> int:
-    """Blocks that update so many vertices."""
+    """How many blocks update so many vertices."""
     return -(-vertices // BLOCK_VERTICES)
 
 
 class Launcher:
-    """Compiles, or finds compiled, and loads the kernels of `bound`. The device's context must be current.
+    """Loads the kernels of `bound`, compiling them if that was not done before. The device's context must be current.
 
     Attributes
     ----------
     layouts : Layouts
     share : int
-        Bytes of shared memory that a shard's accumulators may use: a block's share, with as many blocks of
-        `REPLICATED_THREADS` as a multiprocessor's threads allow; 0 if the program cannot replicate.
+        Bytes of shared memory for a shard's accumulators: a block's share, if a multiprocessor runs as many blocks of
+        `REPLICATED_THREADS` as its threads allow. 0 if the program cannot replicate.
     """
 
     def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
@@ -66,13 +64,13 @@ class Launcher:
         self.share = 0
         if replicated:
             gather = self._functions["gather_replicated"]
-            blocks = device.multiprocessor_threads // REPLICATED_THREADS  # registers allow fewer: the rest is L1's
+            blocks = device.multiprocessor_threads // REPLICATED_THREADS  # registers may allow fewer: L1 has the rest
             most = min(device.multiprocessor_memory // blocks - RESERVED_BYTES, device.shared_memory)
             self.share = (most - gather.shared_size_bytes) // 16 * 16
             gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
 
     def close(self) -> None:
-        """Unload the kernels, also where the traceback of an error holds on to this object."""
+        """Unload the kernels, even if the traceback of an error still refers to this object."""
         self._functions.clear()
         self._module = None
 
@@ -82,16 +80,16 @@ class Launcher:
             self._launch(name, block_count(vertices), THREADS, stream, task)
 
     def on_threads(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with a thread for each of `count` vertices, or whatever it takes one for."""
+        """Launch a kernel with `count` threads, rounded up to whole blocks: one for each vertex, or rank."""
         if count:
             self._launch(name, -(-count // THREADS), THREADS, stream, task)
 
     def on_warps(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with a warp a run, or a hub."""
+        """Launch a kernel with `count` warps: one for each run, or hub."""
         self.on_threads(name, count * 32, stream, task)
 
     def on_items(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with a block a work item and all of the block's share of shared memory."""
+        """Launch a kernel with a block for each of `count` work items, and a block's share of shared memory."""
         if count:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
 

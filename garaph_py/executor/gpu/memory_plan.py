@@ -15,7 +15,7 @@ from .edges import EdgeArrays
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
-from .shards import ITEM_EDGES, MOST_VERTICES
+from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
 
 FREE_SHARE = 0.9
 """Share of the device's free memory that a run takes at most: the rest is left to other processes."""
@@ -131,14 +131,14 @@ def array_sizes(bound: BoundProgram, graph: Graph, ranks: Ranks, synchronous: bo
         "starts": starts_bytes(graph.m),
         "run_ranks": 4 * runs,
         "word_ranks": words // 8,
-        "active": words // 8,
-        "activated": words // 8,
+        "frontier": words // 8,
+        "next_frontier": words // 8,
         "total": 0 if bound.total is None else bound.total.itemsize,
     }
     if graph.directed:
         arrays["out_offsets"] = 8 * (n + 1)
     if synchronous:
-        arrays["pending"] = n * bound.value.itemsize
+        arrays["next_values"] = n * bound.value.itemsize
     if bound.reads_dst:
         arrays["destinations"] = 4 * destinations
     if bound.vertex_data is not None:
@@ -153,7 +153,7 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     """
     n, tally = graph.n, launcher.layouts.tally
     copies = max(launcher.share // bound.accumulator.itemsize, 1)
-    items = 2 * (32 * int(ranks.before[-1]) // copies + graph.m // ITEM_EDGES) + n // MOST_VERTICES
+    items = 2 * (32 * int(ranks.before[-1]) // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
     each = launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
     needed = (items + n // WORD // 64 + 64) * each if launcher.share and replicates else 0
     needed += min(n, REPORT_VERTICES) * bound.reports.itemsize + len(ranks.hubs) * launcher.layouts.hub.itemsize

@@ -1,4 +1,4 @@
-"""Destinations by rank: their numbers among the vertices that have in-edges, and where runs of edges meet them."""
+"""Ranks of destinations: their numbers among the vertices with in-edges, and the ranks at which runs of edges begin."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from ...pages.layout import Page
 Array = npt.NDArray[Any]
 
 RUN = packed.RUN
-"""Edges of a run, the piece a warp takes; `kernels/words.cuh` has the same."""
+"""Edges of a run: what one warp gathers."""
 MANY_RUNS = 32
-"""Runs that edges go on through after the one they begin in: where they are more, the vertex is a hub."""
+"""Runs: a destination with edges in more runs than this, after the run that they begin in, is a hub."""
 WARP = 32
+"""Threads of a warp."""
 
 
 def run_range(page: Page) -> range:
-    """The runs that a page's edges lie in."""
+    """The runs with edges of a page."""
     return range(page.first_edge // RUN, -(-page.last_edge // RUN))
 
 
 def runs_of(page: Page) -> int:
-    """How many they are."""
+    """How many runs have edges of a page."""
     return len(run_range(page))
 
 
 def starts_bytes(edges: int) -> int:
-    """Bytes of a bit an edge, in whole runs and a run more."""
+    """Bytes of the bitmap `starts`: one bit for each edge, in whole runs, and one run more."""
     return (-(-edges // RUN) + 1) * RUN // 8
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The destinations of a graph; tables that only the device keeps are made when asked for.
+    """The ranks of a graph's destinations. Tables that only the device keeps are properties, made at each access.
 
     Attributes
     ----------
@@ -71,8 +72,8 @@ class Ranks:
 
     @cached_property
     def hubs(self) -> Array:
-        """The vertices whose edges go on through many runs, ascending: int64, shape (hubs,)."""
-        some = np.arange(0, int(self.offsets[-1]), MANY_RUNS * RUN)  # of the edges of each, one is among these
+        """The destinations with edges in more than `MANY_RUNS` runs after their first, ascending: int64."""
+        some = np.arange(0, int(self.offsets[-1]), MANY_RUNS * RUN)  # every hub has one of these edges
         large = np.unique(np.searchsorted(self.offsets, some, side="right") - 1)
         found: Array = large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
         return found

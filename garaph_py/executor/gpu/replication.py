@@ -1,4 +1,4 @@
-"""How many copies of an accumulator a shard has in shared memory: Garaph section 3.2, and a table measured instead."""
+"""How many copies of each accumulator a shard has in shared memory: by Garaph section 3.2, or by measurement."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .ranks import WARP
 Array = npt.NDArray[Any]
 
 FACTORS = (1, 2, 4, 8, 16, 32)
-LARGEST_EXPONENT = 5
-"""A copy for every thread of a warp: with more, no two could meet less often."""
+MAX_EXPONENT = 5
+"""Exponent of the largest factor: 32 copies, one for each thread of a warp; more could not reduce conflicts further."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Replication:
     bounds : ndarray of float64
         Ascending degrees.
     factors : ndarray of int64, one more
-        ``factors[k]`` where k bounds lie below the degree.
+        ``factors[k]`` is the factor of degrees that exceed k of the bounds.
     """
 
     bounds: Array
@@ -39,24 +39,24 @@ class Replication:
 def custom() -> Replication:
     """Equation 2: ``R = 2 ** min(ceil(log2(|E| / |V|) - 0.5), 5)``, with the exponent at least 0.
 
-    (An average degree of 0.7 and less would give R < 1.)
+    Without that bound, an average degree of 0.7 or less would give R < 1.
     """
-    exponents = range(1, LARGEST_EXPONENT + 1)
+    exponents = range(1, MAX_EXPONENT + 1)
     return Replication(np.array([2 ** (k - 0.5) for k in exponents]), np.array([1 << k for k in (0, *exponents)]))
 
 
 def fixed(factor: int) -> Replication:
-    """The same factor everywhere."""
+    """The same factor for every shard."""
     return Replication(np.zeros(0), np.array([factor]))
 
 
 DEGREE_BOUNDS = np.array([2 ** (k / 2) for k in range(28)])
-"""Classes of average degree that `CostModel` tells apart."""
+"""Bounds between the classes of average degree for which `CostModel` chooses a factor."""
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """Equation 1 with a coefficient of its own for every term, fitted to what work items took on a device.
+    """Equation 1 with a coefficient for every term, fitted to the cycles that work items took on a device.
 
     The paper's is ``T = R |V| t_l + |E| t_l + |E|^2 / (|V| R) t_a + |V| t_a log R``. Here a work item with V
     destinations, E edges of average degree d, and factor R takes ``k0 + k1 R V + k2 E + k3 E min(d, 32) / R +
@@ -71,7 +71,7 @@ class CostModel:
 
     @classmethod
     def fit(cls, vertices: Array, edges: Array, degrees: Array, factors: Array, cycles: Array) -> CostModel:
-        """The model nearest to measured `cycles`, relative to them, with no negative coefficient."""
+        """Fit the model to measured `cycles`, with the least relative error and no negative coefficient."""
         from scipy.optimize import nnls
 
         weights = 1 / np.maximum(cycles, 1)
@@ -81,14 +81,14 @@ class CostModel:
 
     @staticmethod
     def terms(vertices: Any, edges: Any, degrees: Any, factors: Any) -> Array:
-        conflicts = edges * np.minimum(degrees, WARP) / factors  # no more edges meet than a warp has threads
+        conflicts = edges * np.minimum(degrees, WARP) / factors  # at most a warp's threads collide
         columns = np.broadcast_arrays(
             1.0, factors * vertices, edges, conflicts, vertices * np.log2(factors), vertices
         )  # fmt: skip
         return np.stack(columns, axis=-1)
 
     def replication(self, copies: int, item_edges: int) -> Replication:
-        """The factor with the least cycles an edge, for every class of degrees, in shards of so many `copies`."""
+        """For every class of degrees, the factor with the least cycles per edge in shards with room for `copies`."""
         middle = np.sqrt(np.append(DEGREE_BOUNDS, 2 * DEGREE_BOUNDS[-1]) * np.append(1, DEGREE_BOUNDS))[:, None]
         factors = np.array(FACTORS)
         vertices = np.maximum(copies // factors, 1)

@@ -1,7 +1,7 @@
-"""What of a graph stays in the GPU's memory and what is streamed through it: decided once, from sizes alone.
+"""Which pages stay in the GPU's memory and which are streamed through it: decided once, from sizes alone.
 
-A fixed part stays and the rest goes through N buffers, for every iteration passes over all pages: least-recently-used
-would throw out each page just before it comes again.
+The first pages stay. The others go through one buffer a stream. A least-recently-used cache would not help: every
+iteration needs all pages in the same order, so each page would be evicted just before it is needed again.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ from .edges import EdgeArrays, page_bytes
 Array = npt.NDArray[Any]
 
 PAGE_EDGES = 1 << 24
-"""Largest page that is copied: about a millisecond of the interconnect, so that what lies between two pages does not
-count. Smallest of those that stay, where the GPU has hundreds of microseconds of work."""
+"""Most edges of a page that is copied: the copy takes about a millisecond, next to which the gap between two copies is
+small. Pages that stay have at least as many where the graph has: hundreds of microseconds of work for the GPU."""
 SMALL_PAGE_EDGES = 1 << 22
-"""Smaller ones are copied only if memory is short: what their launches cost begins to show."""
+"""Edges of a page below which the cost of launching its kernels begins to show: only if memory is short, pages that are
+copied are smaller."""
 LEAST_PAGE_EDGES = 1 << 16
-"""Rather fewer streams than pages smaller than that."""
+"""Edges below which pages are not made smaller: then fewer streams are used instead."""
 BUFFERS_SHARE = 4
-"""The buffers take a quarter of the memory for edges at most, while pages are not small: what they take cannot stay."""
+"""The buffers take at most one part in four of the memory for edges, unless pages would be smaller than
+`SMALL_PAGE_EDGES`: pages cannot stay where buffers are."""
 PAGES_A_STREAM = 4
-"""Every stream has several pages (section 5.2) where pages are copied."""
+"""Pages for each stream where pages are copied, so that copies and kernels overlap (Garaph section 5.2)."""
 RESIDENT_PAGES = 16
-"""Where everything stays: enough to copy values back while others are computed."""
+"""Pages where all stay: enough that the values of one are copied back while another is computed."""
 VERTICES = 64
-"""Pages begin at multiples of so many vertices, so that no two share a word of a bitmap."""
+"""Pages begin at multiples of so many vertices, so that no two pages share a word of a bitmap."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,15 @@ class Residency:
     ----------
     pages : list of Page
     resident : int
-        So many of the first pages stay.
+        How many pages stay; they are the first ones.
     streams : int
+        Pages that may be under way at once.
     buffer_bytes : int
-        Of each stream's buffer; 0 when everything stays.
+        Bytes of each stream's buffer; 0 when all pages stay.
     used : int
-        Bytes of device memory in all.
+        Bytes of device memory that are used in all.
     is_short : bool
-        Pages that are copied had to be smaller, or streams fewer, than would be good.
+        Memory is short: pages that are copied are smaller, or streams fewer, than would be fast.
     """
 
     pages: list[Page]
@@ -61,12 +64,7 @@ class Residency:
 
 
 def plan(
-    offsets: Array,
-    arrays: EdgeArrays,
-    fixed: int,
-    budget: int,
-    streams: int,
-    page_edges: int | None = None,
+    offsets: Array, arrays: EdgeArrays, fixed: int, budget: int, streams: int, page_edges: int | None = None
 ) -> Residency:
     """Lay out pages and choose those that stay within `budget`.
 
@@ -75,20 +73,20 @@ def plan(
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
     arrays : EdgeArrays
-        What a page's edges take.
+        Says how many bytes a page's edges take.
     fixed : int
         Bytes of everything that is not edges: values, offsets, indexes.
     budget : int
-        Bytes of device memory.
+        Bytes of device memory that may be used.
     streams : int
-        Pages that may be under way; fewer if memory is short.
+        Pages that may be under way at once; fewer if memory is short.
     page_edges : int, optional
-        Bound on a page's edges, where the caller wants another than ours.
+        Bound on a page's edges; by default it is chosen here.
 
     Raises
     ------
     DeviceMemoryError
-        If even single pages through one buffer do not fit.
+        If not even one buffer for the smallest pages fits.
     """
     edges, left, width = int(offsets[-1]), budget - fixed, arrays.width
     if left < 0:
@@ -125,6 +123,7 @@ def plan(
 
 
 def too_little(fixed: int, page: int, budget: int) -> DeviceMemoryError:
+    """The error that a run's vertices, and one page if that is not 0, take more bytes than the budget."""
     more = f" and {page / 2**20:,.1f} MiB for a page" if page else " alone"
     return DeviceMemoryError(
         f"the run needs {fixed / 2**20:,.1f} MiB of GPU memory for the vertices{more}, and may use "

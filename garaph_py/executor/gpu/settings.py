@@ -1,4 +1,4 @@
-"""How to use a GPU: what `garaph_py.run` was asked for, checked."""
+"""`Settings`: how a run uses a GPU, a part of its plan."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ class Settings:
     Attributes
     ----------
     memory : int or None
-        Budget in bytes; by default `memory_plan.FREE_SHARE` of what is free.
+        Bytes of the GPU's memory to use; None for a share of what is free (`memory_plan.FREE_SHARE`).
     streams : int
+        Pages that may be under way at once.
     gather : {"auto", "replicated", "segmented", "packed"}
     replication : {"custom", "calibrated"} or int
-        For ``"replicated"``: equation 2, measured, or a fixed factor.
+        Copies of each sum, for ``"replicated"``: by Garaph's equation 2, by a measurement, or so many.
     page_edges : int or None
-        Bound on a page's edges.
+        Bound on a page's edges, if the user gave one.
     deterministic : bool
-        The budget, and so the pages, must not depend on how much memory is free (`memory_plan.DETERMINISTIC_SHARE`).
+        The memory, and so the pages, must not depend on what is free (`memory_plan.DETERMINISTIC_SHARE`).
     iterations : int or None
-        How many there will be at most: packing has to pay within them.
+        The most iterations that there will be, within which packing the edges has to pay; None if nothing bounds them.
     threads : int or None
-        Of the CPU, for packing.
+        Threads of the CPU that pack edges; None for every core that this process may use.
     transfer : str
         How edges that do not stay on the GPU get there: a name in `transfer.TRANSFERS`.
     """

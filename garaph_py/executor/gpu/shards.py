@@ -1,7 +1,7 @@
-"""Shards: runs of destinations whose replicated accumulators fit a block's share of shared memory (Garaph section 2.1).
+"""Shards: ranges of destinations whose replicated accumulators fit in a block's shared memory (Garaph section 2.1).
 
-An index over a page's vertices, computed for a device and a program. A shard with many edges is divided into work items
-of bounded edge count, so that no hub's shard runs alone.
+Shards are an index over a page's vertices, computed for one device and one program. A shard with many edges is divided
+into work items of bounded size, so that the shard of a hub does not run on after all others.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from .replication import Replication
 
 Array = npt.NDArray[Any]
 
-MOST_VERTICES = 1 << 16
-"""A destination's offset in its shard fits 16 bits."""
+MAX_SHARD_VERTICES = 1 << 16
+"""Vertices of a shard: a destination's place in its shard has 16 bits (Garaph section 2.1)."""
 ITEM_EDGES = 1 << 15
+"""Edges of a work item, at most."""
 
 
 @cache
 def cutting() -> Kernel:
-    """The greedy layout, one shard after the other."""
+    """The kernel that makes shards greedily, one after the other."""
 
     def cut(offsets, first, last, copies, bounds, degrees, factors, firsts, chosen):
-        """Cut the vertices [first, last) into shards; their first vertices and factors, and how many."""
+        """Cut the vertices [first, last) into shards; write their first vertices and factors, return how many."""
         shards, v = 0, first
         while v < last:
             start, destinations, factor = v, 0, factors[0]
-            while v < last and v - start < 65536:
+            while v < last and v - start < MAX_SHARD_VERTICES:
                 more = destinations + np.int64(offsets[v + 1] > offsets[v])
                 degree = np.float64(offsets[v + 1] - offsets[start]) / np.float64(max(more, 1))
                 k = 0
@@ -51,10 +52,10 @@ def cutting() -> Kernel:
 
 
 def shards(offsets: Array, page: Page, copies: int, replication: Replication) -> tuple[Array, Array]:
-    """First vertices (with the page's end behind them) and replication factors of the page's shards.
+    """First vertices of the page's shards, followed by the page's last vertex, and the shards' replication factors.
 
-    A shard is extended while destinations times factor stay within `copies`, the factor recomputed at each extension;
-    vertices without in-edges need no accumulator.
+    A shard grows while its destinations times its factor stay within `copies`; the factor is computed anew for each
+    vertex that is added. Vertices without in-edges need no accumulator.
     """
     vertices = page.vertices
     firsts, chosen = np.empty(vertices + 1, np.int64), np.empty(vertices, np.int64)

@@ -1,99 +1,83 @@
-"""What a kernel is told, by value: one run's arrays and one page. Python's layout and C++'s come from one table."""
+"""The structs that the GPU's kernels take by value: the arguments of a run, and of one page.
+
+Python's layout and C++'s are made from the same table, `..arguments`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from ..arguments import Argument, arguments
+
 DType = np.dtype[Any]
 
-CONTEXT = (
-    ("n", "i64"),
-    ("in_offsets", "const i64*"),
-    ("out_offsets", "const i64*"),
-    ("starts", "const u32*"),  # bit e: edge e is the first of its destination
-    ("run_ranks", "const u32*"),  # destinations that begin before the run
-    ("word_ranks", "const u32*"),  # destinations among the vertices before 32 w
-    ("destinations", "const u32*"),  # the vertices with in-edges, ascending
-    ("values", "Value*"),
-    ("pending", "Value*"),
-    ("sums", "Accumulator*"),  # by rank
-    ("heads", "Accumulator*"),  # by run
-    ("vertex_data", "const VertexData*"),
-    ("total", "const Total*"),
-    ("active", "u32*"),
-    ("activated", "u32*"),
-    ("parameters", "Parameters"),
-)
-PAGE = (
-    ("first_vertex", "i64"),
-    ("last_vertex", "i64"),
-    ("first_edge", "i64"),
-    ("last_edge", "i64"),
-    ("base_edge", "i64"),  # the number of the edge that sources[0] belongs to
-    ("sources", "const u32*"),
-    ("edge_values", "const Edge*"),
-    ("records", "const Record*"),  # of packed sources, from the run with the page's first edge on
-    ("words", "const u32*"),
-    ("first_word", "i64"),  # the number of words[0], as the records count
-    ("value_records", "const Record*"),  # of packed edge values; null where they are not packed
-    ("value_words", "const u32*"),
-    ("first_value_word", "i64"),
-    ("tally", "Tally*"),
-    ("partials", "Partial*"),  # by block
-    ("items", "const Item*"),
-    ("tickets", "u32*"),
-    ("clocks", "i64*"),  # by item: cycles it took; null where nobody asks
-    ("reported", "Report*"),
-    ("hubs", "const Hub*"),
-    ("hub_count", "i64"),
-    ("first_rank", "i64"),
-    ("last_rank", "i64"),
-    ("blocks", "i64"),
-)
+CONTEXT = arguments((
+    "n", "in_offsets", "out_offsets", "starts", "run_ranks", "word_ranks", "destinations", "values", "next_values",
+    "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "parameters",
+))  # fmt: skip
+PAGE = arguments((
+    "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
+    "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
+    "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks",
+))  # fmt: skip
 TALLY = (
-    ("active_edges", "u64"),
-    ("active", "u32"),
-    ("ended", "u32"),  # blocks that have left their partial totals; 0 again after the last
-    ("partial", "Partial"),
+    Argument("active_edges", "u64", "out-edges of vertices that became active"),
+    Argument("active", "u32", "how many became active"),
+    Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
+    Argument("partial", "Partial", "the page's part of the total"),
 )
 ITEM = (
-    ("first_edge", "i64"),
-    ("last_edge", "i64"),
-    ("first_vertex", "i64"),
-    ("last_vertex", "i64"),
-    ("first_rank", "u32"),
-    ("ranks", "u32"),
-    ("replication", "u32"),
-    ("pieces", "u32"),  # work items of its shard
-    ("ticket", "i64"),
+    Argument("first_edge", "i64", "the item has the edges [first_edge, last_edge)"),
+    Argument("last_edge", "i64", ""),
+    Argument("first_vertex", "i64", "its shard has the vertices [first_vertex, last_vertex)"),
+    Argument("last_vertex", "i64", ""),
+    Argument("first_rank", "u32", "rank of the shard's first destination"),
+    Argument("ranks", "u32", "destinations of the shard"),
+    Argument("replication", "u32", "copies of each accumulator"),
+    Argument("pieces", "u32", "work items of the shard"),
+    Argument("ticket", "i64", "the shard's place in `tickets`"),
 )
-HUB = (("first_run", "i64"), ("last_run", "i64"), ("rank", "i64"))
+HUB = (
+    Argument("first_run", "i64", "the runs [first_run, last_run] have heads of the hub"),
+    Argument("last_run", "i64", ""),
+    Argument("rank", "i64", "the hub's rank"),
+)
 SCALARS = {"i64": np.int64, "u64": np.uint64, "u32": np.uint32}
+NAMES = {"Bits": "u32"}
+"""What C++ calls the types that are not the same on the CPU and a GPU."""
 
 
-def layout(fields: tuple[tuple[str, str], ...], **types: DType) -> DType:
-    """The NumPy dtype of a table; `types` gives those that depend on the program."""
+def layout(fields: Iterable[Argument], **types: DType) -> DType:
+    """The NumPy dtype of a struct; `types` are the types that depend on the program."""
 
     def of(kind: str) -> Any:
         return np.uint64 if kind.endswith("*") else types.get(kind, SCALARS.get(kind))
 
-    return np.dtype([(name, of(kind)) for name, kind in fields], align=True)
+    return np.dtype([(field.name, of(field.type)) for field in fields], align=True)
 
 
-def struct(name: str, fields: tuple[tuple[str, str], ...], dtype: DType) -> str:
-    """The C++ struct of a table, with the check that it is laid out as `dtype`."""
-    body = " ".join(f"{kind} {field};" for field, kind in fields)
-    return f'struct {name} {{ {body} }};\nstatic_assert(sizeof({name}) == {dtype.itemsize}, "layout");'
+def struct(name: str, fields: Iterable[Argument], dtype: DType) -> str:
+    """A C++ struct, and the check that it is laid out as `dtype`."""
+    body = [f"  {declared(field)};{f'  // {field.about}' if field.about else ''}" for field in fields]
+    check = f'static_assert(sizeof({name}) == {dtype.itemsize}, "layout");'
+    return "\n".join([f"struct {name} {{", *body, "};", check])
+
+
+def declared(field: Argument) -> str:
+    base = field.type.removeprefix("const ").removesuffix("*")
+    return f"{field.type.replace(base, NAMES.get(base, base))} {field.name}"
 
 
 class Layouts:
-    """The dtypes of all tables for one program.
+    """The dtypes of all structs for one program.
 
     Parameters
     ----------
     parameters, partial : dtype
+        Of the program's parameters, and of a part of its total.
     """
 
     def __init__(self, parameters: DType, partial: DType) -> None:
@@ -102,13 +86,13 @@ class Layouts:
         self.tally = layout(TALLY, Partial=partial)
         self.item, self.hub = layout(ITEM), layout(HUB)
         self.task = np.dtype([("context", self.context), ("page", self.page)], align=True)
-        assert self.task.itemsize == self.context.itemsize + self.page.itemsize  # one behind the other
+        assert self.task.itemsize == self.context.itemsize + self.page.itemsize  # without padding between them
 
-    def header(self) -> str:
-        """The C++ structs, to stand after the program's types."""
+    def structs(self) -> str:
+        """The C++ structs; they refer to the program's types."""
+        task = Argument("context", "Context", "the same for all pages"), Argument("page", "Page", "")
         tables = (
             ("Tally", TALLY, self.tally), ("Item", ITEM, self.item), ("Hub", HUB, self.hub),
-            ("Context", CONTEXT, self.context), ("Page", PAGE, self.page),
+            ("Context", CONTEXT, self.context), ("Page", PAGE, self.page), ("Task", task, self.task),
         )  # fmt: skip
-        task = struct("Task", (("context", "Context"), ("page", "Page")), self.task)
-        return "\n".join([*(struct(*table) for table in tables), task, ""])
+        return "\n".join(struct(*table) for table in tables)

@@ -1,5 +1,7 @@
-"""NumPy's functions on numbers that numba-cuda leaves out, such as `numpy.sqrt`: those of `math`, or numba-cuda's own
-for other targets where they are made of plain instructions."""
+"""NumPy's functions of one number that numba-cuda lacks, such as `numpy.sqrt`.
+
+They are replaced by those of `math`, or by numba-cuda's own for other targets where these are plain instructions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ PLAIN: tuple[Any, ...] = (
 
 @cache
 def teach() -> None:
-    """Make them known to numba-cuda, for this process; what it knows stays as it is."""
+    """Add these functions to numba-cuda's table, for this process; functions that it has are not replaced."""
     from numba.cuda import mathimpl
     from numba.cuda.np import ufunc_db
     from numba.cuda.ufuncs import ufunc_db as known

@@ -62,7 +62,9 @@ class PageWork:
 
     def __post_init__(self) -> None:
         self._streamed = PageDecision(PULL, GPU, self.transfer)
-        self._next_values, self._next_frontier = (int(self.context[name][0]) for name in ("pending", "activated"))
+        self._next_values, self._next_frontier = (
+            int(self.context[name][0]) for name in ("next_values", "next_frontier")
+        )
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)

@@ -32,10 +32,11 @@ def count_loops(sources, targets, start, stop):
 
 
 def make_key_kernel(has_values: bool):
+    # wide: compiled code takes its arrays one by one
     def make_keys(sources, targets, values, start, stop, at, bits, both, keep_loops, keys, out_values):
         """Write the keys of edges [start, stop) to ``keys[at:]``: the target's and, if `both`, the source's.
 
-        A self-loop has one key. Compiled code takes arrays one by one, hence the number of parameters.
+        A self-loop has one key.
         """
         for edge in range(start, stop):
             source, target = np.uint64(sources[edge]), np.uint64(targets[edge])
@@ -56,11 +57,11 @@ def make_key_kernel(has_values: bool):
     return make_keys
 
 
+# wide: compiled code takes its arrays one by one
 def split_keys(keys, start, stop, bits, owner, base, owners, others, offsets):
     """Split the sorted keys [start, stop) into owners and neighbours, and set the offsets of lists that start there.
 
-    Key k is entry ``base + k`` of the adjacency. `owner` is the owner of the entry before `start`, or -1. Compiled code
-    takes arrays one by one, hence the number of parameters.
+    Key k is entry ``base + k`` of the adjacency. `owner` is the owner of the entry before `start`, or -1.
     """
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for k in range(start, stop):

@@ -51,7 +51,7 @@ MIN_SORT_BYTES = 16 << 20
 READER_BYTES = 32 << 20
 """Memory for the batches of edges that are read ahead, in bytes (an estimate)."""
 IN_EDGES_SHARE = 0.6
-"""Share of the sorting memory for merging the in-edges; the sort of the out-edges fills its buffers meanwhile."""
+"""Share of the sorting memory for merging the in-edges; the buffers of the out-edges' sort have the rest."""
 ORDER_BYTES_PER_VERTEX = 48
 """Memory for reordering the vertices, in bytes per vertex: degrees, ranks and new numbers."""
 NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
@@ -85,6 +85,7 @@ class ImportOptions:
     format: str | None = None
 
 
+# wide: the memory for sorting is a parameter for tests
 def write_external(
     source: EdgeSource,
     out: PathLike,
@@ -113,7 +114,7 @@ def write_external(
         See `storage.directory.save`. The first disk also holds the temporary files: 8 bytes and a value for each
         stored edge, twice that if the graph is directed, and once more if the source cannot be streamed again.
     min_sort_bytes : int
-        Least memory for sorting, in bytes. It is the eighth parameter because tests set it to 0.
+        Least memory for sorting, in bytes; tests set it to 0.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def write_external(
         If the arrays over vertices alone take more than `memory`, or there are no edges.
     """
     check_order(options.order)
-    with interrupts.held(), ThreadPool(threads) as pool, creating(out, disks) as destination:
+    with interrupts.deferred(), ThreadPool(threads) as pool, creating(out, disks) as destination:
         importing = Import(source, destination, options, memory, pool, on_event, min_sort_bytes)
         try:
             return importing.run()

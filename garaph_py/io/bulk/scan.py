@@ -18,8 +18,8 @@ from ...graph.ids import VertexIds
 from ...graph.order import vertex_order
 from ...native.threads import ThreadPool
 from ...system import interrupts
-from ...system.memory import give_back
-from ..formats.format import EdgeList
+from ...system.memory import release_unused
+from ..formats.format import EdgeList, joined_strings
 from .numbering import IntegerNumbering, NameNumbering, Numbering
 from .spill import SpillFile, prefetched
 
@@ -139,7 +139,7 @@ class NumberedEdges:
                 places = tuple((self._spill.append(column), column.dtype) for column in kept)
                 self._batches.append(SpilledBatch(len(columns[0]), places))
             self.edges += len(batch.sources)
-        give_back()  # memory that the reader has freed; sorting needs it
+        release_unused()  # memory that the reader has freed; sorting needs it
         self.dtype = np.result_type(*dtypes) if dtypes else None
         self.ids = VertexIds(0) if self._numbering is None else self._numbering.finish()
 
@@ -224,20 +224,16 @@ def coalesced(batches: Iterator[EdgeList], nbytes: int) -> Iterator[EdgeList]:
         waiting.append(batch)
         size += batch.sources.nbytes + batch.targets.nbytes
         if size >= nbytes:
-            yield joined_strings(waiting)
+            yield joined_batches(waiting)
             waiting, size = [], 0
     if waiting:
-        yield joined_strings(waiting)
+        yield joined_batches(waiting)
 
 
-def joined_strings(batches: list[EdgeList]) -> EdgeList:
-    import pyarrow as pa
-
-    def column(parts: list[Any]) -> Any:
-        chunks = [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])]
-        return pa.chunked_array(chunks, pa.string() if not chunks else chunks[0].type)
-
+def joined_batches(batches: list[EdgeList]) -> EdgeList:
+    """Several batches of string ids as one."""
     weights = None
     if batches[0].weights is not None:
         weights = np.concatenate([batch.weights for batch in batches if batch.weights is not None])
-    return EdgeList(column([b.sources for b in batches]), column([b.targets for b in batches]), weights)
+    sources, targets = [batch.sources for batch in batches], [batch.targets for batch in batches]
+    return EdgeList(joined_strings(sources), joined_strings(targets), weights)

@@ -51,6 +51,7 @@ def count_keys(keys, start, stop, shift, mask, counts):
 
 
 def make_scatter(has_values: bool):
+    # wide: compiled code takes its arrays one by one
     def scatter_keys(keys, values, start, stop, shift, mask, cursor, out_keys, out_values):
         for k in range(start, stop):
             key = keys[k]
@@ -68,13 +69,14 @@ def make_scatter(has_values: bool):
 def make_sort(has_values: bool):
     scatter = make_scatter(has_values)
 
+    # wide: compiled code takes its arrays one by one
     def sort_bucket(
         keys, values, starts, stops, runs, at, digits, bits, cursor, keys_a, values_a, keys_b, values_b
     ):  # fmt: skip
         """Sort one bucket, which is in `runs` pieces of `keys`, by the lowest `digits` digits of `bits` bits each.
 
         Each digit moves the keys to ``[at:]`` of the other buffer, a first. The result is in buffer a if `digits` is
-        odd, else in b. Compiled code takes arrays one by one, hence the number of parameters.
+        odd, else in b.
         """
         mask, count = (1 << bits) - 1, 0
         for run in range(runs):

@@ -1,4 +1,4 @@
-"""Binary files of arrays: read straight into memory once the file is known to have them, and written."""
+"""Read and write binary files that consist of arrays; sizes are checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
-from .format import check_memory, malformed
+from .format import MAX_EDGES, check_memory, malformed
 from .streams import compression
 
 Array = npt.NDArray[Any]
 
-PIECE = 1 << 24  # bytes between two progress events, and of what is read to be rearranged
-MOST_EDGES = 1 << 48
+PIECE = 1 << 24
+"""Bytes that are read or written at a time, with a progress event after each piece."""
 
 
 class ArrayFile:
-    """A file of arrays, read one after the other.
+    """A file of consecutive arrays, open for reading.
 
     Attributes
     ----------
     path : Path
     size : int
-        Bytes there are.
+        Bytes of the file.
     place : int
-        Offset of the next byte.
+        Offset of the next byte to read.
     """
 
     def __init__(self, path: Path, listener: events.Listener) -> None:
@@ -49,7 +49,7 @@ class ArrayFile:
         self._file.close()
 
     def header(self, dtype: np.dtype[Any]) -> list[int]:
-        """The fields of `dtype`, all integers, as which the file begins."""
+        """Read the header: the fields of `dtype`, all of them integers."""
         with malformed(self.path, "not readable"):
             beginning = self._file.read(dtype.itemsize)
         if method := compression(beginning):
@@ -60,7 +60,7 @@ class ArrayFile:
         return [int(field) for field in np.frombuffer(beginning, dtype)[0]]
 
     def check_size(self, n: int, m: int, *sizes: int) -> None:
-        """Refuse a file that does not have exactly one of `sizes`, or whose arrays memory cannot hold."""
+        """Refuse a file whose size is none of `sizes`, or that does not fit in memory."""
         if self.size not in sizes:
             raise FormatError(
                 self.path,
@@ -76,7 +76,7 @@ class ArrayFile:
             with malformed(self.path, "not readable"):
                 count = self._file.readinto(raw[:PIECE])
             if not count:
-                raise FormatError(self.path, "the file ends early; it was changed meanwhile", offset=self.place)
+                raise FormatError(self.path, "the file ends early; it was changed while it was read", offset=self.place)
             self.place += count
             raw = raw[count:]
             self._listener(events.Step("reading", min(self.place, self.size - 1), self.size))
@@ -86,13 +86,13 @@ class ArrayFile:
         return self.fill(np.empty(count, dtype))
 
     def skip(self, count: int) -> None:
-        """Go on so many bytes further."""
+        """Skip `count` bytes."""
         self.place += count
         with malformed(self.path, "not readable"):
             self._file.seek(self.place)
 
     def pieces(self, dtype: Any, count: int, nbytes: int = PIECE) -> Iterator[tuple[slice, Array]]:
-        """The next `count` elements in pieces that are overwritten by the next: where each goes, and what it holds."""
+        """Read `count` elements in pieces; yield the slice and the elements of each, which the next overwrites."""
         buffer = np.empty(min(count, max(1, nbytes // np.dtype(dtype).itemsize)), dtype)
         for start in range(0, count, len(buffer) or 1):
             stop = min(start + len(buffer), count)
@@ -102,18 +102,18 @@ class ArrayFile:
         self._listener(events.Step("reading", self.size, self.size))
 
 
-def check_counts(path: Path, n: int, m: int, most_vertices: int, places: tuple[int, int]) -> None:
-    """Refuse counts that no such file has; `places` are the bytes they stand at."""
+def check_counts(path: Path, n: int, m: int, max_vertices: int, places: tuple[int, int]) -> None:
+    """Refuse impossible counts of vertices and edges; `places` are their offsets in the file."""
     for count, most, what, place in (
-        (n, most_vertices, "vertices", places[0]),
-        (m, MOST_EDGES, "edges", places[1]),
+        (n, max_vertices, "vertices", places[0]),
+        (m, MAX_EDGES, "edges", places[1]),
     ):
         if not 0 <= count <= most:
             raise FormatError(path, f"{count} {what}; 0 to {most} are possible", offset=place)
 
 
 def check_offsets(path: Path, offsets: Array, m: int, place: int) -> None:
-    """Refuse offsets (int64, the first at byte `place`) that do not rise from 0 to `m`."""
+    """Refuse offsets (int64, the first at byte `place`) that do not ascend from 0 to `m`."""
     if offsets[0] != 0:
         raise FormatError(path, f"the first list starts at edge {offsets[0]}, not 0", offset=place)
     if offsets[-1] != m:
@@ -129,7 +129,7 @@ def check_offsets(path: Path, offsets: Array, m: int, place: int) -> None:
 
 
 class ArrayWriter:
-    """Writes arrays one after the other, telling how far it is."""
+    """Writes consecutive arrays, with progress events."""
 
     def __init__(self, file: Any, total: int, listener: events.Listener) -> None:
         self._file, self._done, self._total, self._listener = file, 0, total, listener

@@ -1,4 +1,4 @@
-"""The edges of a graph for writers: a batch at a time, or whole columns; of an undirected graph each edge once."""
+"""The edges of a graph for writers, in batches or as whole columns; each edge of an undirected graph comes once."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from ...graph.ids import StringIds, VertexIds
 
 Array = npt.NDArray[Any]
 
-ROWS = 1 << 17  # whose text fits the caches
+ROWS = 1 << 17
+"""Edges of a batch: their text fits in the caches."""
 
 
 class Batch(NamedTuple):
-    """Internal ids (uint32) and values of some edges."""
+    """Some edges: internal ids (uint32) of sources and targets, and values."""
 
     sources: Array
     targets: Array
     values: Array | None
 
     def select(self, rows: Array) -> Batch:
-        """Those edges whose numbers, or a mask for all, are `rows`."""
+        """The edges at the positions `rows`, which may be a mask."""
         return Batch(self.sources[rows], self.targets[rows], None if self.values is None else self.values[rows])
 
 
 def edge_count(graph: Graph) -> int:
-    """Edges that `edge_batches` gives: of two opposite entries of an undirected graph only one counts."""
+    """The number of edges that `edge_batches` yields."""
     if graph.directed:
         return graph.m
     return sum(len(batch.sources) for batch in edge_batches(graph))
 
 
 def edge_batches(graph: Graph, listener: events.Listener = events.ignore, rows: int = ROWS) -> Iterator[Batch]:
-    """The edges in the order of the CSC, from `rows` stored ones at a time; `listener` follows how many are passed."""
+    """The edges in the order of the CSC, in batches from `rows` stored entries; `listener` receives the progress."""
     edges = graph.in_edges
     for start in range(0, graph.m, rows):
         stop = min(start + rows, graph.m)
@@ -49,14 +50,14 @@ def edge_batches(graph: Graph, listener: events.Listener = events.ignore, rows: 
 
 
 def owners(offsets: Array, start: int, stop: int) -> Array:
-    """The vertices (uint32) that the entries ``range(start, stop)`` of an adjacency belong to."""
+    """The vertex (uint32) in whose list each of the entries [start, stop) of an adjacency is."""
     first, last = int(np.searchsorted(offsets, start, "right")) - 1, int(np.searchsorted(offsets, stop, "left"))
     degrees = np.diff(np.clip(offsets[first : last + 1], start, stop))
     return np.repeat(np.arange(first, last, dtype=np.uint32), degrees)
 
 
 def edge_columns(graph: Graph, listener: events.Listener = events.ignore) -> Batch:
-    """All edges at once, for a library that takes no less."""
+    """All edges as one batch, for libraries that need them at once."""
     count, dtype = edge_count(graph), graph.edge_dtype
     columns = Batch(
         np.empty(count, np.uint32), np.empty(count, np.uint32), None if dtype is None else np.empty(count, dtype)
@@ -71,20 +72,25 @@ def edge_columns(graph: Graph, listener: events.Listener = events.ignore) -> Bat
 
 
 def user_ids(ids: VertexIds, vertices: Array) -> Any:
-    """The user's ids of some vertices as an Arrow array."""
+    """The user's ids of vertices, as an Arrow array."""
     import pyarrow as pa
 
     return ids.arrow.take(pa.array(vertices)) if isinstance(ids, StringIds) else pa.array(ids.take(vertices))
 
 
+def user_columns(graph: Graph, batch: Batch) -> list[Any]:
+    """The user's ids of the sources and targets of a batch, as Arrow arrays."""
+    return [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+
+
 def need_edges(graph: Graph) -> None:
-    """Refuse a graph without edges, of which a list of edges keeps nothing."""
+    """Refuse a graph without edges, because a list of edges would lose all its vertices."""
     if not graph.m:
         raise GraphError("the graph has no edges, and this format holds nothing else; write .npz or a graph directory")
 
 
 def whole_values(graph: Graph) -> Array | None:
-    """Edge values for a format that takes integers only.
+    """The edge values, for a format that holds integers of any size.
 
     Raises
     ------

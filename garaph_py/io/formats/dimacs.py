@@ -1,8 +1,8 @@
-"""Road networks of the 9th DIMACS challenge, .gr: text, a line an arc.
+"""Road networks of the 9th DIMACS challenge, .gr: text with one arc per line.
 
-``c`` begins a comment, ``p sp N M`` says how many vertices and arcs there are, ``a U V LENGTH`` is an arc. Vertices are
-1 to N, and keep these ids. The lines of arcs are what the reader of text edge lists parses, with a column that is
-always ``a``; this module sees to the rest.
+A line ``c ...`` is a comment, ``p sp N M`` gives the numbers of vertices and arcs, ``a U V LENGTH`` is an arc. Vertices
+are 1 to N, and keep these ids. The reader of text edge lists parses the lines of arcs (their first column is always
+``a``); this module handles all others.
 """
 
 from __future__ import annotations
@@ -22,15 +22,24 @@ from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import ROWS, owners
-from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, check_vertices, malformed, shortened
+from .format import (
+    MAX_VERTICES,
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    check_vertices,
+    first_outside,
+    shortened,
+)
 from .gap import whole_weights
 from .layout import Layout
 from .lists import checked, undirected_graph
-from .streams import compressing, decompressed, line_blocks, opening_bytes
-from .text import BLOCK, line_count, parsed
+from .streams import compressing, find_line, line_number, opening_bytes, text_blocks, uncompressed_size
+from .text import BLOCK, Columns, parsed
 from .text_writer import lines
 
-MOST_VERTICES = 2**32
 SHORTEST_ARC = len("a 1 2 3\n")
 NEITHER_COMMENT_NOR_EMPTY = re.compile(rb"(?m)^[^c\n][^\n]*")
 PROBLEM = re.compile(rb"p[ \t]+sp[ \t]+([0-9]{1,19})[ \t]+([0-9]{1,19})[ \t]*")
@@ -38,7 +47,7 @@ COMMENT = re.compile(rb"(?m)^c[^\n]*")
 
 
 class ArcLayout(Layout):
-    """The form of lines that begin with ``a``."""
+    """The layout of the lines of arcs."""
 
     def problem(self, line: bytes) -> str:
         return "not an arc; write a SOURCE TARGET LENGTH, all whole numbers"
@@ -47,29 +56,24 @@ class ArcLayout(Layout):
 def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
     """Read a DIMACS .gr file; see `FORMAT`."""
     layout = ArcLayout(" ", 4, 1, 2, None if options.weights is False else 3, False, False, 1)
-    parts = []
-    with malformed(path, "not readable"):
-        size = path.stat().st_size
-        raw = open(path, "rb")  # noqa: SIM115 - closed below; a listener's own errors must pass unchanged
-    with raw, decompressed(raw) as stream:
-        blocks = line_blocks(path, stream, BLOCK)
-        n, m, rest, line = problem_line(path, blocks)
-        if stream is raw and size < SHORTEST_ARC * m - 1:  # the last line end may miss
-            problem = f"{m:,} arcs, but the file has {size:,} bytes; it is cut off, or this line wrong"
-            raise FormatError(path, problem, line=line - 1)
-        check_vertices(path, n, m)
-        check_memory(path, 16 * n + 20 * m, f"{n:,} vertices and {m:,} arcs")
-        found = 0
-        for part in parsed(arcs(path, chain([rest], blocks), line), layout, options.threads, path, line):
-            check_endpoints(path, part.sources, part.targets, n, found)
-            found += len(part.sources)
-            if found > m:
-                raise FormatError(path, f"more than the {m:,} arcs that its line 'p sp' says; correct that")
-            parts.append(part)
-            listener(events.Step("reading", min(raw.tell(), size - 1), size))
+    blocks = text_blocks(path, BLOCK, listener)
+    n, m, rest, line = problem_line(path, blocks)
+    size = uncompressed_size(path)
+    if size is not None and size < SHORTEST_ARC * m - 1:  # the last line may have no line end
+        problem = f"{m:,} arcs, but the file has {size:,} bytes; it is cut off, or this line wrong"
+        raise FormatError(path, problem, line=line - 1)
+    check_vertices(path, n, m)
+    check_memory(path, 16 * n + 20 * m, f"{n:,} vertices and {m:,} arcs")
+    parts: list[Columns] = []
+    found = 0
+    for part in parsed(arcs(path, chain([rest], blocks), line), layout, options.threads, path, line):
+        check_endpoints(path, part.sources, part.targets, n, found)
+        found += len(part.sources)
+        if found > m:
+            raise FormatError(path, f"more than the {m:,} arcs that its line 'p sp' says; correct that")
+        parts.append(part)
     if found != m:
         raise FormatError(path, f"{found:,} arcs, but its line 'p sp' says {m:,}; fetch or make the file again")
-    listener(events.Step("reading", size, size))
     none = np.zeros(0, np.int64)
     sources = np.concatenate([part.sources for part in parts] or [none])
     targets = np.concatenate([part.targets for part in parts] or [none])
@@ -78,30 +82,27 @@ def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> 
     if options.directed is not False:
         return EdgeList(sources, targets, weights, vertices=vertices)
     graph = from_edges(sources, targets, weights, vertices=vertices, threads=options.threads, on_event=listener)
-    with ThreadPool(options.threads) as pool:  # an undirected edge is two arcs
+    with ThreadPool(options.threads) as pool:  # the file has two arcs for an undirected edge
         return undirected_graph(path, checked(path, graph.in_edges, 0, 0, pool, listener), graph.ids, pool, listener)
 
 
 def problem_line(path: Path, blocks: Iterator[bytes]) -> tuple[int, int, bytes, int]:
-    """Vertices and arcs that the line ``p sp`` declares, what comes after it in its block, and the number of that."""
-    line = 1
-    for block in blocks:
-        if start := NEITHER_COMMENT_NOR_EMPTY.search(block):
-            line += block.count(b"\n", 0, start.start())
-            counts = PROBLEM.fullmatch(start.group())
-            if counts is None:
-                text = shortened(start.group().decode("utf-8", "backslashreplace"))
-                raise FormatError(path, f"not a line 'p sp VERTICES ARCS', which must come first: {text}", line=line)
-            n, m = map(int, counts.groups())
-            if n > MOST_VERTICES:
-                raise FormatError(path, f"{n} vertices; 0 to {MOST_VERTICES} are possible", line=line)
-            return n, m, block[start.end() + 1 :], line + 1
-        line += line_count(block)
-    raise FormatError(path, "no line 'p sp VERTICES ARCS'; this is no DIMACS graph", line=line)
+    """Numbers of vertices and arcs in the line ``p sp``, the rest of its block, and the number of the next line."""
+    text, rest, line = find_line(NEITHER_COMMENT_NOR_EMPTY, blocks)
+    if text is None:
+        raise FormatError(path, "no line 'p sp VERTICES ARCS'; this is no DIMACS graph", line=line)
+    counts = PROBLEM.fullmatch(text)
+    if counts is None:
+        wrong = shortened(text.decode("utf-8", "backslashreplace"))
+        raise FormatError(path, f"not a line 'p sp VERTICES ARCS', which must come first: {wrong}", line=line)
+    n, m = map(int, counts.groups())
+    if n > MAX_VERTICES:
+        raise FormatError(path, f"{n} vertices; 0 to {MAX_VERTICES} are possible", line=line)
+    return n, m, rest, line + 1
 
 
 def arcs(path: Path, blocks: Iterable[bytes], line: int) -> Iterator[bytes]:
-    """The blocks, the first of which begins with line `line`, with comments made empty lines, and nothing but arcs."""
+    """The blocks with comments made empty lines; refuse other lines than arcs. The first line has number `line`."""
     for block in blocks:
         data = np.frombuffer(block + b"\n\n", np.uint8)
         starts = np.flatnonzero(data[:-2] == ord("\n")) + 1
@@ -119,35 +120,21 @@ def arcs(path: Path, blocks: Iterable[bytes], line: int) -> Iterator[bytes]:
 
 
 def check_endpoints(path: Path, sources: Any, targets: Any, n: int, before: int) -> None:
-    """Refuse an arc of a block, `before` which there were so many, if an end is none of 1 to `n`."""
+    """Refuse arcs with an end that is not in 1 to `n`; the file has `before` arcs before them."""
     for ends in (sources, targets):
-        if len(ends) and not 1 <= int(ends.min()) <= int(ends.max()) <= n:
-            arc = int(np.argmax((ends < 1) | (ends > n)))
-            raise FormatError(path, f"vertex {ends[arc]}, but they are 1 to {n}", line=line_of_arc(path, before + arc))
-
-
-def line_of_arc(path: Path, number: int) -> int:
-    """The line on which arc `number` (from 0) stands, found by reading the file once more."""
-    line = 0
-    with open(path, "rb") as raw, decompressed(raw) as stream:
-        for block in line_blocks(path, stream, BLOCK):
-            for text in block.splitlines():
-                line += 1
-                if text.startswith(b"a"):
-                    number -= 1
-                    if number < 0:
-                        return line
-    raise FormatError(path, "it was changed meanwhile")
+        if (arc := first_outside(ends, 1, n)) is not None:
+            line = line_number(path, before + arc, lambda text: text.startswith(b"a"))
+            raise FormatError(path, f"vertex {ends[arc]}, but they are 1 to {n}", line=line)
 
 
 def is_dimacs(path: Path) -> bool:
-    """Whether the file begins as such a text: with a comment or the problem line."""
+    """Whether the file begins with a comment or a problem line of DIMACS."""
     beginning = opening_bytes(path, 1 << 12).lstrip(b"\r\n")
     return beginning.startswith((b"c ", b"c\n", b"c\r", b"c\t", b"p ", b"p\t")) and b"\0" not in beginning
 
 
 def write_dimacs(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write a line for each arc, two for an undirected edge; vertices become 1 to n in internal order."""
+    """Write one line per arc, two for an undirected edge; vertices become 1 to n in internal order."""
     edges, values = graph.in_edges, whole_weights(graph)
 
     def write(file: IO[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""What a reader of graph files is given and gives back."""
+"""What every reader and writer of graph files shares: the `Format` protocol, its data, checks and small helpers."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class EdgeList:
     Attributes
     ----------
     sources, targets : ndarray of integers or pyarrow.ChunkedArray of strings, shape (m,)
-        The ids the file gives.
+        The ids in the file.
     weights : ndarray, shape (m,), optional
         Edge values, of any numeric dtype.
     n : int, optional
-        When given, ids are 0 to n - 1 and every one of these vertices exists.
+        If given, the vertices are 0 to n - 1, and these are their ids.
     directed : bool, optional
-        None when the file does not say.
+        None if the file does not say.
     vertices : ndarray of integers or pyarrow.ChunkedArray of strings, optional
-        Ids of all vertices, each once, where the file lists them: some may have no edge.
+        If the file lists its vertices: the ids of all, each once. Some may have no edge.
     """
 
     sources: Any
@@ -54,11 +54,11 @@ class ReadOptions:
     Attributes
     ----------
     weights : bool, optional
-        True: the file must have them. False: leave them. None: take them if they are there.
+        True: the file must have edge values. False: do not read them. None: read them if there are any.
     directed : bool, optional
-        The caller's word on it; None: what the file says.
+        None: what the file says.
     threads : int
-        Threads a reader may use.
+        Number of threads that a reader may use.
     """
 
     weights: bool | None = None
@@ -104,31 +104,31 @@ class Format:
     name : str
         As in ``read(path, format=name)``.
     suffixes : tuple of str
-        File names that mean this format, in lower case.
+        Suffixes of the format's file names, in lower case.
     magic : bytes or tuple of bytes
-        How such a file begins, in at most 16 bytes; empty when nothing tells it.
+        The first bytes of such a file, at most 16; empty if they do not identify it.
     description : str
-        One line for a person.
+        One line for ``garaph formats``.
     read : callable
-        ``read(path, options, listener)`` gives an `EdgeList` or, when the file holds sorted adjacency already, a
-        `Graph`; whatever is wrong with the file is a `FormatError`.
-    keeps : Keeps
+        ``read(path, options, listener)`` returns an `EdgeList`, or a `Graph` if the file holds adjacency. It raises
+        `FormatError` if anything is wrong with the file.
+    keeps : FormatFidelity
     write : callable, optional
-        ``write(graph, path, listener)`` writes the whole file or nothing (`files.write_whole`); a graph that the format
-        cannot hold is a `GraphError`.
+        ``write(graph, path, listener)`` writes the whole file or nothing (`system.files.write_whole`). It raises
+        `GraphError` if the format cannot hold the graph.
     claims : callable, optional
-        ``claims(path)`` tells whether a file is of this format, for a suffix that several formats have. At most one of
-        them goes without: it takes what no other claims, and is written where only the suffix says what to write.
+        ``claims(path)`` returns whether a file is of this format; for suffixes that several formats share. At most one
+        of these formats has no such function: it is used for files that no other format claims, and for writing.
     compresses : bool
         Whether files may be compressed, with a second suffix .gz, .xz or .zst.
     stream : callable, optional
-        ``stream(path, options, listener)`` gives the same as `read` a batch at a time, where files may be larger than
-        memory. Of a batch neither `n` nor `vertices` is given; ids of batches may differ in their integer type, and
-        weights in being int64 or float64.
+        ``stream(path, options, listener)`` yields the edges in batches, so that files may be larger than memory.
+        Batches have neither `n` nor `vertices`. Their ids may differ in integer type, their weights may be int64 or
+        float64.
     edge_bytes : int
-        What an edge takes in such a file, about, and rather less; 0 where nothing is streamed.
+        Bytes of an edge in such a file, a low estimate; 0 if the format cannot be streamed.
     streams_again : bool
-        Whether a file is read a second time as fast as a binary copy of its edges would be.
+        Whether reading a file again is as fast as reading a binary copy of its edges.
     """
 
     name: str
@@ -145,14 +145,16 @@ class Format:
     streams_again: bool = False
 
 
-SPARE_VERTICES = 1 << 20
-VERTICES_PER_EDGE = 64
+MAX_VERTICES = 1 << 32
+MAX_EDGES = 1 << 48
+SPARE_VERTICES, VERTICES_PER_EDGE = 1 << 20, 64
+"""A file may declare this many vertices, plus so many per edge; more are taken for damage (see `check_vertices`)."""
 ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
 WEIGHT_NAMES = ("weight", "value", "w")
 
 
 def endpoint_columns(names: Sequence[str]) -> tuple[int, int] | None:
-    """Which columns are source and target by name; None when no known pair of names is there."""
+    """The columns of source and target, recognized by their names; None if no pair of `ENDPOINT_NAMES` is there."""
     lower = [name.strip().lower() for name in names]
     for source, target in ENDPOINT_NAMES:
         if source in lower and target in lower:
@@ -161,7 +163,7 @@ def endpoint_columns(names: Sequence[str]) -> tuple[int, int] | None:
 
 
 def weight_column(names: Sequence[str], source: int, target: int) -> int | None:
-    """The column with a known name for weights, else the third unless it is an endpoint, else None."""
+    """The column of weights: one of `WEIGHT_NAMES`, else the third column if it is no endpoint, else None."""
     lower = [name.strip().lower() for name in names]
     for name in WEIGHT_NAMES:
         if name in lower and lower.index(name) not in (source, target):
@@ -171,30 +173,31 @@ def weight_column(names: Sequence[str], source: int, target: int) -> int | None:
 
 @contextmanager
 def malformed(path: Path, problem: str) -> Iterator[None]:
-    """Turn whatever a library raises over the contents of `path` into a `FormatError`."""
+    """Turn any exception of the body into a `FormatError` about `path`, except the package's own exceptions."""
     try:
         yield
     except GaraphError:
         raise
     except OSError as error:
         raise FormatError(path, error.strerror or f"{problem} ({first_line(error)})") from error
-    except Exception as error:  # libraries raise of every kind over hostile bytes
+    except Exception as error:  # libraries raise exceptions of every type for damaged files
         raise FormatError(path, f"{problem} ({first_line(error)})") from error
 
 
 def first_line(error: Exception) -> str:
+    """The first line of an exception's message, shortened; its type if the message is empty."""
     lines = str(error).splitlines() or [""]
     return shortened(lines[0]) or type(error).__name__
 
 
 def shortened(text: str, limit: int = 80) -> str:
-    """`text` for a message: printable, and not longer than a line."""
+    """`text` for a message: unprintable characters are escaped, and it has at most about `limit` characters."""
     text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:limit])
     return text if len(text) < limit else text[: limit - 4] + " ..."
 
 
 def check_memory(path: Path, nbytes: int, purpose: str) -> None:
-    """Refuse, before it is allocated, what this machine cannot hold."""
+    """Raise `FormatError` if `nbytes` for a `purpose` exceed the available memory; call it before allocating them."""
     available = available_memory()
     if nbytes > available:
         raise FormatError(
@@ -205,20 +208,35 @@ def check_memory(path: Path, nbytes: int, purpose: str) -> None:
 
 
 def check_vertices(path: Path, n: int, m: int) -> None:
-    """Refuse, before it is believed, a number of vertices that a few bytes declare and next to no edge is there for."""
+    """Raise `FormatError` if a file declares far more vertices than its edges can have: the number is damaged."""
     if n > SPARE_VERTICES + VERTICES_PER_EDGE * m:
         raise FormatError(path, f"{n:,} vertices, but {m:,} edges; check that the file is what it should be")
 
 
 def narrowed(ids: Array) -> Array:
-    """`ids` as uint32 where they fit, to halve the memory that a long list takes."""
+    """`ids` as uint32 if they all fit, else unchanged; it halves the memory."""
     if ids.dtype not in (np.int64, np.uint64) or not len(ids) or int(ids.min()) < 0 or int(ids.max()) >= 2**32:
         return ids
     return ids.astype(np.uint32)
 
 
 def joined(pieces: list[Array]) -> Array:
-    """The column that `pieces` make up. The list is emptied: they are freed before the next column is joined."""
+    """Concatenate `pieces` and empty the list, so that their memory is free before the next column is joined."""
     column = np.concatenate(pieces)
     pieces.clear()
     return column
+
+
+def joined_strings(pieces: list[Any]) -> Any:
+    """Arrow string arrays, chunked or not, as one chunked array."""
+    import pyarrow as pa
+
+    chunks = [chunk for piece in pieces for chunk in (piece.chunks if isinstance(piece, pa.ChunkedArray) else [piece])]
+    return pa.chunked_array(chunks, chunks[0].type if chunks else pa.string())
+
+
+def first_outside(numbers: Array, low: int, high: int) -> int | None:
+    """The position of the first of `numbers` that is not in [low, high]; None if all are."""
+    if not len(numbers) or low <= int(numbers.min()) <= int(numbers.max()) <= high:
+        return None
+    return int(np.argmax((numbers < low) | (numbers > high)))

@@ -1,8 +1,8 @@
 """Serialized graphs of the GAP Benchmark Suite: .sg, and .wsg with integer weights (gapbs, src/writer.h).
 
-One byte ``directed``, int64 stored edges (an undirected edge is stored twice), int64 vertices; then int64 offsets, one
-more than vertices, and int32 neighbours, each followed by its int32 weight in a .wsg: the out-lists and, if directed,
-in the same way the in-lists.
+The header has one byte ``directed``, the number of stored edges (int64; an undirected edge is stored twice) and the
+number of vertices (int64). Then follow the out-lists and, if directed, the in-lists: int64 offsets, one more than there
+are vertices, and int32 neighbours, in a .wsg each followed by its int32 weight.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError, GraphError
-from ...graph.build import transposed
 from ...graph.graph import Adjacency, Edges, Graph
 from ...graph.ids import VertexIds
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
 from .format import Format, FormatFidelity, ReadOptions
-from .lists import Lists, checked, directed_graph, undirected_graph
+from .lists import Lists, checked, directed_graph, undirected_graph, weighted_out_edges
 
 Array = npt.NDArray[Any]
 
 HEADER = np.dtype([("directed", "u1"), ("edges", "<i8"), ("vertices", "<i8")])  # packed: 17 bytes
 WEIGHTED = np.dtype([("vertex", "<u4"), ("weight", "<i4")])
-MOST_VERTICES = 2**31
+MAX_VERTICES = 2**31
+"""Most vertices of a GAP file: its ids are int32."""
 INT32 = np.iinfo(np.int32)
 
 
@@ -41,7 +41,7 @@ def read_gap(weighted: bool, path: Path, options: ReadOptions, listener: events.
         directed, m, n = file.header(HEADER)
         if directed not in (0, 1):
             raise FormatError(path, f"its first byte, directed, is {directed}, not 0 or 1; check the name", offset=0)
-        check_counts(path, n, m, MOST_VERTICES, (9, 1))
+        check_counts(path, n, m, MAX_VERTICES, (9, 1))
         file.check_size(n, m, file_size(directed, n, m, weighted))
         out = read_lists(file, n, m, weighted, options, pool, listener)
         incoming = read_lists(file, n, m, weighted, options, pool, listener) if directed else None
@@ -64,6 +64,7 @@ def file_size(directed: int, n: int, m: int, weighted: bool) -> int:
 def read_lists(
     file: ArrayFile, n: int, m: int, weighted: bool, options: ReadOptions, pool: ThreadPool, listener: events.Listener
 ) -> Lists:
+    """Read and check the offsets, neighbours and weights of one direction."""
     place = file.place
     offsets = file.array("<i8", n + 1)
     check_offsets(file.path, offsets, m, place)
@@ -84,8 +85,8 @@ def read_lists(
 
 def write_gap(weighted: bool, graph: Graph, path: Path, listener: events.Listener) -> None:
     """Write a .sg or, if `weighted`, a .wsg file."""
-    if graph.n > MOST_VERTICES:
-        raise GraphError(f"{graph.n} vertices; a GAP file holds at most {MOST_VERTICES}: its ids are 32 bits with sign")
+    if graph.n > MAX_VERTICES:
+        raise GraphError(f"{graph.n} vertices; a GAP file holds at most {MAX_VERTICES}: its ids are 32 bits with sign")
     if weighted:
         whole_weights(graph)
 
@@ -96,15 +97,14 @@ def write_gap(weighted: bool, graph: Graph, path: Path, listener: events.Listene
         if not graph.directed:
             write_lists(writer, incoming)
             return
-        with ThreadPool() as pool:  # the graph's own out-edges have no values
-            write_lists(writer, transposed(incoming, pool, events.ignore) if weighted else graph.out_edges)
+        write_lists(writer, weighted_out_edges(graph) if weighted else graph.out_edges)
         write_lists(writer, incoming)
 
     write_whole(path, write)
 
 
 def whole_weights(graph: Graph) -> Array:
-    """The values of the in-edges for a file that holds int32; refuse what is not that."""
+    """The values of the in-edges; refuse values that int32 cannot hold, and a graph without values."""
     values = graph.in_edges.values
     if values is None:
         raise GraphError("the graph has no weights, which this format needs; write another one, such as .sg")

@@ -1,6 +1,6 @@
-"""LDBC Graphalytics: X.v lists vertices, X.e edges, and X.properties says what they are; side by side.
+"""LDBC Graphalytics: three files side by side. X.v lists vertices, X.e edges, and X.properties describes both.
 
-Any of the three stands for all. X.v and X.properties may be missing, but not both: X.e alone is a text edge list.
+The name of any of the three means the graph. X.v or X.properties may be missing; X.e alone is a text edge list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...errors import FormatError, GraphError, ParameterError
 from ...graph.graph import Graph
 from ...graph.ids import StringIds
 from ...system.files import write_whole
-from .batches import edge_batches, edge_count, user_ids
+from .batches import edge_batches, edge_count, user_columns, user_ids
 from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed, shortened
 from .layout import INTEGER
 from .streams import COMPRESSED_SUFFIXES, line_blocks
@@ -26,22 +26,24 @@ from .text_writer import decimal, lines
 
 EDGES, VERTICES, PROPERTIES = SUFFIXES = (".e", ".v", ".properties")
 LONGEST_PROPERTIES = 1 << 20
+"""Most bytes of X.properties."""
 PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 NAME = re.compile(r"[^\s=:]+")
 TYPES = {"int": np.dtype(np.int64), "real": np.dtype(np.float64)}
 VERTICES_AT_ONCE = 1 << 17
+"""Vertices of X.v that are written at a time."""
 
 
 class Properties:
-    """What X.properties says; what it does not say is None.
+    """The contents of X.properties; what it does not say is None.
 
     Attributes
     ----------
     directed : bool
     weight : dtype
-        Of the first edge property, None if edges have no property.
+        Type of the first edge property; None if edges have no property.
     vertices, edges : int, optional
-        How many.
+        Their numbers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,10 +100,10 @@ class Properties:
 
 
 def read_graphalytics(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
-    """Read X.e with what X.v and X.properties add; see `FORMAT`."""
+    """Read X.e, and X.v and X.properties if they exist; see `FORMAT`."""
     edge_path, vertex_path, property_path = companions(path)
     if not edge_path.is_file():
-        raise FormatError(edge_path, "no such file; the edges of a Graphalytics graph stand in it")
+        raise FormatError(edge_path, "no such file, which has the edges of a Graphalytics graph; put it there")
     said = Properties(property_path) if property_path.is_file() else None
     wanted = options.weights
     if said is not None and wanted is not False:
@@ -124,7 +126,7 @@ def read_graphalytics(path: Path, options: ReadOptions, listener: events.Listene
 
 
 def companions(path: Path) -> tuple[Path, Path, Path]:
-    """X.e, X.v and X.properties, of which `path` is one."""
+    """The paths of X.e, X.v and X.properties; `path` is one of them, or X."""
     suffix = path.suffix.lower()
     if suffix in COMPRESSED_SUFFIXES:
         raise FormatError(path, "compressed; decompress the files of a Graphalytics graph first")
@@ -142,7 +144,7 @@ def weights_as(dtype: np.dtype[Any], weights: Any, path: Path) -> npt.NDArray[An
 
 
 def read_vertices(path: Path) -> npt.NDArray[Any]:
-    """The ids in X.v, one a line."""
+    """The ids in X.v, one per line."""
     parts, line = [np.zeros(0, np.int64)], 1
     with malformed(path, "not readable"):
         file = open(path, "rb")  # noqa: SIM115 - closed by the next line
@@ -184,7 +186,7 @@ def vertex_ids(path: Path, block: bytes, line: int) -> npt.NDArray[np.int64]:
 
 
 def has_companions(path: Path) -> bool:
-    """Whether X.v or X.properties stands beside X.e."""
+    """Whether `path` is X.e, and X.v or X.properties is beside it."""
     return path.suffix.lower() == EDGES and any(companion.is_file() for companion in companions(path)[1:])
 
 
@@ -204,7 +206,7 @@ def write_graphalytics(graph: Graph, path: Path, listener: events.Listener) -> N
 
     def write_edges(file: IO[bytes]) -> None:
         for batch in edge_batches(graph, listener):
-            columns = [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+            columns = user_columns(graph, batch)
             file.write(lines(columns if batch.values is None else [*columns, decimal(batch.values)], " "))
 
     properties = {
@@ -222,7 +224,7 @@ def write_graphalytics(graph: Graph, path: Path, listener: events.Listener) -> N
     def write_properties(file: IO[bytes]) -> None:
         file.write(text.encode())
 
-    write_whole(edge_path, write_edges)  # the likeliest to fail first, while nothing has been replaced
+    write_whole(edge_path, write_edges)  # first the file that is likeliest to fail, while the others are unchanged
     write_whole(vertex_path, write_vertices)
     write_whole(property_path, write_properties)
 

@@ -1,4 +1,4 @@
-"""How the lines of a text edge list are laid out: separator, header, columns and types, told from its first lines."""
+"""Detect the layout of a text edge list from its first lines: separator, header, columns and types."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from pathlib import Path
 from ...errors import FormatError
 from .format import endpoint_columns, shortened, weight_column
 
-SAMPLE = 101  # data lines looked at: a header row and a hundred more
+SAMPLE = 101
+"""Data lines by which the layout is detected: perhaps a header, and a hundred more."""
 COMMENT_MARKS = (b"#", b"%")
 INTEGER = re.compile(r"-?[0-9]+")
 BLANKS = re.compile("[ \t]+")
-QUOTING = (",", ";")  # separators of files whose fields may stand in double quotes
+QUOTING = (",", ";")
+"""Separators with which fields may be in double quotes."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The form that every data line of a file has.
+    """The layout of every data line of a file.
 
     Attributes
     ----------
     separator : str
         Tab, blank (any run of blanks and tabs), comma or semicolon.
     columns : int
-        Columns of every line.
+        Number of columns.
     source, target, weight : int
-        Which of them; `weight` is None when there is none or nobody wants it.
+        Their columns; `weight` is None if there are no weights or they are not wanted.
     strings : bool
-        Whether ids are strings; else they are integers.
+        True: ids are strings. False: integers.
     fractions : bool
-        Whether weights looked at were not all integers.
+        Whether a weight in the sample is no integer.
     line : int
-        The first data line, which decided (from 1).
+        Number of the first data line below the header, from 1; messages refer to it.
     """
 
     separator: str
@@ -51,11 +53,11 @@ class Layout:
 
     @property
     def quotes(self) -> bool:
-        """Whether a field may stand in double quotes."""
+        """Whether fields may be in double quotes."""
         return self.separator in QUOTING
 
     def problem(self, line: bytes) -> str | None:
-        """What is wrong with a data line, or None when nothing is."""
+        """What is wrong with a data line; None if nothing is."""
         if b"\0" in line:
             return "a NUL byte; this is no text"
         try:
@@ -109,7 +111,7 @@ def fields(text: str, separator: str) -> list[str]:
 
 
 def data_lines(block: bytes) -> Iterator[tuple[int, bytes]]:
-    """Offset and text of the lines that are neither empty nor comments."""
+    """Offset and text of every line that is neither empty nor a comment."""
     start = 0
     while start < len(block):
         end = block.find(b"\n", start)
@@ -121,17 +123,16 @@ def data_lines(block: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def find_layout(path: Path, text: bytes, weights: bool | None, line: int) -> tuple[Layout, int]:
-    """The layout of `text`, which begins with the first data line, and the offset of the first edge in it.
+    """The layout of `text`, which begins with the first data line, and the offset of its first edge.
 
-    A first line that names columns is told by a pair of `ENDPOINT_NAMES` in it, or by not being numbers where the
-    lines after it are.
+    The first line is a header if it has a pair of `ENDPOINT_NAMES`, or if it has no numbers where the other lines do.
 
     Parameters
     ----------
     path : Path
         For messages.
     text : bytes
-        The first data line and, if the file has so many, a hundred more.
+        The first `SAMPLE` data lines, or all if there are fewer.
     weights : bool, optional
         See `ReadOptions`.
     line : int
@@ -173,7 +174,7 @@ def is_header(rows: list[list[str]]) -> bool:
     if not others or any(len(row) != len(first) for row in others):
         return False
     if any(map(is_number, first[:2])):
-        return False  # a number is no name of a column: this is an edge, if a wrong one
+        return False  # no column is named by a number: this is an edge, perhaps a wrong one
     if all(is_id(name) for row in others for name in row[:2]):
         return True
     return len(first) > 2 and not is_number(first[2]) and all(is_number(row[2]) for row in others)

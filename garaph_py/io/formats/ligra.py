@@ -1,6 +1,6 @@
 """Text graphs of Ligra and GBBS (.adj): a word, n, m, the start of every vertex's list, all targets and all weights.
 
-The word is ``AdjacencyGraph`` or ``WeightedAdjacencyGraph``; any blanks and line ends separate.
+The word is ``AdjacencyGraph`` or ``WeightedAdjacencyGraph``. Blanks and line ends separate the numbers.
 """
 
 from __future__ import annotations
@@ -15,28 +15,34 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
-from ...graph.build import transposed
 from ...graph.graph import Adjacency, Graph
-from ...graph.ids import VertexIds
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
-from .arrays import MOST_EDGES
 from .batches import ROWS, whole_values
-from .format import Format, FormatFidelity, ReadOptions, check_memory, narrowed, shortened
-from .lists import checked, directed_graph, undirected_graph
-from .streams import compressing, compression
+from .format import (
+    MAX_EDGES,
+    MAX_VERTICES,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    first_outside,
+    narrowed,
+    shortened,
+)
+from .lists import checked, graph_of, weighted_out_edges
+from .streams import compressing, uncompressed_size
 from .text_writer import lines
-from .tokens import number_blocks, text_blocks
+from .tokens import blocks_of, number_blocks
 
 Array = npt.NDArray[Any]
 
 PLAIN, WEIGHTED = b"AdjacencyGraph", b"WeightedAdjacencyGraph"
-MOST_VERTICES = 2**32
 
 
 def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> Graph:
-    """Read a Ligra graph; see `FORMAT`. Read as undirected, every edge must stand in it in both directions."""
-    blocks = text_blocks(path, listener)
+    """Read a Ligra graph; see `FORMAT`. To be read as undirected, it must have every edge in both directions."""
+    blocks = blocks_of(path, listener)
     word, _, rest = next(blocks, b"").partition(b"\n")
     weighted = word.strip() == WEIGHTED
     if not weighted and word.strip() != PLAIN:
@@ -52,15 +58,12 @@ def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> G
     values = numbers[n + m :].astype(np.int64) if weighted and options.weights is not False else None
     del numbers
     with ThreadPool(options.threads) as pool:
-        adjacency = Adjacency(offsets, targets, values)
-        found = checked(path, adjacency, 0, 0, pool, listener)
-        if options.directed is False:
-            return undirected_graph(path, found, VertexIds(n), pool, listener)
-        return directed_graph(found, VertexIds(n), pool, listener)
+        found = checked(path, Adjacency(offsets, targets, values), 0, 0, pool, listener)
+        return graph_of(path, found, options.directed is not False, pool, listener)
 
 
 def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -> tuple[int, int, Array]:
-    """The first two numbers, n and m, held against the size of the file, and all others."""
+    """The first two numbers, n and m, checked against the size of the file, and an array of all others."""
     counts: list[int] = []
     parts: list[Array] = [np.zeros(0, np.uint32)]
     found, expected = 0, 2
@@ -87,15 +90,13 @@ def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -
 
 
 def check_counts(path: Path, n: int, m: int, weighted: bool) -> int:
-    """How many numbers must follow `n` and `m`."""
-    for line, count, most, what in ((2, n, MOST_VERTICES, "vertices"), (3, m, MOST_EDGES, "edges")):
+    """Check `n` and `m`, and return how many numbers must follow them."""
+    for line, count, most, what in ((2, n, MAX_VERTICES, "vertices"), (3, m, MAX_EDGES, "edges")):
         if not 0 <= count <= most:
             raise FormatError(path, f"{count} {what}; 0 to {most} are possible", line=line)
     expected = n + (1 + weighted) * m
-    with open(path, "rb") as file:
-        plain = compression(file.read(6)) is None
-    size = path.stat().st_size
-    if plain and 2 * expected > size:  # a digit and a blank each
+    size = uncompressed_size(path)
+    if size is not None and 2 * expected > size:  # each number has a digit and a blank, at least
         problem = f"{n:,} vertices and {m:,} edges, but the file has {size:,} bytes; it is cut off, or these are wrong"
         raise FormatError(path, problem, line=2)
     check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges")
@@ -103,7 +104,7 @@ def check_counts(path: Path, n: int, m: int, weighted: bool) -> int:
 
 
 def check_lists(path: Path, offsets: Array, targets: Array, n: int, m: int) -> None:
-    """Refuse offsets that do not rise from 0 to `m`, and targets that are no vertex."""
+    """Refuse offsets that do not ascend from 0 to `m`, and targets that are no vertices."""
     if offsets[0] != 0:
         raise FormatError(path, f"the first list starts at edge {offsets[0]}, not 0; correct it", line=4)
     falls = offsets[1:] < offsets[:-1]
@@ -111,15 +112,14 @@ def check_lists(path: Path, offsets: Array, targets: Array, n: int, m: int) -> N
         vertex = int(np.argmax(falls))
         problem = f"the list of vertex {vertex} starts at edge {offsets[vertex]} and ends at {offsets[vertex + 1]}"
         raise FormatError(path, f"{problem}; correct its offset", line=line_of(path, 2 + vertex))
-    if m and not 0 <= int(targets.min()) <= int(targets.max()) < n:
-        edge = int(np.argmax((targets < 0) | (targets >= n)))
+    if (edge := first_outside(targets, 0, n - 1)) is not None:
         problem = f"edge {edge} leads to vertex {targets[edge]}; there are 0 to {n - 1}"
         raise FormatError(path, problem, line=line_of(path, 2 + n + edge))
 
 
 def line_of(path: Path, number: int) -> int:
-    """The line of a file, known to be well formed, with the number of that index."""
-    blocks = text_blocks(path, events.ignore)
+    """The line of the number with this index (n has -2) in a file that has been parsed before."""
+    blocks = blocks_of(path, events.ignore)
     rest = next(blocks).partition(b"\n")[2]
     for first, block in number_blocks(path, chain([rest], blocks), 1, 2, events.ignore):
         if number < len(block.values):
@@ -129,17 +129,14 @@ def line_of(path: Path, number: int) -> int:
 
 
 def write_ligra(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write a graph; an undirected one's edges in both directions, as Ligra wants them.
+    """Write the out-lists of a graph; an undirected graph's edges in both directions, as Ligra requires.
 
     Raises
     ------
     GraphError
-        If it has weights other than integers.
+        If there are weights that are not integers.
     """
-    out = graph.out_edges
-    if whole_values(graph) is not None:
-        with ThreadPool() as pool:  # the graph's own out-edges have no values
-            out = transposed(graph.in_edges, pool, events.ignore) if graph.directed else graph.in_edges
+    out = graph.out_edges if whole_values(graph) is None else weighted_out_edges(graph)
     columns = [out.offsets[:-1], out.neighbours, *([] if out.values is None else [out.values])]
     word = PLAIN if out.values is None else WEIGHTED
     total = sum(map(len, columns))

@@ -1,4 +1,4 @@
-"""Adjacency as a file holds it: believed after one pass over all edges, and made a graph, sorting only what is not."""
+"""Graphs from adjacency lists in a file: one pass checks all edges; only lists that are not in order are sorted."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ...native.threads import ThreadPool, split
 
 @dataclass(frozen=True)
 class Lists:
-    """Adjacency whose offsets and neighbours are in range.
+    """Adjacency whose offsets and neighbours have been checked.
 
     Attributes
     ----------
     adjacency : Adjacency
     ascending : bool
-        Whether the neighbours of every vertex are.
+        Whether the neighbours of every vertex are in ascending order.
     forth, back : int
-        Sums of a hash over all (vertex, neighbour, value), and over all (neighbour, vertex, value): equal sums mean
-        equal edges, as far as chance goes.
+        Sums of a 64-bit hash over all (vertex, neighbour, value), and over all (neighbour, vertex, value). If the sums
+        of two lists are equal, they have the same edges, except with negligible probability.
     """
 
     adjacency: Edges
@@ -41,9 +41,9 @@ class Lists:
 
 def make_inspect(has_values: bool):
     def inspect(offsets, neighbours, values, first, last, n, found):
-        """The first edge in the lists of vertices [first, last) to a vertex not below `n`, else -1.
+        """The first edge in the lists of vertices [first, last) that leads to no vertex below `n`, else -1.
 
-        `found` receives whether some list does not ascend, and the two sums of `Lists`.
+        `found` receives 1 if some list is not in ascending order, then `Lists.forth` and `Lists.back`.
         """
         forth = back = np.uint64(0)
         for vertex in range(first, last):
@@ -74,12 +74,12 @@ def inspect_kernel(width: int) -> Kernel:
 
 
 def checked(path: Path, adjacency: Edges, place: int, width: int, pool: ThreadPool, listener: events.Listener) -> Lists:
-    """`adjacency`, whose offsets are known to be good, as `Lists`.
+    """Check the neighbours of `adjacency`, whose offsets have been checked.
 
     Parameters
     ----------
     place, width : int
-        Where in the file the first neighbour stands, and from there how many bytes each takes: for messages.
+        Offset of the first neighbour in the file, and bytes of each: for messages.
 
     Raises
     ------
@@ -106,18 +106,18 @@ def checked(path: Path, adjacency: Edges, place: int, width: int, pool: ThreadPo
 
 
 def undirected_graph(path: Path, lists: Lists, ids: VertexIds, pool: ThreadPool, listener: events.Listener) -> Graph:
-    """The undirected graph whose edges `lists` has in both directions.
+    """The undirected graph of lists that have every edge in both directions.
 
     Raises
     ------
     FormatError
-        If it does not.
+        If they have not.
     """
     if lists.forth != lists.back:
         raise FormatError(
             path,
-            "not the graph of undirected edges: those do not stand in it in both directions, with equal values; read "
-            "it with directed=True, and symmetrize it if you like",
+            "not an undirected graph: not every edge is there in both directions, with equal values; read it with "
+            "directed=True, and symmetrize it if you like",
         )
     adjacency = lists.adjacency if lists.ascending else transposed(lists.adjacency, pool, listener)
     return Graph(adjacency, adjacency, False, ids)
@@ -126,10 +126,26 @@ def undirected_graph(path: Path, lists: Lists, ids: VertexIds, pool: ThreadPool,
 def directed_graph(
     out: Lists, ids: VertexIds, pool: ThreadPool, listener: events.Listener, incoming: Lists | None = None
 ) -> Graph:
-    """The graph of out-lists and, if the file has them, in-lists; nothing is sorted that is in order."""
+    """The directed graph of out-lists and, if the file has them, in-lists."""
     adjacency = out.adjacency
     into = incoming.adjacency if incoming and incoming.ascending else transposed(adjacency, pool, listener)
     if out.ascending:
         return Graph(into, Adjacency(adjacency.offsets, adjacency.neighbours), True, ids)
     prepare(group.kernels(0), listener)
     return Graph(into, reversed_edges(into, len(ids), pool), True, ids)
+
+
+def graph_of(path: Path, out: Lists, directed: bool, pool: ThreadPool, listener: events.Listener) -> Graph:
+    """The directed or undirected graph of out-lists; vertices are 0 to n - 1."""
+    ids = VertexIds(len(out.adjacency.offsets) - 1)
+    if directed:
+        return directed_graph(out, ids, pool, listener)
+    return undirected_graph(path, out, ids, pool, listener)
+
+
+def weighted_out_edges(graph: Graph) -> Edges:
+    """The out-edges with their values, for writers; a directed graph has values at its in-edges only."""
+    if not graph.directed:
+        return graph.in_edges
+    with ThreadPool() as pool:
+        return transposed(graph.in_edges, pool, events.ignore)

@@ -1,7 +1,7 @@
 """Matrix Market files (.mtx): entry (i, j), from 1, is the edge from vertex i - 1 to j - 1.
 
-The lines of entries are what the reader of text edge lists parses. SciPy's own reader is not used: it crashes over
-damaged files (`scipy.io.mmread`, 1.18). It writes.
+The reader of text edge lists parses the lines of entries. SciPy writes the files, but does not read them:
+`scipy.io.mmread` 1.18 crashes on damaged files.
 """
 
 from __future__ import annotations
@@ -23,12 +23,23 @@ from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import edge_columns
-from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, check_vertices, joined, shortened
+from .format import (
+    MAX_EDGES,
+    MAX_VERTICES,
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    check_vertices,
+    first_outside,
+    joined,
+    shortened,
+)
 from .layout import Layout, data_lines
 from .lists import checked, undirected_graph
-from .streams import compressing, compression
-from .text import Columns, parsed
-from .tokens import text_blocks
+from .streams import compressing, find_line, line_number, text_blocks, uncompressed_size
+from .text import BLOCK, Columns, parsed
 
 Array = npt.NDArray[Any]
 
@@ -37,23 +48,21 @@ FIELDS = ("real", "double", "integer", "unsigned-integer", "pattern")
 SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 NEITHER_COMMENT_NOR_EMPTY = re.compile(rb"(?m)^[ \t]*[^%\s][^\n]*")
 SIZES = re.compile(rb"[ \t]*([0-9]{1,19})[ \t]+([0-9]{1,19})[ \t]+([0-9]{1,19})[ \t]*")
-MOST_VERTICES = 2**32
-MOST_ENTRIES = 2**48
 
 
 class Header(NamedTuple):
-    """What the lines before the entries say.
+    """The contents of the lines before the entries.
 
     Attributes
     ----------
     n, entries : int
-        Rows, as many as columns, and entries in the file.
+        Number of rows (and of columns), and of entries in the file.
     field : str
         One of `FIELDS`; a pattern has no values.
     symmetry : str
-        One of `SYMMETRIES`; if not general, the file has one triangle only.
+        One of `SYMMETRIES`; unless it is general, the file has one triangle only.
     line : int
-        The number of the first line after it.
+        Number of the first line after the header.
     """
 
     n: int
@@ -64,15 +73,15 @@ class Header(NamedTuple):
 
 
 class EntryLayout(Layout):
-    """The form of the lines of entries."""
+    """The layout of the lines of entries."""
 
     def problem(self, line: bytes) -> str:
         return f"not an entry; write ROW COLUMN{' VALUE' * (self.columns - 2)}, in numbers"
 
 
 def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
-    """Read a sparse matrix; see `FORMAT`. A symmetric one is an undirected graph, unless the caller wants otherwise."""
-    blocks = text_blocks(path, listener)
+    """Read a sparse matrix; see `FORMAT`. A symmetric one is an undirected graph unless `options.directed`."""
+    blocks = text_blocks(path, BLOCK, listener)
     header, rest = read_header(path, blocks)
     weighted = header.field != "pattern"
     if options.weights and not weighted:
@@ -100,7 +109,7 @@ def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listen
 
 
 def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:
-    """The header, of a matrix that is an adjacency matrix, and what comes after it in its block."""
+    """The header, and the rest of its block; refuse matrices that are no adjacency matrices."""
     beginning = next(blocks, b"")
     banner = beginning.split(b"\n", 1)[0]
     words = banner.decode("utf-8", "backslashreplace").lower().split()
@@ -109,34 +118,29 @@ def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:
         raise FormatError(path, problem, line=1)
     _, _, layout, field, symmetry = words
     if layout != "coordinate" or field not in FIELDS or symmetry not in SYMMETRIES:
-        problem = f"a {layout} {field} {symmetry} matrix; of use are sparse ones (coordinate) of real numbers"
+        problem = f"a {layout} {field} {symmetry} matrix; only sparse ones (coordinate) of real numbers are read"
         raise FormatError(path, shortened(problem, 200), line=1)
-    line = 1
-    for block in chain([beginning], blocks):
-        if start := NEITHER_COMMENT_NOR_EMPTY.search(block):
-            line += block.count(b"\n", 0, start.start())
-            sizes = SIZES.fullmatch(start.group())
-            if sizes is None:
-                text = shortened(start.group().decode("utf-8", "backslashreplace"))
-                raise FormatError(path, f"not the numbers of rows, columns and entries: {text}", line=line)
-            rows, columns, entries = map(int, sizes.groups())
-            if rows != columns:
-                raise FormatError(path, f"{rows} x {columns} numbers; an adjacency matrix is square", line=line)
-            if rows > MOST_VERTICES or entries > MOST_ENTRIES:
-                problem = f"{rows} rows and {entries} entries; {MOST_VERTICES} and {MOST_ENTRIES} are possible"
-                raise FormatError(path, problem, line=line)
-            return Header(rows, entries, field, symmetry, line + 1), block[start.end() + 1 :]
-        line += block.count(b"\n")
-    raise FormatError(path, "no line of the numbers of rows, columns and entries; fetch or make the file again")
+    text, rest, line = find_line(NEITHER_COMMENT_NOR_EMPTY, chain([beginning], blocks))
+    if text is None:
+        raise FormatError(path, "no line of the numbers of rows, columns and entries; fetch or make the file again")
+    sizes = SIZES.fullmatch(text)
+    if sizes is None:
+        wrong = shortened(text.decode("utf-8", "backslashreplace"))
+        raise FormatError(path, f"not the numbers of rows, columns and entries: {wrong}", line=line)
+    rows, columns, entries = map(int, sizes.groups())
+    if rows != columns:
+        raise FormatError(path, f"{rows} x {columns} numbers; an adjacency matrix is square", line=line)
+    if rows > MAX_VERTICES or entries > MAX_EDGES:
+        problem = f"{rows} rows and {entries} entries; {MAX_VERTICES} and {MAX_EDGES} are possible"
+        raise FormatError(path, problem, line=line)
+    return Header(rows, entries, field, symmetry, line + 1), rest
 
 
 def check_size(path: Path, header: Header) -> None:
-    """Refuse more entries than the file has bytes for or, if it is compressed, memory could hold."""
+    """Refuse a header that declares more entries than the file or memory can hold."""
     shortest = b"1 1\n" if header.field == "pattern" else b"1 1 1\n"
-    with open(path, "rb") as file:
-        plain = compression(file.read(6)) is None
-    size = path.stat().st_size
-    if plain and header.entries * len(shortest) - 1 > size:  # the last line end may miss
+    size = uncompressed_size(path)
+    if size is not None and header.entries * len(shortest) - 1 > size:  # the last line may have no line end
         problem = f"{header.entries:,} entries, but only {size:,} bytes; it is cut off, or this line wrong"
         raise FormatError(path, problem, line=header.line - 1)
     check_vertices(path, header.n, header.entries)
@@ -144,33 +148,23 @@ def check_size(path: Path, header: Header) -> None:
 
 
 def check_entries(path: Path, header: Header, part: Columns, before: int) -> None:
-    """Refuse a block of entries, `before` which there were so many, that does not keep to the header."""
+    """Refuse entries that contradict the header; the file has `before` entries before them."""
     if before + len(part.sources) > header.entries:
         problem = f"more than the {header.entries:,} entries declared; correct the header"
-        raise FormatError(path, problem, line=line_of_entry(path, header, header.entries))
+        raise FormatError(path, problem, line=line_of_entry(path, header.entries))
     for ends in (part.sources, part.targets):
-        if len(ends) and not 1 <= int(ends.min()) <= int(ends.max()) <= header.n:
-            entry = int(np.argmax((ends < 1) | (ends > header.n)))
+        if (entry := first_outside(ends, 1, header.n)) is not None:
             problem = f"row or column {ends[entry]}, but they are 1 to {header.n}"
-            raise FormatError(path, problem, line=line_of_entry(path, header, before + entry))
+            raise FormatError(path, problem, line=line_of_entry(path, before + entry))
     if part.weights is not None and part.weights.dtype.kind == "f" and header.field.endswith("integer"):
         entry = int(np.argmax(part.weights != np.trunc(part.weights)))
         problem = "values are not all 64-bit integers, as the first line says; correct them or that"
-        raise FormatError(path, problem, line=line_of_entry(path, header, before + entry))
+        raise FormatError(path, problem, line=line_of_entry(path, before + entry))
 
 
-def line_of_entry(path: Path, header: Header, number: int) -> int:
-    """The line on which entry `number` (from 0) stands, found by reading the file once more."""
-    blocks = text_blocks(path, events.ignore)
-    _, rest = read_header(path, blocks)
-    line = header.line
-    for block in chain([rest], blocks):
-        for offset, _ in data_lines(block):
-            if number == 0:
-                return line + block.count(b"\n", 0, offset)
-            number -= 1
-        line += block.count(b"\n")
-    raise FormatError(path, "it was changed meanwhile")
+def line_of_entry(path: Path, number: int) -> int:
+    """The line of entry `number` (from 0); the first data line of the file is that of the sizes."""
+    return line_number(path, number + 1, lambda line: any(data_lines(line)))
 
 
 def edges_of(
@@ -182,7 +176,7 @@ def edges_of(
     options: ReadOptions,
     listener: events.Listener,
 ) -> EdgeList | Graph:
-    """The edges that entries stand for, those below the diagonal of a symmetric matrix in both directions."""
+    """The edges of the entries; off-diagonal entries of a symmetric matrix are edges in both directions."""
     if header.symmetry == "general":
         if options.directed is not False:
             return EdgeList(rows, columns, values, header.n)
@@ -204,7 +198,7 @@ def edges_of(
 
 
 def write_matrix_market(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write a general matrix, of an undirected graph a symmetric one; of a graph without weights the pattern."""
+    """Write a matrix: symmetric for an undirected graph, else general; a pattern if there are no weights."""
     from scipy import sparse
     from scipy.io import mmwrite
 
@@ -212,12 +206,12 @@ def write_matrix_market(graph: Graph, path: Path, listener: events.Listener) -> 
     field = "pattern" if values is None else "real" if values.dtype.kind == "f" else "integer"
     if values is None:
         values = np.ones(len(sources), np.uint8)
-    ends = (sources, targets) if graph.directed else (targets, sources)  # a symmetric matrix is its lower triangle
+    ends = (sources, targets) if graph.directed else (targets, sources)  # symmetric: lower triangle
     matrix = sparse.coo_array((values, ends), shape=(graph.n, graph.n))
 
     def write(file: IO[bytes]) -> None:
         with compressing(file, path) as stream:
-            only = SimpleNamespace(write=stream.write)  # SciPy would try to seek, which no compressed stream can
+            only = SimpleNamespace(write=stream.write)  # without `seek`, which SciPy would call
             mmwrite(only, matrix, field=field, symmetry="general" if graph.directed else "symmetric")
 
     write_whole(path, write)

@@ -1,7 +1,7 @@
-"""Graphs of METIS and its kin (.graph): undirected, the neighbours of vertex i on the i-th line, from 1.
+"""Undirected graphs of METIS and similar programs (.graph): line i has the neighbours of vertex i, from 1.
 
-The first line is ``n m [fmt [ncon]]``. The digits of fmt say whether there are vertex sizes, vertex weights (ncon of
-them) and edge weights; the first two are passed over. Lines that begin with ``%`` are comments.
+The first line is ``n m [fmt [ncon]]``. The digits of fmt say whether there are vertex sizes, vertex weights (ncon per
+vertex) and edge weights; the reader skips sizes and vertex weights. Lines that begin with ``%`` are comments.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from ...graph.graph import Adjacency, Graph
 from ...graph.ids import VertexIds
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
-from .arrays import MOST_EDGES
 from .batches import ROWS, whole_values
-from .format import Format, FormatFidelity, ReadOptions, check_memory
+from .format import MAX_EDGES, MAX_VERTICES, Format, FormatFidelity, ReadOptions, check_memory, first_outside
 from .lists import checked, directed_graph, undirected_graph
-from .streams import compressing, compression
+from .streams import compressing, uncompressed_size
 from .text_writer import lines
-from .tokens import COMMENT, number_blocks, text_blocks
+from .tokens import COMMENT, blocks_of, number_blocks
 
 Array = npt.NDArray[Any]
 
-MOST_VERTICES = 2**32
-MOST_CONSTRAINTS = 1024
+MAX_CONSTRAINTS = 1024
+"""Most weights per vertex."""
 
 
 class Header(NamedTuple):
@@ -41,9 +40,9 @@ class Header(NamedTuple):
     Attributes
     ----------
     n, m : int
-        Vertices, and edges each counted once.
+        Number of vertices, and of edges; an edge counts once.
     skip : int
-        Numbers before the neighbours of a vertex: its size and weights.
+        How many numbers are before the neighbours of a vertex: its size and weights.
     weighted : bool
         Whether every neighbour is followed by the weight of the edge.
     """
@@ -54,8 +53,8 @@ class Header(NamedTuple):
     weighted: bool
 
 
-class Lists(NamedTuple):
-    """Neighbours of consecutive vertices: how many each has, who they are (from 0), and the weights."""
+class VertexLists(NamedTuple):
+    """The lists of consecutive vertices: their degrees, their neighbours (from 0), and the edge weights."""
 
     degrees: Array
     neighbours: Array
@@ -65,9 +64,9 @@ class Lists(NamedTuple):
 def read_metis(path: Path, options: ReadOptions, listener: events.Listener) -> Graph:
     """Read a METIS graph; see `FORMAT`."""
     header: Header | None = None
-    parts: list[Lists] = []
+    parts: list[VertexLists] = []
     found = entries = 0
-    for first, block in number_blocks(path, text_blocks(path, listener), options.threads, 1, listener):
+    for first, block in number_blocks(path, blocks_of(path, listener), options.threads, 1, listener):
         rows = np.flatnonzero(block.counts != COMMENT)
         counts, values = block.counts[rows], block.values
         if header is None:
@@ -79,7 +78,7 @@ def read_metis(path: Path, options: ReadOptions, listener: events.Listener) -> G
         if counts[left:].any():
             line = first + int(rows[left:][np.argmax(counts[left:] > 0)])
             raise FormatError(path, f"a line after those of all {header.n} vertices; correct the first line", line=line)
-        part = lists(path, header, values, counts[:left], first + rows[:left])
+        part = parse_lists(path, header, values, counts[:left], first + rows[:left])
         found += len(part.degrees)
         entries += len(part.neighbours)
         if entries > 2 * header.m:
@@ -102,39 +101,37 @@ def read_metis(path: Path, options: ReadOptions, listener: events.Listener) -> G
 
 
 def parse_header(path: Path, numbers: list[int], line: int, options: ReadOptions) -> Header:
-    """The first line, held against the size of the file before anybody believes it."""
+    """The first line, checked against the size of the file before memory is allocated for it."""
     if not 2 <= len(numbers) <= 4:
         problem = f"{len(numbers)} numbers; the first line has those of vertices and edges, a format and constraints"
         raise FormatError(path, problem, line=line)
     n, m, flags, constraints = *numbers, *(0, 1)[len(numbers) - 2 :]
-    if not (0 <= n <= MOST_VERTICES and 0 <= m <= MOST_EDGES):
-        problem = f"{n} vertices and {m} edges; 0 to {MOST_VERTICES} and 0 to {MOST_EDGES} are possible"
+    if not (0 <= n <= MAX_VERTICES and 0 <= m <= MAX_EDGES):
+        problem = f"{n} vertices and {m} edges; 0 to {MAX_VERTICES} and 0 to {MAX_EDGES} are possible"
         raise FormatError(path, problem, line=line)
-    if flags not in (0, 1, 10, 11, 100, 101, 110, 111) or not 0 <= constraints <= MOST_CONSTRAINTS:
+    if flags not in (0, 1, 10, 11, 100, 101, 110, 111) or not 0 <= constraints <= MAX_CONSTRAINTS:
         problem = f"format {flags:03} with {constraints} vertex weights; METIS knows three digits 0 or 1, as 011"
         raise FormatError(path, problem, line=line)
     sizes, weights, weighted = flags >= 100, flags // 10 % 10, flags % 10
     if options.weights and not weighted:
         raise FormatError(path, "no edge weights; read the file without", line=line)
-    with open(path, "rb") as file:
-        plain = compression(file.read(6)) is None
-    size = path.stat().st_size
-    if plain and max(n, 2 * m) > size:  # a vertex has a line end, an edge a digit and a blank
+    size = uncompressed_size(path)
+    if size is not None and max(n, 2 * m) > size:  # a vertex has a line end, an edge a digit and a blank
         problem = f"{n:,} vertices and {m:,} edges, but the file has {size:,} bytes; it is cut off, or this line wrong"
         raise FormatError(path, problem, line=line)
     check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges")
     return Header(n, m, sizes + weights * constraints, bool(weighted))
 
 
-def lists(path: Path, header: Header, values: Array, counts: Array, numbers: Array) -> Lists:
-    """The neighbours that some lines hold.
+def parse_lists(path: Path, header: Header, values: Array, counts: Array, numbers: Array) -> VertexLists:
+    """The lists of some lines.
 
     Parameters
     ----------
     values : ndarray of int64
         All numbers of the lines.
     counts, numbers : ndarray of int64, shape (lines,)
-        How many of them each line has, and its number in the file.
+        How many numbers each line has, and its number in the file.
     """
     width = 2 if header.weighted else 1
     degrees, rest = np.divmod(counts - header.skip, width)
@@ -147,19 +144,18 @@ def lists(path: Path, header: Header, values: Array, counts: Array, numbers: Arr
         starts = np.cumsum(counts) - counts
         values = values[np.arange(len(values)) - np.repeat(starts, counts) >= header.skip]
     neighbours = values[::width]
-    if len(neighbours) and not 1 <= int(neighbours.min()) <= int(neighbours.max()) <= header.n:
-        entry = int(np.argmax((neighbours < 1) | (neighbours > header.n)))
+    if (entry := first_outside(neighbours, 1, header.n)) is not None:
         row = int(np.searchsorted(np.cumsum(degrees), entry, "right"))
         problem = f"neighbour {neighbours[entry]}; there are 1 to {header.n}"
         raise FormatError(path, problem, line=int(numbers[row]))
     weights = values[1::2].copy() if header.weighted else None
-    return Lists(degrees, (neighbours - 1).astype(np.uint32), weights)
+    return VertexLists(degrees, (neighbours - 1).astype(np.uint32), weights)
 
 
 def graph_of(
     path: Path, m: int, adjacency: Adjacency, options: ReadOptions, pool: ThreadPool, listener: events.Listener
 ) -> Graph:
-    """The graph, when the lists hold `m` edges, each in both of its ends' lists (a self-loop once)."""
+    """The graph of lists that have `m` edges; refuse lists without each edge at both ends (a self-loop once)."""
     loops = int(np.count_nonzero(group.expand(adjacency.offsets, pool) == adjacency.neighbours))
     entries = len(adjacency.neighbours)
     if entries + loops != 2 * m:
@@ -169,7 +165,7 @@ def graph_of(
     ends = checked(path, adjacency, 0, 0, pool, listener)
     if ends.forth != ends.back:
         one, other = one_sided(adjacency, pool, listener)
-        problem = f"vertex {one} has neighbour {other}, but {other} has not {one} as often, with equal weight"
+        problem = f"vertex {one} has neighbour {other}, but {other} does not have {one} as often, with equal weight"
         raise FormatError(path, f"{problem}; give every edge to both its ends")
     if options.directed:
         return directed_graph(ends, ids, pool, listener, ends)
@@ -177,7 +173,7 @@ def graph_of(
 
 
 def one_sided(adjacency: Adjacency, pool: ThreadPool, listener: events.Listener) -> tuple[int, int]:
-    """A vertex and a neighbour of it (from 1) that has no such edge in return."""
+    """A vertex and one of its neighbours (from 1) whose list lacks the vertex."""
     into = transposed(adjacency, pool, listener)
     out = transposed(into, pool, listener)
     ours, theirs = (pair_keys(lists, pool) for lists in (out, into))
@@ -191,7 +187,7 @@ def one_sided(adjacency: Adjacency, pool: ThreadPool, listener: events.Listener)
 
 
 def pair_keys(adjacency: Adjacency, pool: ThreadPool) -> Array:
-    """Vertex and neighbour of every entry as one uint64."""
+    """Each entry as a uint64: the vertex in the high half, the neighbour in the low half."""
     return group.expand(adjacency.offsets, pool).astype(np.uint64) << np.uint64(32) | adjacency.neighbours
 
 
@@ -204,7 +200,7 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
         If it is directed, or has self-loops, parallel edges, or weights other than positive integers.
     """
     if graph.directed:
-        raise GraphError("the graph is directed, which METIS files are not; symmetrize it")
+        raise GraphError("the graph is directed, but METIS files are undirected; symmetrize it")
     weights = whole_values(graph)
     if weights is not None and len(weights) and int(weights.min()) < 1:
         raise GraphError(f"an edge has weight {weights.min()}; METIS takes positive integers")
@@ -226,24 +222,24 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
 
 
 def check_simple(graph: Graph) -> None:
-    """Refuse self-loops and parallel edges, of which METIS has none."""
+    """Refuse graphs with self-loops or parallel edges, which METIS does not allow."""
     with ThreadPool() as pool:
         vertices, neighbours = group.expand(graph.in_edges.offsets, pool), graph.in_edges.neighbours
     if (vertices == neighbours).any():
-        raise GraphError("the graph has self-loops, which METIS files have not; drop them")
+        raise GraphError("the graph has self-loops, which METIS does not allow; drop them")
     if ((vertices[1:] == vertices[:-1]) & (neighbours[1:] == neighbours[:-1])).any():
-        raise GraphError("the graph has parallel edges, which METIS files have not; drop all but one")
+        raise GraphError("the graph has parallel edges, which METIS does not allow; drop all but one")
 
 
 def vertex_runs(offsets: Array) -> list[tuple[int, int]]:
-    """Ranges of vertices whose lists, taken together, are about as long as a batch of edges."""
+    """Ranges of vertices whose lists together have about `ROWS` entries."""
     cost = offsets + np.arange(len(offsets))
     cuts = np.searchsorted(cost, np.arange(0, int(cost[-1]), ROWS))
     return list(pairwise(np.unique(np.append(cuts, len(offsets) - 1)).tolist()))
 
 
 def lists_text(numbers: Array, offsets: Array) -> Any:
-    """The text (buffer) whose lines are the runs of `numbers` between `offsets`."""
+    """Text (a buffer) with one line of numbers for each list; `offsets` bound the lists in `numbers`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

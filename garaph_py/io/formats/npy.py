@@ -1,8 +1,8 @@
 """NumPy arrays of edges (.npy).
 
-An integer array of shape (m, 2) or, if it is not (2, 2), (2, m): the sources and the targets. Or a structured array
-with two fields of integers, called as the columns of a table are (source and target, src and dst, from and to), and
-perhaps one of weights.
+An integer array has shape (m, 2), or (2, m): sources and targets; shape (2, 2) is taken for (m, 2). A structured array
+has two fields of integers, named like the columns of a table (source and target, src and dst, from and to), and perhaps
+a field of weights.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ Array = npt.NDArray[Any]
 
 
 PIECE = 4 << 20
-"""Bytes that are streamed at a time, which the caches hold."""
+"""Bytes that are streamed at a time; they fit in the caches."""
 Names = tuple[str, str, str | None]
-"""Fields of sources, targets and, if there are any, weights."""
+"""Names of the fields of sources, targets and, if there are any, weights."""
 
 
 class Header(NamedTuple):
-    """What a file says of itself.
+    """The contents of a file's header.
 
     Attributes
     ----------
     edges : int
     start : int
-        First byte of the array.
+        Offset of the array in the file.
     columns : bool
-        Whether all sources come first, and then all targets; else one edge after the other.
+        True: all sources, then all targets. False: one edge after the other.
     dtype : dtype
-        Of an edge; where they come in columns, of an id.
+        Type of an edge; if `columns`, type of an id.
     names : tuple
         See `Names`.
     """
@@ -85,7 +85,7 @@ def read_npy(path: Path, options: ReadOptions, listener: events.Listener) -> Edg
 
 
 def stream_npy(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """The same, a piece at a time."""
+    """Read an array of edges piece by piece."""
     header = read_header(path, options)
     with ArrayFile(path, listener) as file, ArrayFile(path, events.ignore) as second:
         file.skip(header.start)
@@ -103,7 +103,7 @@ def stream_npy(path: Path, options: ReadOptions, listener: events.Listener) -> I
 
 
 def read_header(path: Path, options: ReadOptions) -> Header:
-    """What the file is said to hold, found to be edges.
+    """The header of a file; refuse arrays that are no edges.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def checked_fields(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], opt
     weight = None if options.weights is False else weight_column(names, *ends)
     chosen = [names[place] for place in (*ends, weight) if place is not None]
     for name, kinds in zip(chosen, ("iu", "iu", "iuf"), strict=False):
-        if dtype[name].kind not in kinds:  # that of a field of arrays is "V"
+        if dtype[name].kind not in kinds:  # a field of arrays has kind "V"
             raise FormatError(path, f"field {name!r} is {dtype[name]}; save numbers, and integers as ids")
     if options.weights and weight is None:
         raise FormatError(path, f"no field of weights among {', '.join(names[:9])}; read the file without")
@@ -141,7 +141,7 @@ def checked_fields(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], opt
 
 
 def write_npy(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write pairs, column after column, or with weights a structured array.
+    """Write a (m, 2) array in Fortran order (sources, then targets); with weights, a structured array.
 
     Raises
     ------

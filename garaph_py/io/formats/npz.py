@@ -15,10 +15,20 @@ from ...graph.build import matrix_entries
 from ...graph.graph import Graph
 from ...system.files import write_whole
 from .batches import edge_columns
-from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, check_vertices, malformed
+from .format import (
+    MAX_VERTICES,
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    check_vertices,
+    first_outside,
+    malformed,
+)
 
-DEFLATE_RATIO = 1032  # no deflate stream expands more
-MOST_VERTICES = 2**32
+DEFLATE_RATIO = 1032
+"""A deflate stream expands at most by this factor."""
 UNREADABLE = "not a readable .npz file"
 
 
@@ -46,7 +56,7 @@ def read_npz(path: Path, options: ReadOptions, listener: events.Listener) -> Edg
 
 
 def check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
-    """Names and sizes in bytes of the arrays, none of which claims more than its compressed bytes can hold."""
+    """Names of the arrays, and their sizes in bytes; refuse sizes that the compressed data cannot have."""
     sizes: dict[str, int] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(".npy")
@@ -65,12 +75,12 @@ def check_members(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
 
 
 def array_header(path: Path, what: str, data: IO[bytes], size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether in Fortran's order, and dtype that .npy data declare; leaves `data` at the first element.
+    """Read the header of .npy data: shape, whether in Fortran order, and dtype; `data` is then at the first element.
 
     Raises
     ------
     FormatError
-        If the `size` bytes of it are not exactly what is declared, or hold Python objects.
+        If the data do not have exactly the declared number of bytes, `size` with the header, or hold Python objects.
     """
     version = np.lib.format.read_magic(data)
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -119,7 +129,7 @@ def scalar(path: Path, file: Any, name: str, kinds: str) -> int | None:
 
 
 def read_matrix(path: Path, options: ReadOptions) -> EdgeList:
-    """Entry (u, v) is the edge u -> v."""
+    """Read a sparse matrix, whose entry (u, v) is the edge u -> v."""
     from scipy import sparse
 
     with np.load(path, allow_pickle=False) as file:
@@ -133,24 +143,24 @@ def read_matrix(path: Path, options: ReadOptions) -> EdgeList:
         raise FormatError(path, f"matrix entries are {matrix.data.dtype}; edge values are real numbers")
     if matrix.format in ("csr", "csc", "bsr"):
         matrix.check_format(full_check=True)
-    if matrix.format not in ("csr", "csc"):  # which have an offset for each vertex
+    if matrix.format not in ("csr", "csc"):  # csr and csc have an offset for each vertex, so their size bounds n
         check_vertices(path, n, matrix.nnz)
-    # an undirected graph's matrix has every edge twice
+    # the matrix of an undirected graph has every edge twice
     rows, columns, values = matrix_entries(matrix, directed=options.directed is not False)
     check_bounds(path, n, rows, columns)
     return EdgeList(rows, columns, None if options.weights is False else values, n)
 
 
 def check_bounds(path: Path, n: int, *columns: Any) -> None:
-    if not 0 <= n <= MOST_VERTICES:
-        raise FormatError(path, f"{n} vertices; 0 to {MOST_VERTICES} are possible")
+    if not 0 <= n <= MAX_VERTICES:
+        raise FormatError(path, f"{n} vertices; 0 to {MAX_VERTICES} are possible")
     for column in columns:
-        if len(column) and not 0 <= int(column.min()) <= int(column.max()) < n:
+        if first_outside(column, 0, n - 1) is not None:
             raise FormatError(path, f"vertices {column.min()} to {column.max()}, but n is {n}; ids run from 0 to n - 1")
 
 
 def write_npz(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write arrays src, dst, n, directed and, if there are values, weight; vertices by their internal ids."""
+    """Write the arrays src, dst, n, directed and, if there are values, weight; vertices have their internal ids."""
     sources, targets, values = edge_columns(graph, listener)
     weight: dict[str, Any] = {} if values is None else {"weight": values}
     arrays = {"src": sources, "dst": targets, "n": np.int64(graph.n), "directed": np.bool_(graph.directed), **weight}

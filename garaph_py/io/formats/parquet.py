@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,7 +13,7 @@ from ... import events
 from ...errors import FormatError
 from ...graph.graph import Graph
 from ...system.files import write_whole
-from .batches import edge_batches, need_edges, user_ids
+from .batches import edge_batches, need_edges, user_columns, user_ids
 from .format import (
     EdgeList,
     Format,
@@ -20,28 +21,32 @@ from .format import (
     ReadOptions,
     endpoint_columns,
     joined,
+    joined_strings,
     malformed,
     narrowed,
     weight_column,
 )
 
-ROWS = 1 << 18  # a batch
-STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message
+ROWS = 1 << 18
+"""Rows of a batch."""
+STREAM_MAGIC = b"\xff\xff\xff\xff"
+"""First bytes of an Arrow stream."""
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
 
 
 Parts = Iterator[tuple[list[str], list[Any]]]
-"""Names and contents of the columns, a batch at a time."""
+"""Names and contents of the columns of each batch."""
+TableReader = Callable[[Path, ReadOptions, events.Listener], Parts]
 
 
-def read_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
-    """Read the edge columns of a Parquet file; see `PARQUET`."""
-    return edge_list(path, parquet_parts(path, options, listener))
+def read_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
+    """Read the edge columns of a table; see `PARQUET` and `ARROW`."""
+    return edge_list(path, parts(path, options, listener))
 
 
-def stream_parquet(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """The same, a batch at a time."""
-    return (edge_list(path, iter([part])) for part in parquet_parts(path, options, listener))
+def stream_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+    """Read the edge columns of a table batch by batch."""
+    return (edge_list(path, iter([part])) for part in parts(path, options, listener))
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
@@ -63,16 +68,6 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
     if found != rows:
         raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
     listener(events.Step("reading", rows, rows, "edges"))
-
-
-def read_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
-    """Read the edge columns of an Arrow file or stream; see `ARROW`."""
-    return edge_list(path, arrow_parts(path, options, listener))
-
-
-def stream_arrow(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """The same, a batch at a time."""
-    return (edge_list(path, iter([part])) for part in arrow_parts(path, options, listener))
 
 
 def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
@@ -99,7 +94,7 @@ def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
 
 def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
-    """Names of the source, the target and, if wanted and there, the weight column."""
+    """The names of the columns of sources, targets and, if it is wanted and there, weights."""
     import pyarrow as pa
 
     names = schema.names
@@ -121,7 +116,7 @@ def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
 
 
 def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) -> Iterator[list[Any]]:
-    """The columns `names` of each batch; a reader of Arrow data takes lengths and offsets on trust, this does not."""
+    """The columns `names` of each batch, after a check of lengths and offsets, which pyarrow itself does not check."""
     while True:
         with malformed(path, problem):
             batch = next(batches, None)
@@ -135,7 +130,7 @@ def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) 
 
 
 def plain(path: Path, name: str, column: Any) -> Any:
-    """One column of a batch as a NumPy array of numbers or an Arrow array of strings."""
+    """A column of a batch as a NumPy array of numbers or an Arrow array of strings."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -151,12 +146,10 @@ def plain(path: Path, name: str, column: Any) -> Any:
 
 
 def edge_list(path: Path, found: Parts) -> EdgeList:
-    """The columns that all parts make up."""
-    import pyarrow as pa
-
+    """Concatenate the columns of all parts."""
     names: list[str] = []
     parts: list[list[Any]] = []
-    for names, part in found:  # noqa: B007 - the same each time
+    for names, part in found:  # noqa: B007 - all parts have the same names
         parts.append(part)
     if not parts:
         return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -167,29 +160,29 @@ def edge_list(path: Path, found: Parts) -> EdgeList:
         strings = not isinstance(arrays[0], np.ndarray)
         if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
             raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
-        columns.append(pa.chunked_array(arrays) if strings else joined(arrays))
+        columns.append(joined_strings(arrays) if strings else joined(arrays))
     sources, targets, *weights = columns
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
     return EdgeList(sources, targets, *weights)
 
 
-def write_parquet(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write a Parquet file; see `write_table`."""
+def parquet_writer(file: IO[bytes], schema: Any) -> Any:
     from pyarrow import parquet
 
-    write_table(graph, path, listener, parquet.ParquetWriter)
+    return parquet.ParquetWriter(file, schema)
 
 
-def write_arrow(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write an uncompressed Arrow file; see `write_table`."""
+def arrow_writer(file: IO[bytes], schema: Any) -> Any:
     import pyarrow as pa
 
-    write_table(graph, path, listener, pa.ipc.new_file)
+    return pa.ipc.new_file(file, schema)
 
 
-def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer: Callable[[Any, Any], Any]) -> None:
-    """Write columns source and target, the user's ids, and weight, if there are any.
+def write_table(
+    new_writer: Callable[[IO[bytes], Any], Any], graph: Graph, path: Path, listener: events.Listener
+) -> None:
+    """Write the columns source and target (the user's ids) and, if there are weights, weight.
 
     Raises
     ------
@@ -207,7 +200,7 @@ def write_table(graph: Graph, path: Path, listener: events.Listener, new_writer:
     def write(file: IO[bytes]) -> None:
         with new_writer(file, schema) as writer:
             for batch in edge_batches(graph, listener, ROWS):
-                columns = [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+                columns = user_columns(graph, batch)
                 columns += [] if batch.values is None else [pa.array(batch.values)]
                 writer.write_batch(pa.record_batch(columns, schema))
 
@@ -220,10 +213,10 @@ PARQUET = Format(
     (".parquet", ".pq"),
     b"PAR1",
     "table of edges in Apache Parquet",
-    read_parquet,
+    partial(read_table, parquet_parts),
     KEEPS,
-    write_parquet,
-    stream=stream_parquet,
+    partial(write_table, parquet_writer),
+    stream=partial(stream_table, parquet_parts),
     edge_bytes=4,
 )
 ARROW = Format(
@@ -231,9 +224,9 @@ ARROW = Format(
     (".arrow", ".feather", ".ipc"),
     b"ARROW1",
     "table of edges, Arrow or Feather",
-    read_arrow,
+    partial(read_table, arrow_parts),
     KEEPS,
-    write_arrow,
-    stream=stream_arrow,
+    partial(write_table, arrow_writer),
+    stream=partial(stream_table, arrow_parts),
     edge_bytes=8,
 )

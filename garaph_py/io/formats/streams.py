@@ -1,4 +1,4 @@
-"""Bytes out of and into plain and compressed files; text cut into blocks of whole lines."""
+"""Read and write plain and compressed files, and cut text into blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+from ... import events
 from ...errors import FormatError
 from .format import malformed
 
@@ -20,15 +22,30 @@ T = TypeVar("T")
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".xz")
 LONGEST_LINE = 1 << 20
+"""Most bytes of a line; a file with longer lines is no edge list."""
+
+
+class BadLine(ValueError):
+    """A line of a block that cannot be parsed.
+
+    Attributes
+    ----------
+    line : int or None
+        Its number within the block, from 0; None if every line can be parsed, but not all of them together.
+    """
+
+    def __init__(self, line: int | None, problem: str) -> None:
+        super().__init__(problem)
+        self.line = line
 
 
 def compression(beginning: bytes) -> str | None:
-    """``"gzip"``, ``"zstd"`` or ``"xz"``, told by how the file begins, whatever it is called."""
+    """``"gzip"``, ``"zstd"`` or ``"xz"``, recognized by the first bytes of a file; None if it is not compressed."""
     return next((name for magic, name in COMPRESSIONS.items() if beginning.startswith(magic)), None)
 
 
 def decompressed(raw: io.BufferedReader) -> IO[bytes]:
-    """The contents of an open file; the position in `raw` tells how much of the file has been used."""
+    """The decompressed contents of an open file; the position of `raw` shows how much of it has been read."""
     import pyarrow as pa
 
     method = compression(raw.peek(6))
@@ -41,7 +58,7 @@ def decompressed(raw: io.BufferedReader) -> IO[bytes]:
 
 @contextmanager
 def compressing(file: IO[bytes], path: Path) -> Iterator[Any]:
-    """What to write to, so that `file` becomes compressed as the suffix of `path` says."""
+    """A stream to write to that compresses into `file` as the suffix of `path` says."""
     import pyarrow as pa
 
     suffix = path.suffix.lower()
@@ -52,7 +69,7 @@ def compressing(file: IO[bytes], path: Path) -> Iterator[Any]:
         with lzma.LZMAFile(file, "wb") as stream:
             yield stream
     elif suffix == ".zst":
-        own = os.fdopen(os.dup(file.fileno()), "wb")  # pyarrow closes what it writes to
+        own = os.fdopen(os.dup(file.fileno()), "wb")  # pyarrow closes the file that it writes to
         with pa.CompressedOutputStream(pa.PythonFile(own, mode="w"), "zstd") as stream:
             yield stream
     else:
@@ -60,13 +77,60 @@ def compressing(file: IO[bytes], path: Path) -> Iterator[Any]:
 
 
 def opening_bytes(path: Path, count: int) -> bytes:
-    """The first `count` bytes of the contents of a file, or all there are."""
+    """The first `count` bytes of the decompressed contents of a file; fewer if it is shorter."""
     with malformed(path, "not readable"), open(path, "rb") as raw, decompressed(raw) as stream:
         return stream.read(count)
 
 
+def uncompressed_size(path: Path) -> int | None:
+    """The size of a file in bytes; None if it is compressed, so that its size says little about its contents."""
+    with open(path, "rb") as file:
+        return path.stat().st_size if compression(file.read(6)) is None else None
+
+
+def text_blocks(path: Path, size: int, listener: events.Listener) -> Iterator[bytes]:
+    """The decompressed contents of a file in blocks of whole lines, of about `size` bytes."""
+    with malformed(path, "not readable"):
+        total = path.stat().st_size
+        raw = open(path, "rb")  # noqa: SIM115 - closed below; exceptions of a listener must not become a FormatError
+    with raw, decompressed(raw) as stream:
+        for block in line_blocks(path, stream, size):
+            listener(events.Step("reading", min(raw.tell(), total - 1), total))
+            yield block
+    listener(events.Step("reading", total, total))
+
+
+def find_line(pattern: re.Pattern[bytes], blocks: Iterable[bytes]) -> tuple[bytes | None, bytes, int]:
+    """The first line that matches `pattern`, the rest of its block, and the line's number (from 1).
+
+    Without such a line: None, no bytes, and the number of lines plus one.
+    """
+    line = 1
+    for block in blocks:
+        if found := pattern.search(block):
+            return found.group(), block[found.end() + 1 :], line + block.count(b"\n", 0, found.start())
+        line += block.count(b"\n")
+    return None, b"", line
+
+
+def line_number(path: Path, index: int, counts: Callable[[bytes], bool]) -> int:
+    """The number (from 1) of the line with this `index` (from 0) among the lines for which ``counts(line)`` is true.
+
+    It reads the file again; for error messages.
+    """
+    line = 0
+    for block in text_blocks(path, 4 << 20, events.ignore):
+        for text in block.splitlines():
+            line += 1
+            if counts(text):
+                index -= 1
+                if index < 0:
+                    return line
+    raise FormatError(path, "it was changed while it was read; read it again")
+
+
 def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:
-    r"""Consecutive blocks of about `size` bytes that end where lines end, with ``\n`` as line end.
+    r"""Consecutive blocks of whole lines, of about `size` bytes; every line end becomes ``\n``.
 
     Raises
     ------
@@ -85,8 +149,31 @@ def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:
         yield block.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in block else block
 
 
-def parsed_in_order(parse: Callable[[bytes], T], blocks: Iterable[bytes], threads: int) -> Iterator[Future[T]]:
-    """``parse(block)`` of every block, by several threads that run a little ahead; finished or failed, in order."""
+def parsed_in_order(
+    path: Path, parse: Callable[[bytes], T], blocks: Iterable[bytes], threads: int, line: int, lines: Callable[[T], int]
+) -> Iterator[tuple[int, T]]:
+    """Parse blocks with several threads, a few blocks ahead; yield the results in order, with their first line numbers.
+
+    Parameters
+    ----------
+    parse : callable
+        May raise `BadLine`, which becomes a `FormatError` with the line's number.
+    line : int
+        Number of the first line of the first block.
+    lines : callable
+        ``lines(result)`` returns the number of lines of a block.
+    """
+    for future in submitted_in_order(parse, blocks, threads):
+        try:
+            result = future.result()
+        except BadLine as error:
+            raise FormatError(path, str(error), line=None if error.line is None else line + error.line) from None
+        yield line, result
+        line += lines(result)
+
+
+def submitted_in_order(parse: Callable[[bytes], T], blocks: Iterable[bytes], threads: int) -> Iterator[Future[T]]:
+    """The futures of ``parse(block)`` for every block, in order; at most ``2 * threads`` blocks wait."""
     waiting: deque[Future[T]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="garaph-read")
     try:
@@ -96,5 +183,5 @@ def parsed_in_order(parse: Callable[[bytes], T], blocks: Iterable[bytes], thread
                 yield waiting.popleft()
         while waiting:
             yield waiting.popleft()
-    finally:  # not waiting: a generator left behind by an error is closed by whatever thread happens to collect it
+    finally:  # do not wait: after an error any thread may close this generator, when it is garbage-collected
         pool.shutdown(wait=False, cancel_futures=True)

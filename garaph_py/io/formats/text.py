@@ -1,15 +1,16 @@
 """Edge lists as text: SNAP, CSV, TSV; plain or compressed.
 
-The stream is cut into blocks of whole lines, parsed several at once, without the GIL: pairs of numbers by a kernel
-(`pairs.py`), all else by pyarrow's CSV reader. What that does not know (comments, runs of blanks) is put right first:
-for string ids always; for integers only when a block does not parse as it stands, since no such line reads as two
-integers.
+The reader cuts the text into blocks of whole lines and parses several blocks at a time, without the GIL. A compiled
+kernel parses lines of two numbers (`pairs.py`); pyarrow's CSV reader parses all others. That reader does not know
+comments and runs of blanks, so they are removed first: always if ids are strings; if they are integers, only if the
+block cannot be parsed otherwise, because no comment can be mistaken for two integers.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,17 +21,20 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError
 from ...native import prepare
-from .format import EdgeList, Format, FormatFidelity, ReadOptions, joined, malformed, narrowed, shortened
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, joined, joined_strings, narrowed, shortened
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .pairs import SCAN_PAIRS, pairs
-from .streams import decompressed, line_blocks, parsed_in_order
+from .streams import BadLine, parsed_in_order, text_blocks
 from .text_writer import write_text
 
 Array = npt.NDArray[Any]
 
-BLOCK = 4 << 20  # fits the caches of two threads; larger ones are slower
-LONGEST_OPENING = 16 * BLOCK  # a hundred lines and the comments among them
-OTHER_FORMATS = {b"%%MatrixMarket": "Matrix Market"}  # whose lines would pass for edges
+BLOCK = 4 << 20
+"""Bytes of a block of text: the blocks of two threads fit in the caches; larger ones were slower."""
+LONGEST_OPENING = 16 * BLOCK
+"""Most bytes in which to look for the first `SAMPLE` data lines: there may be many comments between them."""
+OTHER_FORMATS = {b"%%MatrixMarket": "Matrix Market"}
+"""First bytes of formats whose lines could be mistaken for edges."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANK_LINE_ENDS = re.compile(rb"[ \t]*\n[ \t]*")
 COMMENT = re.compile(rb"\n[#%][^\n]*")
@@ -38,7 +42,7 @@ MIXED_SIGNS = "ids below 0 and above 2^63 - 1 in one file; no integer type holds
 
 
 class Columns(NamedTuple):
-    """Edges of one block: integer arrays or lists of Arrow string arrays."""
+    """The edges of one block, with ids as integer arrays or Arrow string arrays, and its number of lines."""
 
     sources: Any
     targets: Any
@@ -46,55 +50,41 @@ class Columns(NamedTuple):
     lines: int
 
 
-class BadLine(ValueError):
-    """A line of a block (from 0) that does not parse; None when each does, but not all together."""
-
-    def __init__(self, line: int | None, problem: str) -> None:
-        super().__init__(problem)
-        self.line = line
-
-
 def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read a text edge list; see `FORMAT`."""
     parts = list(text_parts(path, options, listener))
     if not parts:
         return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    join = joined_integers if isinstance(parts[0].sources, np.ndarray) else joined_strings
+    integers = isinstance(parts[0].sources, np.ndarray)
     weighted = parts[0].weights is not None
     pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
     parts.clear()  # so that joining one column frees its pieces before the next is joined
     weights = joined(pieces[2]) if weighted else None
-    return EdgeList(join(path, pieces[0]), join(path, pieces[1]), weights)
+    sources, targets = (joined_integers(path, ids) if integers else joined_strings(ids) for ids in pieces[:2])
+    return EdgeList(sources, targets, weights)
 
 
 def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
-    """The same, a block at a time."""
+    """Read a text edge list block by block."""
     for part in text_parts(path, options, listener):
         yield EdgeList(part.sources, part.targets, part.weights)
 
 
 def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[Columns]:
     """The edges of every block of the file."""
-    with malformed(path, "not readable"):
-        size = path.stat().st_size
-        raw = open(path, "rb")  # noqa: SIM115 - closed below; a listener's own errors must pass unchanged
-    with raw, decompressed(raw) as stream:
-        blocks = line_blocks(path, stream, BLOCK)
-        text, line = opening(path, blocks)
-        if not text:
-            return
-        layout, offset = find_layout(path, text, options.weights, line)
-        line += text.count(b"\n", 0, offset)
-        if layout.columns == 2 and not layout.strings:
-            prepare([SCAN_PAIRS], listener)
-        for part in parsed(chain([text[offset:]], blocks), layout, options.threads, path, line):
-            yield part
-            listener(events.Step("reading", min(raw.tell(), size - 1), size))
-    listener(events.Step("reading", size, size))
+    blocks = text_blocks(path, BLOCK, listener)
+    text, line = opening(path, blocks)
+    if not text:
+        return
+    layout, offset = find_layout(path, text, options.weights, line)
+    line += text.count(b"\n", 0, offset)
+    if layout.columns == 2 and not layout.strings:
+        prepare([SCAN_PAIRS], listener)
+    yield from parsed(chain([text[offset:]], blocks), layout, options.threads, path, line)
 
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
-    """The text from the first data line on, long enough to tell the layout, and the number of its first line."""
+    """Text that begins with the first data line and has enough lines to detect the layout, and that line's number."""
     text, line = b"", 1
     for number, block in enumerate(blocks):
         if number == 0:
@@ -113,14 +103,9 @@ def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
 
 
 def parsed(blocks: Iterable[bytes], layout: Layout, threads: int, path: Path, line: int) -> Iterator[Columns]:
-    """`blocks` parsed by several threads, in order; `line` is the number of the first."""
-    for future in parsed_in_order(lambda block: parse_block(block, layout), blocks, threads):
-        try:
-            columns = future.result()
-        except BadLine as error:
-            raise FormatError(path, str(error), line=None if error.line is None else line + error.line) from None
-        line += columns.lines
-        yield columns
+    """Parse blocks with several threads, in order; `line` is the number of the first line."""
+    results = parsed_in_order(path, partial(parse_block, layout=layout), blocks, threads, line, lambda part: part.lines)
+    return (columns for _, columns in results)
 
 
 def parse_block(block: bytes, layout: Layout) -> Columns:
@@ -150,7 +135,7 @@ def parse_block(block: bytes, layout: Layout) -> Columns:
 
 
 def try_parse(block: bytes, layout: Layout) -> Columns | None:
-    """The edges of `block`, or None when it has a bad line."""
+    """The edges of `block`, or None if it has a line that cannot be parsed."""
     import pyarrow as pa
 
     weights = (pa.float64(),) if layout.fractions else (pa.int64(), pa.float64())
@@ -165,7 +150,7 @@ def try_parse(block: bytes, layout: Layout) -> Columns | None:
             return columns
     elif b"\0" in block:
         return None
-    plain = without_oddities(block, layout.separator)
+    plain = normalized(block, layout.separator)
     for id_type, weight in attempts:
         columns = parse(plain, layout, id_type, weight)
         if columns is not None:
@@ -173,35 +158,35 @@ def try_parse(block: bytes, layout: Layout) -> Columns | None:
     return None
 
 
-def without_oddities(block: bytes, separator: str) -> bytes:
-    """`block` without comments, blanks at line ends and, if blanks separate, runs of them."""
+def normalized(block: bytes, separator: str) -> bytes:
+    """`block` without comments and blanks at line ends; if blanks separate columns, every run becomes one blank."""
     block = b"\n" + block + b"\n"
     if separator == " ":
         block = squeezed(block.replace(b"\t", b" "), b" ").replace(b" \n", b"\n").replace(b"\n ", b"\n")
     elif any(blank in block and (b"\n" + blank in block or blank + b"\n" in block) for blank in (b" ", b"\t")):
         block = BLANK_LINE_ENDS.sub(b"\n", block)
-    # one byte is found far faster than two, so look for that first
+    # searching for one byte is far faster than for two, so search for the mark alone first
     if any(mark in block and b"\n" + mark in block for mark in COMMENT_MARKS):
         block = COMMENT.sub(b"", block)
     return block
 
 
 def squeezed(text: bytes, byte: bytes) -> bytes:
-    """`text` with every run of `byte` made a single one."""
+    """`text` with every run of `byte` replaced by one."""
     while 2 * byte in text:
         text = text.replace(2 * byte, byte)
     return text
 
 
 def parse(text: bytes, layout: Layout, id_type: Any, weight_type: Any) -> Columns | None:
-    """The edges of `text`, or None when it does not parse with these types."""
+    """The edges of `text`, or None if it cannot be parsed with these types."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import csv
 
     lines = line_count(text)
     guard = layout.quotes and b'"' in text
-    if guard:  # pyarrow lets a quoted field run over line ends: a quote left open must not swallow this last line
+    if guard:  # pyarrow lets quoted fields span lines: add a last line, to see whether an open quote swallows it
         text = squeezed(text.strip(b"\n"), b"\n")
         rows = line_count(text) + 1
         text += b"\n" + layout.separator.join(["0"] * layout.columns).encode()
@@ -243,18 +228,12 @@ def line_count(block: bytes) -> int:
 
 
 def joined_integers(path: Path, pieces: list[Array]) -> Array:
-    """`joined`, with the types of integers that occur made one."""
+    """Concatenate integer ids of several types, into uint64 if any piece has that type."""
     if any(piece.dtype == np.uint64 for piece in pieces):
         if any(piece.dtype == np.int64 and len(piece) and int(piece.min()) < 0 for piece in pieces):
             raise FormatError(path, MIXED_SIGNS)
         pieces[:] = [piece.astype(np.uint64, copy=False) for piece in pieces]
     return joined(pieces)
-
-
-def joined_strings(path: Path, pieces: list[Any]) -> Any:
-    import pyarrow as pa
-
-    return pa.chunked_array([chunk for piece in pieces for chunk in piece.chunks], pa.string())
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""Edge lists as text: one edge a line, in the user's ids. Arrow turns columns into lines."""
+"""Write edge lists as text, one edge per line, with the user's ids. Arrow turns columns into lines."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from ...errors import GraphError
 from ...graph.graph import Graph
 from ...graph.ids import StringIds
 from ...system.files import write_whole
-from .batches import Batch, edge_batches, need_edges, user_ids
+from .batches import Batch, edge_batches, need_edges, user_columns
 from .format import shortened
 from .streams import COMPRESSED_SUFFIXES, LONGEST_LINE, compressing
 
 Array = npt.NDArray[Any]
 
-UNWRITABLE = r"^$|^[#% ]| $|[\t\n\r\x00]"  # in a name: it would end the field or the line, or make that a comment
+UNWRITABLE = r"^$|^[#% ]| $|[\t\n\r\x00]"
+"""Names that cannot be written: they would end the field or the line, or make the line a comment."""
 NUMBER = r"^-?[0-9]+$"
-SAME_AS_NUMBER = r"^(0|-?[1-9][0-9]{0,17})$"  # written again as it was, once it has been read as a number
+SAME_AS_NUMBER = r"^(0|-?[1-9][0-9]{0,17})$"
+"""Names of digits that stay the same when they are read as a number and written again; 007 does not."""
 
 
 def write_text(graph: Graph, path: Path, listener: events.Listener) -> None:
-    """Write a file of lines ``source target [weight]``, by its suffix with commas and a header (.csv) or with tabs.
+    """Write lines ``source target [weight]``: with commas and a header for .csv, else with tabs.
 
-    Names have a header in either case, so that a reader cannot mistake the first edge for one. Fractions are written
-    in as few digits as give the same float64 back.
+    If ids are names, the file always has a header, so that a reader cannot take the first edge for one. Fractions have
+    the fewest digits that are read back as the same float64.
 
     Raises
     ------
     GraphError
-        If there are no edges, or names that cannot stand in a line of text.
+        If there are no edges, or names that a line of text cannot hold.
     """
     need_edges(graph)
     plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED_SUFFIXES else path
@@ -50,14 +52,14 @@ def write_text(graph: Graph, path: Path, listener: events.Listener) -> None:
                 names = ["source", "target", "weight"][: 2 if graph.edge_dtype is None else 3]
                 stream.write(separator.join(names).encode() + b"\n")
             for batch in moved_up(first, edge_batches(graph, listener)):
-                columns = [user_ids(graph.ids, batch.sources), user_ids(graph.ids, batch.targets)]
+                columns = user_columns(graph, batch)
                 stream.write(lines(columns if batch.values is None else [*columns, decimal(batch.values)], separator))
 
     write_whole(path, write)
 
 
 def check_names(ids: StringIds, separator: str) -> None:
-    """Refuse names that a reader of lines would cut or change."""
+    """Refuse names that a reader of text would change."""
     import pyarrow.compute as pc
 
     pattern = UNWRITABLE if separator == "\t" else f'{UNWRITABLE}|[,"]'
@@ -73,14 +75,14 @@ def check_names(ids: StringIds, separator: str) -> None:
 
 
 def first_name(graph: Graph, ids: StringIds) -> tuple[int, Batch] | None:
-    """The number of the edge to write first, so that readers take ids for names, and the edge.
+    """The first edge with a name that is no number, and its position; None if all names are numbers.
 
-    None when all ids are numbers, and may be taken so.
+    The caller writes this edge first, so that a reader does not take the ids for integers.
 
     Raises
     ------
     GraphError
-        If all are digits and some would come back as another number, like 007.
+        If all names are numbers, and some, like 007, would be read as another one.
     """
     import pyarrow.compute as pc
 
@@ -114,7 +116,7 @@ def moved_up(first: tuple[int, Batch] | None, batches: Iterable[Batch]) -> Itera
 
 
 def decimal(values: Array) -> Any:
-    """`values` as Arrow strings; of fractions each says that it is one, so that 1.0 does not come back as 1."""
+    """`values` as Arrow strings; floats always have a fraction or an exponent, so that 1.0 is not read back as 1."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -125,7 +127,7 @@ def decimal(values: Array) -> Any:
 
 
 def joined(columns: list[Any], separator: str) -> Any:
-    """Row by row the strings, or numbers as decimal strings, of Arrow arrays."""
+    """Join the rows of Arrow arrays, strings or numbers, to one string each."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -135,10 +137,10 @@ def joined(columns: list[Any], separator: str) -> Any:
 
 
 def lines(columns: list[Any], separator: str = "") -> Any:
-    """The text (bytes or a buffer) whose lines are the rows of `columns`."""
+    """Text (bytes or a buffer) with one line for each row of `columns`."""
     import pyarrow.compute as pc
 
     if not len(columns[-1]):
         return b""
     text = joined([joined(columns, separator) if len(columns) > 1 else columns[0], ""], "\n")
-    return text.buffers()[2][: pc.sum(pc.binary_length(text)).as_py()]  # there may be spare room behind the last row
+    return text.buffers()[2][: pc.sum(pc.binary_length(text)).as_py()]  # the buffer may be longer than the text

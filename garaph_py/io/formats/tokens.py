@@ -1,7 +1,7 @@
-"""Integers in text, however many on a line: parsed block by block, and the line each stands on.
+"""Parse text of integers, with any number of them on a line, and count the integers of each line.
 
-No library reads lines of any length. Given each number on a line of its own, pyarrow's CSV reader takes 2.5 times as
-long as the kernel here, and does not know the lines any more.
+A compiled kernel parses, because no library reads lines of different lengths. pyarrow's CSV reader, given one number
+per line, takes 2.5 times as long, and the original lines are lost.
 """
 
 from __future__ import annotations
@@ -14,46 +14,40 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
-from ...errors import FormatError
 from ...native import Kernel, prepare
-from .format import malformed, shortened
-from .streams import decompressed, line_blocks, parsed_in_order
+from .format import shortened
+from .streams import BadLine, parsed_in_order, text_blocks
 
 Array = npt.NDArray[Any]
 
 BLOCK = 4 << 20
+"""Bytes of a block of text."""
 COMMENT = -1
+"""Count of a comment line; see `Numbers`."""
 NEWLINE, BLANK, TAB, MARK, MINUS, ZERO = b"\n \t%-0"
-LEAST = -(2**63)  # ...808
+LEAST = -(2**63)
 TENTH = -(2**63 // 10)
+"""`LEAST` / 10, rounded towards zero. One more digit fits below it only if it is at most 8, the last digit of 2^63."""
 
 
 class Numbers(NamedTuple):
-    """What a block of lines holds.
+    """The integers in a block of lines.
 
     Attributes
     ----------
     values : ndarray of int64, shape (k,)
     counts : ndarray of int64, shape (lines,)
-        How many of the values stand on each line; `COMMENT` for one that begins with ``%``.
+        Number of values on each line; `COMMENT` for a line that begins with ``%``.
     """
 
     values: Array
     counts: Array
 
 
-class BadLine(ValueError):
-    """A line of a block (from 0) with something that is no integer."""
-
-    def __init__(self, line: int, problem: str) -> None:
-        super().__init__(problem)
-        self.line = line
-
-
 def scan(text: Any, size: int, values: Any, counts: Any) -> int:
-    """Parse ``text[:size]``, which ends with a newline; the place of the first token that is no int64, or -1.
+    """Parse ``text[:size]``, which ends with a newline; return the position of the first token that is no int64, or -1.
 
-    Receives `values` and `counts` of `Numbers`: `values` has room for every second byte.
+    `values` and `counts` receive what `Numbers` describes; `values` needs room for ``size // 2`` numbers.
     """
     place, found, line = 0, 0, 0
     while place < size:
@@ -71,7 +65,7 @@ def scan(text: Any, size: int, values: Any, counts: Any) -> int:
                 negative = text[place] == MINUS
                 if negative:
                     place += 1
-                number: Any = 0  # not above zero: below it there is one number more
+                number: Any = 0  # accumulate the negative number: int64 has one more of them
                 digits = 0
                 while True:
                     digit = np.int64(text[place]) - ZERO
@@ -98,36 +92,28 @@ def scan(text: Any, size: int, values: Any, counts: Any) -> int:
 SCAN = Kernel("u8* i64 i64* i64*", scan)
 
 
-def text_blocks(path: Path, listener: events.Listener) -> Iterator[bytes]:
+def blocks_of(path: Path, listener: events.Listener) -> Iterator[bytes]:
     """The contents of a plain or compressed file in blocks of whole lines."""
-    with malformed(path, "not readable"):
-        size = path.stat().st_size
-        raw = open(path, "rb")  # noqa: SIM115 - closed below; a listener's own errors must pass unchanged
-    with raw, decompressed(raw) as stream:
-        for block in line_blocks(path, stream, BLOCK):
-            listener(events.Step("reading", min(raw.tell(), size - 1), size))
-            yield block
-    listener(events.Step("reading", size, size))
+    return text_blocks(path, BLOCK, listener)
 
 
 def number_blocks(
     path: Path, blocks: Iterable[bytes], threads: int, line: int, listener: events.Listener
 ) -> Iterator[tuple[int, Numbers]]:
-    """`blocks` parsed by several threads, in order, each with the number of its first line; `line` is the first's.
+    """Parse blocks with several threads, in order; yield the number of each block's first line, and its integers.
+
+    Parameters
+    ----------
+    line : int
+        Number of the first line of the first block.
 
     Raises
     ------
     FormatError
-        If there is anything but 64-bit integers; names the line.
+        If there is anything but 64-bit integers; it names the line.
     """
     prepare([SCAN], listener)
-    for future in parsed_in_order(parse, blocks, threads):
-        try:
-            numbers = future.result()
-        except BadLine as error:
-            raise FormatError(path, str(error), line=line + error.line) from None
-        yield line, numbers
-        line += len(numbers.counts)
+    return parsed_in_order(path, parse, blocks, threads, line, lambda numbers: len(numbers.counts))
 
 
 def parse(block: bytes) -> Numbers:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.executor.cpu import executor as kernel
+from garaph_py.executor.cpu import launch, runs
 from garaph_py.executor.modes import NOTIFY_PULL, PULL
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns
@@ -161,13 +161,13 @@ def test_more_threads_than_edges(graph_of, case, mode):
 
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
-    class Watched(kernel.Partitions):
+    class Watched(launch.Partitions):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             made.append(self)
 
     made = []
-    monkeypatch.setattr(kernel, "Partitions", Watched)
+    monkeypatch.setattr(launch, "Partitions", Watched)
     edges = star(inwards=True)
     gp.run(gp.apps.PageRank(), graph_of(edges), engine="garaph", threads=7, iterations=1, mode=mode)
     (heads, tails) = next(parts.cuts.T for parts in made if len(parts.cuts) == 7)
@@ -176,14 +176,14 @@ def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
 
 
 def test_small_graphs_are_not_cut_by_default(graph_of, monkeypatch):
-    monkeypatch.setattr(kernel, "WORTH_A_THREAD", 1 << 15)
+    monkeypatch.setattr(runs, "MIN_RUN_EDGES", 1 << 15)
 
-    class One(kernel.Partitions):
+    class One(launch.Partitions):
         def __init__(self, parts, bound):
             assert parts == 1
             super().__init__(parts, bound)
 
-    monkeypatch.setattr(kernel, "Partitions", One)
+    monkeypatch.setattr(launch, "Partitions", One)
     graph = graph_of(twins.skewed(3, 5000, 20000))
     assert gp.run(gp.apps.PageRank(), graph, threads=7, iterations=1).stats.threads == 7
 

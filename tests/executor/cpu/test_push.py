@@ -69,7 +69,7 @@ class Flood(gp.VertexProgram):
         return src
 
 
-class HybridExecutor(gp.VertexProgram):
+class Largest(gp.VertexProgram):
     """The largest value, summed by an operation of one's own."""
 
     value = np.float32
@@ -86,7 +86,7 @@ class HybridExecutor(gp.VertexProgram):
         return -value
 
 
-@pytest.mark.parametrize("program", [Flood(), HybridExecutor()], ids=["or", "own"])
+@pytest.mark.parametrize("program", [Flood(), Largest()], ids=["or", "own"])
 def test_programs_of_ones_own_may_push(program):
     edges = twins.skewed(43, 6000, 20000)
     graph = graph_of(edges)

@@ -1,18 +1,22 @@
 """Kernels linked without a GPU: every library program for every architecture, in the precision it says, cached."""
 
 import json
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py import apps
-from garaph_py.executor.gpu import compiler
-from garaph_py.native import cache
+from garaph_py.executor import arguments
+from garaph_py.executor.gpu import compiler, header, interface, task, ufuncs
+from garaph_py.native import cache, references
 from garaph_py.native.references import fingerprint
-from garaph_py.program import bind
+from garaph_py.program import bind, functions
 from tests.support import ptx
 
 pytest.importorskip("cuda.core")
@@ -157,7 +161,12 @@ def links(monkeypatch, tmp_path):
 
     monkeypatch.setattr(compiler, "link", link)
     yield asked
+    forget_files()
+
+
+def forget_files():
     compiler.environment.cache_clear()
+    compiler.sources.cache_clear()
 
 
 def test_a_program_is_linked_once(links):
@@ -185,7 +194,10 @@ def test_code_is_kept_by_architecture_program_and_types(links):
         assert len(links) == number + 1
 
 
-@pytest.mark.parametrize("file", [*compiler.BEFORE_PROGRAM, *compiler.AFTER_PROGRAM, *compiler.REPLICATED])
+FILES = sorted(path.name for path in compiler.folder().glob("*.cu*"))
+
+
+@pytest.mark.parametrize("file", FILES)
 def test_code_is_kept_by_the_text_of_kernels(links, monkeypatch, tmp_path, file):
     program = bound(apps.PageRank())
     compiler.cubin(program, "sm_90")
@@ -194,9 +206,27 @@ def test_code_is_kept_by_the_text_of_kernels(links, monkeypatch, tmp_path, file)
     for path in compiler.folder().glob("*.cu*"):
         (edited / path.name).write_text(path.read_text() + ("// edited\n" if path.name == file else ""))
     monkeypatch.setattr(compiler, "folder", lambda: edited)
-    compiler.environment.cache_clear()
+    forget_files()
     compiler.cubin(program, "sm_90")
     assert len(links) == 2
+
+
+def test_code_is_kept_by_the_text_of_new_kernels(links, monkeypatch, tmp_path):
+    program = bound(apps.PageRank())
+    compiler.cubin(program, "sm_90")
+    more = tmp_path / "kernels"
+    shutil.copytree(compiler.folder(), more)
+    (more / "new.cuh").write_text("// new\n")
+    monkeypatch.setattr(compiler, "folder", lambda: more)
+    forget_files()
+    compiler.cubin(program, "sm_90")
+    assert len(links) == 2
+
+
+@pytest.mark.parametrize("module", [compiler, header, interface, task, ufuncs, arguments, functions, references])
+def test_code_is_kept_by_the_text_of_modules_that_generate_it(module):
+    known = {(Path(gp.__file__).parent / name).resolve() for name in compiler.GENERATING}
+    assert Path(module.__file__).resolve().parent in known
 
 
 def test_code_is_kept_by_the_versions_of_compilers(links, monkeypatch):
@@ -209,8 +239,23 @@ def test_code_is_kept_by_the_versions_of_compilers(links, monkeypatch):
 
 
 def test_every_kernel_file_is_used():
-    known = {*compiler.BEFORE_PROGRAM, *compiler.AFTER_PROGRAM, *compiler.REPLICATED}
-    assert {path.name for path in compiler.folder().glob("*.cu*")} == known
+    """Followed from the main file, every ``#include`` leads to a file, and every file is reached."""
+    program = bound(apps.PageRank())
+    texts = {**compiler.sources(), header.NAME: header.header(program, interface.Interface(program))}
+    reached, waiting = set(), [compiler.MAIN]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += re.findall(r'#include "([^"]+)"', texts[name])
+    assert reached == set(texts)
+
+
+def test_no_constant_is_written_twice():
+    text = "\n".join(compiler.sources().values())
+    for name in header.CONSTANTS:
+        assert re.search(rf"\b{name}\b", text)
+        assert not re.search(rf"\b{name}\s*=[^=]", text)
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:-1] + b"?", lambda data: b""])

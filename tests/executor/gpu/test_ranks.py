@@ -1,7 +1,5 @@
 """Ranks of destinations, beside a slow twin."""
 
-import re
-
 import numpy as np
 from hypothesis import given
 
@@ -37,10 +35,3 @@ def test_hubs_are_those_that_go_on_through_many_runs():
     offsets = np.append(0, np.cumsum(degrees))
     runs = (offsets[1:] - 1) // RUN - offsets[:-1] // RUN
     np.testing.assert_array_equal(Ranks.of(offsets).hubs, np.flatnonzero((degrees > 0) & (runs > MANY_RUNS)))
-
-
-def test_kernels_have_the_same_run():
-    """The length of a run is written in Python and in CUDA."""
-    from garaph_py.executor.gpu import compiler
-
-    assert re.search(r"constexpr int RUN = (\d+);", (compiler.folder() / "words.cuh").read_text())[1] == str(RUN)

@@ -23,7 +23,7 @@ from garaph_py.errors import DiskFullError, FormatError, GraphError, ParameterEr
 from garaph_py.graph import generate
 from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.number import number_vertices
-from garaph_py.io.bulk import array_writer, import_
+from garaph_py.io.bulk import array_writer, import_, numbering
 from garaph_py.io.bulk import build as external
 from garaph_py.io.bulk.build import ImportOptions, write_external
 from garaph_py.io.bulk.import_ import import_file, write_random
@@ -50,6 +50,7 @@ def little_memory():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(external, "READER_BYTES", 0)
         patch.setattr(external, "WRITER_BYTES", 0)
+        patch.setattr(numbering, "MIN_TABLE_BYTES", 0)
         yield
 
 

@@ -1,0 +1,85 @@
+"""Launches compiled kernels on the thread pool, and keeps what a launch can use again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from ... import events
+from ...graph import Graph
+from ...native import Kernel, prepare
+from ...native.threads import ThreadPool
+from ...pages.source import PageEdges
+from ...program import BoundProgram
+from ..state import State
+from .edges import Reader, Windows
+from .partitions import Partitions
+from .records import RecordKernel, RecordTable
+
+Array = npt.NDArray[Any]
+
+
+class Launcher:
+    """Compiles kernels when they are first needed, and runs several calls of one kernel in parallel.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    graph : Graph
+    pool : ThreadPool
+    listener : callable
+        Receives the progress of compilation.
+    """
+
+    def __init__(self, bound: BoundProgram, graph: Graph, pool: ThreadPool, listener: events.Listener) -> None:
+        self.bound, self.pool, self._listener = bound, pool, listener
+        self._prepared: set[Kernel] = set()
+        self._tables: dict[tuple[str, int], RecordTable] = {}
+        self._constants = {
+            "n": graph.n, "in_offsets": graph.in_edges.offsets, "out_offsets": graph.out_edges.offsets,
+            "parameters": bound.parameters, "vertex_data": bound.vertex_data,
+        }  # fmt: skip
+        self._windows: dict[tuple[Reader, int], Windows] = {}
+        self._partitions: dict[int, Partitions] = {}
+
+    def prepare(self, *kernels: Kernel) -> None:
+        """Compile those of `kernels` that have not been compiled yet; the listener hears of each kernel once."""
+        new = [kernel for kernel in kernels if kernel not in self._prepared]
+        if new:
+            prepare(new, self._listener)
+            self._prepared.update(new)
+
+    def __call__(
+        self, kernel: RecordKernel, calls: int, state: State | None, edges: tuple[Any, ...] = (), **others: Any
+    ) -> Array:
+        """Run `calls` calls of `kernel` in parallel; return what each of them returned.
+
+        Parameters
+        ----------
+        state : State or None
+            Holds the arguments that a state has.
+        edges : tuple
+            From `edges`, if the kernel reads any.
+        others
+            All arguments that belong neither to the graph, nor to the program, nor to the state. `PerCall` arrays have
+            a row for each call, other arrays are the same for all.
+        """
+        key = kernel.key, calls
+        table = self._tables.get(key)
+        if table is None:
+            table = self._tables[key] = RecordTable(kernel, calls, self._constants)
+        return self.pool.launch(table.fill(state, edges, others))
+
+    def edges(self, reader: Reader, edges: PageEdges, calls: int) -> tuple[Any, ...]:
+        """The arguments by which `calls` calls of a kernel read the edges of a page."""
+        key = reader, calls
+        if key not in self._windows:
+            self._windows[key] = Windows(calls, reader)
+        return self._windows[key].arguments(edges)
+
+    def partitions(self, count: int) -> Partitions:
+        """Room for what `count` partitions of a page leave behind."""
+        if count not in self._partitions:
+            self._partitions[count] = Partitions(count, self.bound)
+        return self._partitions[count]

@@ -1,0 +1,125 @@
+"""Kernels of the CPU: compiled functions that read their arguments by name, from one record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+from typing import Any
+
+from ...native import ArgumentTable, Kernel
+from ...program.bind import record_class
+from ...program.functions import define
+from ..arguments import arguments
+from ..state import State
+from .edges import Reader
+from .functions import Functions
+
+NUMBERS = {"i64": "i64", "u32": "u32", "u8": "u8", "Bits": "u64"}
+"""How the signature of a kernel writes the types that do not depend on the program."""
+STATE = {
+    name: attrgetter(path)
+    for name, path in {
+        "values": "values", "next_values": "next_values", "total": "total", "thresholds": "thresholds",
+        "frontier": "frontier.bits", "frontier_blocks": "frontier.blocks",
+        "next_frontier": "next_frontier.bits", "next_frontier_blocks": "next_frontier.blocks",
+        "notified": "notified.bits", "notified_blocks": "notified.blocks",
+        "pending": "pending.bits", "pending_blocks": "pending.blocks",
+    }.items()
+}  # fmt: skip
+"""Arguments that a `State` has."""
+
+
+ACCESS = {
+    "Value": "value", "Accumulator": "accumulator", "VertexData": "data", "Parameters": "parameters", "Total": "total",
+    "Partial": "partial", "Report": "report", "Edge": "edge_values",
+}  # fmt: skip
+"""For each type of the program, the member of `Functions` by which kernels reach an array of it."""
+
+
+class RecordKernel(Kernel):
+    """A kernel whose function takes a record: a named tuple of numbers and arrays.
+
+    Parameters
+    ----------
+    name : str
+        The kernel's name, for messages and traces.
+    function : callable
+        ``function(record)``, or ``function(edges, record)`` if there is a `reader`. Parameters and total are read from
+        memory beforehand: ``record.parameters`` is the program's ``self``.
+    names : iterable of str
+        Of the arguments, as in `..arguments`.
+    functions : Functions, optional
+        Of the program, if the kernel belongs to one.
+    reader : Reader, optional
+        Reads the kernel's edges; its own arguments stand before the others.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., int],
+        names: Iterable[str],
+        functions: Functions | None = None,
+        reader: Reader | None = None,
+    ) -> None:
+        self.names = tuple(names)
+        edges = [f"edges_{k}" for k in range(len(reader.signature.split()))] if reader else []
+        signature, read = list(reader.signature.split() if reader else ()), []
+        known: dict[str, Any] = {}
+        for item in arguments(self.names):
+            base = item.type.removeprefix("const ").removesuffix("*")
+            if base in NUMBERS:
+                signature.append(NUMBERS[base] + "*" * item.type.endswith("*"))
+                read.append(item.name)
+                continue
+            access = getattr(functions, ACCESS[base])
+            signature.append(access.pointer)
+            known[f"view_{item.name}"] = access.view
+            array = f"view_{item.name}({item.name})"
+            if item.name in ("parameters", "total"):
+                known[f"load_{item.name}"] = access.load
+                array = f"load_{item.name}({array}, 0)"
+            read.append(array)
+        passed = (f"({', '.join(edges)}), " if reader else "") + f"Arguments({', '.join(read)})"
+        entry = define(
+            f"def {name}({', '.join([*edges, *self.names])}): return function({passed})",
+            function=function, Arguments=record_class(self.names), **known,
+        )  # fmt: skip
+        super().__init__(" ".join(signature), entry)
+        self.edges = len(edges)
+
+
+class RecordTable:
+    """The arguments of `calls` calls of one kernel, filled by name and kept for the next launch.
+
+    Parameters
+    ----------
+    kernel : RecordKernel
+    calls : int
+    constants : mapping
+        Arguments that are the same in every launch, by name; others than the kernel's are ignored.
+    """
+
+    def __init__(self, kernel: RecordKernel, calls: int, constants: Mapping[str, Any]) -> None:
+        self._table, self._places = ArgumentTable(kernel, calls), {}
+        self._of_state = []
+        for place, name in enumerate(kernel.names, kernel.edges):
+            if name in constants:
+                self._table.put(place, constants[name])
+            elif name in STATE:
+                self._of_state.append((place, STATE[name]))
+            else:
+                self._places[name] = place
+
+    def fill(self, state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any]) -> ArgumentTable:
+        """The table with the arguments that a state has, those of a reader, and all others by name."""
+        if len(others) != len(self._places):
+            raise TypeError(f"{self._table.kernel.name} takes {sorted(self._places)}, not {sorted(others)}")
+        put, places = self._table.put, self._places
+        for place, value in enumerate(edges):
+            put(place, value)
+        for place, of in self._of_state:
+            put(place, of(state))
+        for name, value in others.items():
+            put(places[name], value)
+        return self._table

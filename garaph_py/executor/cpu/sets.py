@@ -1,0 +1,49 @@
+"""Kernels over a set of vertices that do not depend on the program: counting its edges, copying its values."""
+
+from __future__ import annotations
+
+from .records import RecordKernel
+from .walk import make_for_each
+
+
+def count_vertex(acc, v, offsets):
+    edges, vertices = acc
+    return (edges + offsets[v + 1] - offsets[v], vertices + 1), True
+
+
+count = make_for_each(count_vertex)
+
+
+def count_edges(t):
+    """Count the edges of the set's vertices in [first_vertex, last_vertex), by block; return how many vertices there
+    are. Looks at the blocks [first_block, last_block)."""
+    vertices = 0
+    for block in range(t.first_block, t.last_block):
+        first, last = max(t.first_vertex, block << 12), min(t.last_vertex, (block + 1) << 12)
+        edges, vertices = count((0, vertices), t.vertices, t.vertices_blocks, first, last, t.offsets)
+        t.edges_by_block[block - (t.first_vertex >> 12)] = edges
+    return vertices
+
+
+COUNT_EDGES = RecordKernel(
+    "count_edges", count_edges,
+    ("vertices", "vertices_blocks", "offsets", "first_vertex", "last_vertex", "edges_by_block", "first_block",
+     "last_block"),
+)  # fmt: skip
+
+
+def make_commit(width: int) -> RecordKernel:
+    """Copy the new values of a set's vertices, `width` words of 32 bits each, over the old ones."""
+
+    def copy(acc, v, t):
+        for k in range(width):
+            t.old_words[v * width + k] = t.new_words[v * width + k]
+        return acc, True
+
+    for_each = make_for_each(copy)
+
+    def commit(t):
+        return for_each(0, t.vertices, t.vertices_blocks, t.first_vertex, t.last_vertex, t)
+
+    names = ("vertices", "vertices_blocks", "first_vertex", "last_vertex", "new_words", "old_words")
+    return RecordKernel("commit", commit, names)

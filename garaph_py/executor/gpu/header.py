@@ -1,0 +1,52 @@
+"""``garaph_generated.cuh``, the header that CUDA kernels share with Python: constants, types, structs, functions."""
+
+from __future__ import annotations
+
+from ...codec.format import GROUP, RECORD
+from ...program import BoundProgram
+from ...program.functions import partial_dtype
+from .interface import Interface, can_replicate
+from .ranks import MANY_RUNS, RUN
+from .task import Layouts
+
+NAME = "garaph_generated.cuh"
+THREADS = 256
+"""Threads of a block, for all kernels but `gather_replicated`."""
+REPLICATED_THREADS = 512
+"""Threads of a block of `gather_replicated`."""
+VERTICES_PER_THREAD = 8
+"""Vertices that a thread updates: so many that few blocks have to add up their parts of the total."""
+CONSTANTS = {
+    "RUN": (RUN, "edges that a warp takes"),
+    "GROUP": (GROUP, "packed numbers of the same width"),
+    "MANY_RUNS": (MANY_RUNS, "a destination with edges in more runs than this, after its first, is a hub"),
+    "THREADS": (THREADS, "threads of a block"),
+    "REPLICATED_THREADS": (REPLICATED_THREADS, "threads of a block of gather_replicated"),
+    "VERTICES_PER_THREAD": (VERTICES_PER_THREAD, "vertices that a thread updates"),
+}
+RECORD_TYPES = {"int64": "i64", "uint8": "unsigned char"}
+
+
+def header(bound: BoundProgram, interface: Interface) -> str:
+    """The header for one program."""
+    constants = [f"constexpr int {name} = {value};  // {about}" for name, (value, about) in CONSTANTS.items()]
+    return "\n".join([
+        "// What the kernels share with Python. Generated for one program.",
+        "#pragma once", "",
+        '#include "atomics.cuh"', '#include "words.cuh"', "",
+        f"#define CAN_REPLICATE {int(can_replicate(bound))}  // the program's sum can be an atomic operation",
+        *constants, "", record(), "",
+        interface.header,
+        Layouts(bound.parameters.dtype, partial_dtype(bound.total)).structs(), "",
+    ])  # fmt: skip
+
+
+def record() -> str:
+    """The C++ struct of a packed run's record."""
+    fields = []
+    for name in RECORD.names or ():
+        dtype = RECORD[name]
+        count = f"[{dtype.shape[0]}]" if dtype.shape else ""
+        fields.append(f"  {RECORD_TYPES[dtype.base.name]} {name}{count};")
+    check = f'static_assert(sizeof(Record) == {RECORD.itemsize}, "layout");'
+    return "\n".join(["struct Record {", *fields, "};", check])

@@ -1,0 +1,13 @@
+// All kernels for one program, as one translation unit.
+#include "apply.cu"
+#include "gather_packed.cu"
+#include "gather_segmented.cu"
+#include "initialize.cu"
+#include "mark_starts.cu"
+#include "pack.cu"
+#include "prepare.cu"
+#include "report.cu"
+#include "sum_hubs.cu"
+#if CAN_REPLICATE
+#include "gather_replicated.cu"
+#endif

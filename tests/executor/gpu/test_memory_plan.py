@@ -1,0 +1,54 @@
+"""Sums over a device's memory: what a run gets of it, and what it says when that is too little."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from garaph_py.errors import DeviceMemoryError
+from garaph_py.executor.gpu.memory_plan import (
+    DeviceMemoryPlan,
+    page_edges_from_disk,
+    refused,
+    shortage,
+    wanted_bytes,
+)  # fmt: skip
+from garaph_py.executor.gpu.residency import PAGE_EDGES
+from garaph_py.pages.layout import Page
+
+
+@pytest.mark.parametrize(
+    ("asked", "deterministic", "free", "wanted", "had"),
+    [
+        (None, False, 1000, 900, 900),
+        (300, False, 1000, 300, 300),
+        (950, False, 1000, 950, 900),
+        (None, True, 1000, 1600, 900),  # of a device with 2000 bytes, whatever is free
+        (None, True, 2000, 1600, 1600),
+        (300, True, 2000, 300, 300),
+    ],
+)
+def test_what_a_run_wants_and_gets(asked, deterministic, free, wanted, had):
+    assert wanted_bytes(asked, deterministic, free, 2000) == (wanted, had)
+
+
+def test_what_is_left_for_edges():
+    plan = DeviceMemoryPlan(1000, {"values": 300, "sums": 200}, 100)
+    assert (plan.fixed, plan.left) == (600, 400)
+    with pytest.raises(DeviceMemoryError, match=r"for the vertices alone, and may use .*; allow more with gpu_memory"):
+        _ = DeviceMemoryPlan(599, plan.arrays, 100).left
+
+
+def test_pages_from_disk_fit_the_hosts_memory():
+    assert page_edges_from_disk(64_000, 1, 4.0) == 2000
+    assert page_edges_from_disk(64_000, 2, 4.0) == 1000
+    assert page_edges_from_disk(1, 2, 4.0) == 1
+    assert page_edges_from_disk(1 << 40, 1, 4.0) == PAGE_EDGES
+
+
+def test_what_is_said():
+    assert str(refused("values", 2000, 700, 1000)).startswith("values needs 2,000 bytes of GPU memory, of which 300 of")
+    pages = [Page(0, 0, 1, 0, 5000), Page(1, 1, 2, 5000, 6000)]
+    assert shortage(SimpleNamespace(pages=pages, streams=2, is_short=False)) is None
+    assert "pages of 5,000 edges at most, on 2 streams" in shortage(
+        SimpleNamespace(pages=pages, streams=2, is_short=True)
+    )

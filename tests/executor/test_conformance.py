@@ -1,0 +1,153 @@
+"""What every executor promises (`garaph_py.executor.protocol.Executor`): one suite for the CPU's, a GPU's and hybrids.
+
+A new executor is one more line in `tests.support.executors.KINDS`.
+"""
+
+import threading
+
+import numpy as np
+import pytest
+
+from garaph_py.checkpoint.saver import arrays_of, put
+from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from garaph_py.executor.protocol import Capabilities
+from tests.support import twins
+from tests.support.executors import KINDS, run_on
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+PROGRAMS = {"total": Hops(HUB), "quiet": Quiet(HUB)}
+FAR = np.iinfo(np.int64).max
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+programs = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+ways = pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
+
+
+@pytest.fixture(autouse=True)
+def all_work(monkeypatch):
+    """In hybrids host and devices work in every iteration."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+    monkeypatch.setattr(Rates, "cpu_helps", True)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """The answer, from a twin."""
+    levels, _ = twins.bfs(GRAPH, HUB)
+    return np.where(levels < 0, FAR, levels)
+
+
+@pytest.fixture
+def graph(graph_of):
+    return graph_of(GRAPH, weighted=False)
+
+
+@kinds
+@programs
+@ways
+def test_the_answer_is_the_same(device_for, graph, expected, kind, program, sync):
+    with run_on(kind, program, graph, device_for) as run:
+        np.testing.assert_array_equal(run.result(sync), expected)
+        assert all(not driver.refuses < driver.held for driver in run.drivers)
+        used = {record.device for record in run.records}
+    assert used & {CPU: {CPU}, GPU: {GPU}}.get(kind, {BOTH})
+
+
+@kinds
+def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind):
+    """After each iteration, values and frontier are those of the CPU after as many."""
+    program = PROGRAMS["total"]
+    with run_on("cpu", program, graph, device_for) as known, run_on(kind, program, graph, device_for) as run:
+        one, other = known.open(True), run.open(True)
+        for number in range(1, 6):
+            known.iterate(one, number, mode=PULL)
+            run.iterate(other, number, mode=PULL)
+            np.testing.assert_array_equal(other.values, one.values)
+            np.testing.assert_array_equal(other.frontier.mask(graph.n), one.frontier.mask(graph.n))
+            assert (other.active_count, other.active_edges) == (one.active_count, one.active_edges)
+            assert other.total == one.total
+
+
+@kinds
+@pytest.mark.parametrize("first", KINDS)
+@ways
+def test_it_goes_on_from_what_another_has_left(device_for, graph, expected, first, kind, sync):
+    program = PROGRAMS["total"]
+    with run_on(first, program, graph, device_for) as before:
+        state = before.open(sync)
+        before.iterate(state, iterations=2)
+        with run_on(kind, program, graph, device_for) as run:
+            state = run.open(sync, state)
+            run.records += before.records
+            assert run.iterate(state)
+            np.testing.assert_array_equal(run.executor.report(state), expected)
+
+
+@kinds
+@ways
+def test_it_loads_what_another_process_has_left(device_for, graph, expected, kind, sync):
+    """A checkpoint's arrays are written into the first state; `load` makes the executor see them."""
+    program = PROGRAMS["total"]
+    with run_on("cpu", program, graph, device_for) as before:
+        left = before.open(sync)
+        before.iterate(left, iterations=2)
+        with run_on(kind, program, graph, device_for) as run:
+            state = run.open(sync)
+            put(arrays_of(left), state, graph)
+            run.executor.load(state)
+            run.records += before.records
+            assert run.iterate(state)
+            np.testing.assert_array_equal(run.executor.report(state), expected)
+
+
+@kinds
+def test_capabilities_are_what_it_does(device_for, graph, kind):
+    with run_on(kind, PROGRAMS["quiet"], graph, device_for) as run:
+        state = run.open(True)
+        can = run.executor.capabilities
+        assert isinstance(can, Capabilities)
+        assert can.name in (CPU, GPU)
+        assert set(can.modes) <= {PULL, NOTIFY_PULL, PUSH, PULL_TILED}
+        assert len(can.loads) == (len(run.drivers) if kind.startswith("hybrid") else 0)
+        for edges, streamed, width in can.loads:
+            assert edges == graph.m >= streamed >= 0 < width
+        for mode in set(can.modes) - {PULL_TILED}:
+            run.iterate(state, len(run.records) + 1, mode=mode)
+            assert run.records[-1].mode == mode
+
+
+@kinds
+def test_a_pull_gathers_every_edge_once(device_for, graph, kind):
+    with run_on(kind, PROGRAMS["total"], graph, device_for) as run:
+        state = run.open(True)
+        done = run.executor.step(state, run.decision(state, mode=PULL))
+        assert (done.followed, sum(page.edges for page in done.pages)) == (0, graph.m)
+        assert done.device in (CPU, GPU, BOTH)
+        assert len(done.sharing) == len(run.executor.capabilities.loads)
+        pages = run.executor.source.pages
+        assert [page.first_vertex for page in pages] == [0, *(page.last_vertex for page in pages[:-1])]
+        assert pages[-1].last_vertex == graph.n
+
+
+@kinds
+def test_it_gives_everything_back(device_for, graph, kind):
+    """Also where it is closed between two iterations, and where it was never opened."""
+    before = set(threading.enumerate())
+    for iterations in (None, 0, 1, 3):
+        with run_on(kind, PROGRAMS["total"], graph, device_for) as run:
+            if iterations is not None:
+                run.iterate(run.open(True), iterations)
+        assert [driver.held for driver in run.drivers] == [0] * len(run.drivers)
+        assert set(threading.enumerate()) == before
+
+
+@kinds
+def test_reported_values_are_one_a_vertex(device_for, graph, kind):
+    with run_on(kind, PROGRAMS["quiet"], graph, device_for) as run:
+        state = run.open(True)
+        run.iterate(state, 1)
+        found = run.executor.report(state)
+        assert (found.shape, found.dtype) == ((graph.n,), np.int64)

@@ -1,0 +1,226 @@
+"""Decisions of a run before it begins: a table of options, machines and graphs, and what each is run as."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.memory import tile_bytes, vertex_bytes
+from garaph_py.native.threads import LONG_SPINS, SPINS
+from garaph_py.program import bind
+from garaph_py.runtime import options
+from garaph_py.runtime.options import RunOptions, check_run_options
+from garaph_py.runtime.plan import MIN_GPU_EDGES, Machine, cores_beside_gpu, executor_of, plan
+from tests.support.stored_graphs import opened
+
+FEW, MANY = 1_000, 8 * MIN_GPU_EDGES
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return gp.from_edges(np.arange(99), np.arange(1, 100), np.ones(99, np.int32))
+
+
+def planned(program, graph, **given):
+    return plan(bind(program, graph), graph, RunOptions(**given), Machine(8, lambda: False))
+
+
+@pytest.mark.parametrize(
+    ("edges", "has_gpu", "options", "executor"),
+    [
+        (FEW, True, {}, "cpu"),
+        (FEW, True, {"device": "gpu"}, "gpu"),
+        (FEW, False, {"device": "hybrid"}, "hybrid"),  # opening it will say that there is none
+        (MANY, True, {"device": "cpu"}, "cpu"),
+        (MANY - 1, True, {}, "cpu"),
+        (MANY, True, {}, "hybrid"),
+        (MANY, True, {"mode": "pull"}, "hybrid"),
+        (MANY, False, {}, "gpu"),  # a run that notes why it takes the CPU
+        (MANY, True, {"deterministic": True}, "gpu"),
+        (MANY, True, {"mode": "notify-pull"}, "gpu"),
+        (MANY, True, {"mode": "push"}, "cpu"),
+        (MANY, True, {"mode": "pull-tiled"}, "cpu"),
+        (MANY, True, {"threads": 16}, "cpu"),
+        (FEW, True, {"threads": 1}, "cpu"),
+        (MIN_GPU_EDGES, True, {"threads": 1}, "hybrid"),
+    ],
+    ids=str,
+)
+def test_who_begins(edges, has_gpu, options, executor):
+    assert executor_of(edges, RunOptions(**options), Machine(8, lambda: has_gpu)) == executor
+
+
+@pytest.mark.parametrize(
+    "options", [{"device": "cpu"}, {"mode": "push"}, {"device": "gpu"}, {"device": "hybrid"}, {}], ids=str
+)
+def test_a_gpu_is_looked_for_only_where_that_decides(options):
+    machine = Machine(8, lambda: pytest.fail("nobody needs to know"))
+    assert executor_of(FEW, RunOptions(**options), machine) == options.get("device", "cpu")
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (4, 4), (5, 3), (64, 62)])
+def test_cores_are_left_to_the_gpus_threads(cores, threads):
+    assert cores_beside_gpu(cores) == threads
+
+
+@pytest.mark.parametrize(
+    ("options", "threads", "spins", "packing"),
+    [
+        ({}, None, SPINS, None),
+        ({"threads": 3}, 3, SPINS, 3),
+        ({"device": "gpu"}, None, SPINS, None),
+        ({"device": "hybrid"}, 6, LONG_SPINS, None),
+        ({"device": "hybrid", "threads": 8}, 8, LONG_SPINS, 8),
+    ],
+    ids=str,
+)
+def test_threads(graph, options, threads, spins, packing):
+    made = planned(gp.apps.PageRank(), graph, **options)
+    assert (made.threads, made.spins, made.gpu.threads) == (threads, spins, packing)
+    assert made.needs_gpu == ("device" in options)
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "synchronous"),
+    [
+        (gp.apps.SSSP(0), {}, False),  # ends in the same values either way
+        (gp.apps.SSSP(0), {"sync": True}, True),
+        (gp.apps.SSSP(0), {"iterations": 5}, True),
+        (gp.apps.SSSP(0), {"deterministic": True}, True),
+        (gp.apps.SSSP(0), {"engine": "garaph"}, True),
+        (gp.apps.SSSP(0), {"mode": "pull-tiled"}, True),
+        (gp.apps.PageRank(), {}, True),
+        (gp.apps.PageRank(), {"sync": False}, False),
+    ],
+    ids=str,
+)
+def test_when_new_values_are_seen(graph, program, options, synchronous):
+    assert planned(program, graph, **options).synchronous == synchronous
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "pushes"),
+    [
+        (gp.apps.SSSP(0), {}, True),
+        (gp.apps.SSSP(0), {"mode": "push"}, True),
+        (gp.apps.SSSP(0), {"mode": "pull"}, False),
+        (gp.apps.SSSP(0), {"engine": "garaph"}, False),
+        (gp.apps.PageRank(), {}, False),  # no relaxation
+    ],
+    ids=str,
+)
+def test_who_may_push(graph, program, options, pushes):
+    made = planned(program, graph, **options)
+    assert made.pushes == made.memory.cpu.pushes == pushes
+
+
+def test_nobody_pushes_values_that_cannot_be_made(graph):
+    """Those of a directed graph's out-edges, in the memory that the graph may take."""
+    tight = gp.Graph(graph.in_edges, graph.out_edges, True, graph.ids, memory=graph.nbytes + graph.ids.nbytes)
+    assert not planned(gp.apps.SSSP(0), tight).pushes
+    assert planned(gp.apps.BFS(0), tight).pushes  # reads no values
+
+
+@pytest.mark.parametrize(
+    ("encoding", "options", "gather"),
+    [
+        ("raw", {}, "auto"),
+        ("raw", {"gather": "segmented"}, "segmented"),
+        ("raw", {"deterministic": True}, "segmented"),
+        ("raw", {"engine": "garaph"}, "replicated"),
+        ("packed", {}, "packed"),
+        ("packed", {"deterministic": True}, "packed"),
+        ("packed", {"engine": "garaph"}, "packed"),
+    ],
+    ids=str,
+)
+def test_how_the_gpu_gathers(graph, encoding, options, gather):
+    graph = graph if encoding == "raw" else graph.packed(1)
+    assert planned(gp.apps.PageRank(), graph, **options).gpu.gather == gather
+
+
+def test_what_was_asked_of_the_gpu(graph):
+    made = planned(
+        gp.apps.PageRank(), graph, gpu_memory="6GiB", streams=2, replication="8", page_edges=1000, iterations=7
+    ).gpu
+    assert (made.memory, made.streams, made.replication, made.page_edges) == (6 << 30, 2, 8, 1000)
+    assert (made.iterations, made.deterministic) == (7, False)
+
+
+def test_the_schedule(graph):
+    schedule = planned(gp.apps.PageRank(), graph, iterations=3, mode="pull", engine="garaph").schedule
+    assert (schedule.policy.name, schedule.iterations, schedule.mode, schedule.k) == ("garaph", 3, "pull", 1.0)
+    assert schedule.buckets
+    assert not schedule.tiles
+    assert planned(gp.apps.PageRank(), graph).schedule.mode is None
+
+
+def test_memory_counts_who_runs_it(graph):
+    bound = bind(gp.apps.PageRank(), graph)
+    memory = planned(gp.apps.PageRank(), graph).memory
+    assert memory.cpu.vertices == vertex_bytes(bound, graph, synchronous=True)
+    assert memory.gpu.vertices == memory.hybrid(2).vertices == vertex_bytes(bound, graph, synchronous=True, gpu=True)
+    assert (memory.cpu.readers, memory.gpu.readers, memory.hybrid(2).readers) == (1, 1, 3)
+    assert (memory.cpu.apart, memory.gpu.apart, memory.hybrid(1).apart) == (False, True, True)
+    assert memory.cpu.tiles == 0
+
+
+def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
+    gp.save(graph, tmp_path / "g")
+    stored = opened(tmp_path / "g", 1 << 20)
+    program = gp.apps.PageRank()
+    assert planned(program, stored, mode="pull-tiled").memory.cpu.tiles == tile_bytes(bind(program, stored), stored)
+    assert planned(program, stored, mode="pull-tiled").is_tiled
+    assert not planned(program, stored).schedule.buckets
+    assert planned(gp.apps.SSSP(0), stored, mode="push").schedule.buckets
+
+
+# Options.
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"resume": True}, "checkpoint=None: say in which directory"),
+        ({"checkpoint_every": 3}, "checkpoint=None: say in which directory"),
+        ({"checkpoint": "c", "checkpoint_every": "soon"}, "checkpoint_every='soon'"),
+        ({"deterministic": True, "sync": False}, "needs a synchronous run"),
+        ({"deterministic": True, "device": "hybrid"}, "leave device='hybrid' out"),
+        ({"engine": "garaph", "mode": "push"}, "mode='push' is not the paper's"),
+        ({"device": "gpu", "mode": "pull-tiled"}, "runs on the CPU"),
+        ({"encoding": "zip"}, "encoding='zip': choose from auto, raw, packed"),
+    ],
+    ids=str,
+)
+def test_options_are_checked_when_they_are_made(options, problem):
+    with pytest.raises(gp.errors.ParameterError, match=problem):
+        RunOptions(**options)
+
+
+def test_options_have_the_defaults_of_run():
+    defaults = {name: field.default for name, field in RunOptions.__dataclass_fields__.items()}
+    of_run = inspect.signature(gp.run).parameters
+    assert defaults == {name: one.default for name, one in of_run.items() if name in defaults}
+    assert set(of_run) - set(defaults) == {"program", "graph", "on_event"}
+
+
+@pytest.mark.parametrize(
+    ("program", "options", "problem"),
+    [
+        (gp.apps.PageRank(), {"mode": "push"}, "PageRank cannot push"),
+        (gp.apps.PageRank(), {"mode": "pull-tiled", "sync": False}, "or the run is asynchronous"),
+        (gp.apps.PageRank(), {"gather": "replicated", "encoding": "packed"}, "these are packed"),
+    ],
+    ids=str,
+)
+def test_options_are_checked_against_program_and_graph(graph, program, options, problem):
+    with pytest.raises(gp.errors.ParameterError, match=problem):
+        check_run_options(RunOptions(**options), bind(program, graph), graph)
+
+
+def test_sums_that_no_atomic_takes(graph, monkeypatch):
+    monkeypatch.setattr(options, "can_replicate", lambda bound: False)
+    bound = bind(gp.apps.PageRank(), graph)
+    with pytest.raises(gp.errors.ParameterError, match="no atomic takes the sums of PageRank"):
+        check_run_options(RunOptions(gather="replicated"), bound, graph)
