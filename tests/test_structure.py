@@ -54,7 +54,6 @@ IMPORTS_UPWARDS = {
 }
 CIRCLES = {
     "garaph_py.cli.commands, garaph_py.cli.resume",
-    "garaph_py.graph.build, garaph_py.graph.graph",
 }
 LARGE_FILES = {
     "garaph_py/executor/cpu/executor.py",
@@ -63,7 +62,6 @@ LARGE_FILES = {
 LONG_FUNCTIONS = {
     "garaph_py/cli/convert.py: convert",
     "garaph_py/cli/run.py: run",
-    "garaph_py/executor/cpu/edges.py: make_packed_walk",
     "garaph_py/executor/cpu/pull.py: make_pull",
     "garaph_py/executor/cpu/pull.py: make_pull_notified",
     "garaph_py/executor/cpu/pull.py: pull_notified",
@@ -79,19 +77,6 @@ WIDE_FUNCTIONS = {
     "garaph_py/cli/graphs.py: load",
     "garaph_py/cli/run.py: run",
     "garaph_py/cli/simulate.py: simulate",
-    "garaph_py/codec/checked.py: ascending",
-    "garaph_py/codec/checked.py: lists",
-    "garaph_py/codec/checked.py: others",
-    "garaph_py/codec/pack.py: ascending_numbers",
-    "garaph_py/codec/pack.py: fill",
-    "garaph_py/codec/pack.py: list_numbers",
-    "garaph_py/codec/pack.py: measure",
-    "garaph_py/codec/pack.py: numbers_of_run",
-    "garaph_py/codec/pack.py: other_numbers",
-    "garaph_py/codec/pack.py: restore",
-    "garaph_py/codec/pack.py: restore_ascending",
-    "garaph_py/codec/pack.py: restore_list",
-    "garaph_py/codec/pack.py: restore_others",
     "garaph_py/executor/cpu/notify.py: mark_targets",
     "garaph_py/executor/cpu/notify.py: notify",
     "garaph_py/executor/cpu/notify.py: select",
@@ -111,7 +96,6 @@ WIDE_FUNCTIONS = {
     "garaph_py/executor/cpu/vertices.py: report",
     "garaph_py/executor/gpu/settings.py: checked",
     "garaph_py/executor/gpu/shards.py: cut",
-    "garaph_py/graph/build.py: build",
     "garaph_py/graph/build.py: from_edges",
     "garaph_py/graph/generate.py: random_rmat",
     "garaph_py/graph/generate.py: rmat",
