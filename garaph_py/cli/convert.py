@@ -21,7 +21,7 @@ DIRECTORY = "directory"
 COLUMNS = ("format", "suffix", "", "ids", "weights", "direction", "isolated", "what it is")
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
 def convert(
     source: Annotated[Path, typer.Argument(metavar="A", help="A graph directory, or a file of edges.")],
     target: Annotated[

@@ -20,6 +20,7 @@ from .number import number_vertices
 Array = npt.NDArray[Any]
 
 
+# The public builders have many parameters, all but the first few by keyword, like `garaph_py.read`.
 def from_edges(
     sources: Any,
     targets: Any,

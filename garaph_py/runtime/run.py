@@ -27,7 +27,7 @@ from .runner import Opened, Runner
 from .verify import check, verifier_of
 
 
-# More parameters and lines than elsewhere: they are the interface that users have, and its documentation.
+# wide: users give every option of a run by its name.
 def run(
     program: VertexProgram,
     graph: Graph,

@@ -15,6 +15,7 @@ from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
 from .walk import LISTS, insert, make_for_each_list
 
 
+# wide: a reader's walk calls it for each part of a list
 def insert_targets(acc, begin, end, targets, base, last, before, values, values_base, context):
     notified, blocks = context
     for e in range(begin, end):
