@@ -50,15 +50,12 @@ IMPORTS_UPWARDS = {
     "garaph_py.system.machine -> garaph_py.native",
     "garaph_py.system.machine -> garaph_py.native.threads",
 }
-CIRCLES = {
-    "garaph_py.graph.build, garaph_py.graph.graph",
-}
+CIRCLES: set[str] = set()
 LARGE_FILES = {
     "garaph_py/executor/gpu/executor.py",
 }
 LONG_FUNCTIONS = {
     "garaph_py/cli/run.py: run",
-    "garaph_py/executor/cpu/edges.py: make_packed_walk",
     "garaph_py/executor/cpu/push.py: make_push",
     "garaph_py/storage/directory.py: read_graph",
 }
@@ -68,25 +65,11 @@ WIDE_FUNCTIONS = {
     "garaph_py/cli/graphs.py: import_",
     "garaph_py/cli/run.py: run",
     "garaph_py/cli/simulate.py: simulate",
-    "garaph_py/codec/checked.py: ascending",
-    "garaph_py/codec/checked.py: lists",
-    "garaph_py/codec/checked.py: others",
-    "garaph_py/codec/pack.py: ascending_numbers",
-    "garaph_py/codec/pack.py: fill",
-    "garaph_py/codec/pack.py: list_numbers",
-    "garaph_py/codec/pack.py: measure",
-    "garaph_py/codec/pack.py: numbers_of_run",
-    "garaph_py/codec/pack.py: other_numbers",
-    "garaph_py/codec/pack.py: restore",
-    "garaph_py/codec/pack.py: restore_ascending",
-    "garaph_py/codec/pack.py: restore_list",
-    "garaph_py/codec/pack.py: restore_others",
     "garaph_py/executor/cpu/notify.py: insert_targets",
     "garaph_py/executor/cpu/pull.py: gather_edges",
     "garaph_py/executor/cpu/pull.py: segment",
     "garaph_py/executor/cpu/push.py: push_along",
     "garaph_py/executor/gpu/shards.py: cut",
-    "garaph_py/graph/build.py: build",
     "garaph_py/graph/build.py: from_edges",
     "garaph_py/graph/generate.py: random_rmat",
     "garaph_py/graph/generate.py: rmat",
