@@ -35,7 +35,7 @@ its own folder, from folders further to the right on its floor, and from all flo
 AT_THE_ROOT = {"__init__", "errors", "events"}
 LINES_OF_A_FILE = 500
 LINES_OF_A_FUNCTION = 60
-"""Its docstring does not count. A longer function says why in a comment ``# long: ...`` above its ``def`` or beside it."""
+"""Its docstring does not count. A longer function says why in a comment ``# long: ...`` above its ``def``."""
 PARAMETERS = 7
 """`self` and `cls` do not count. A function that has more says why in a comment ``# wide: ...`` there."""
 
