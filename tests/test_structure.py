@@ -41,7 +41,7 @@ PARAMETERS = 7
 
 HELPERS = {"support", "trial"}
 """Folders in tests/ that do not mirror one of the package: what tests share, and trials of the package's seams."""
-SUITES = {"test_conformance"}
+SUITES = {"test_conformance", "test_examples"}
 """Tests that go through every implementation of a protocol in their folder, whatever module it is in."""
 
 # Known exceptions. A line goes when the code has come to keep the rule; nothing is ever added.
@@ -181,6 +181,14 @@ def circles() -> set[str]:
                 reached[name] |= reached[middle]
     groups = {frozenset(b for b in reached[a] if a in reached.get(b, ())) for a in modules() if a in reached[a]}
     return {", ".join(sorted(group)) for group in groups}
+
+
+def comments_above(lines: list[str], number: int) -> Iterator[str]:
+    """The comments right above the line of that number."""
+    for line in reversed(lines[: number - 1]):
+        if not line.strip().startswith("#"):
+            return
+        yield line.strip()
 
 
 def functions_of(path: Path) -> Iterator[Function]:

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, plan
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
-from ..graph.graph import RAW
 from ..pages.layout import Page, cut, layout
 from ..program import BoundProgram, VertexProgram, bind
 
@@ -211,7 +211,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class UniformEdges:
-    """`EdgeArrays` of the same number of bytes for every edge."""
+    """`EdgeLayout` of the same number of bytes for every edge."""
 
     encoding: ClassVar[str] = RAW
 
@@ -220,7 +220,7 @@ class UniformEdges:
     def sizes(self, page: Page) -> list[int]:
         return [int(page.edges * self.width)]
 
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+    def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         raise NotImplementedError("nothing is launched in a simulation")
 
 
