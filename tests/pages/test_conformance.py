@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.codec.format import LISTS, NUMBERS, Packed, decode
+from garaph_py.codec.arrays import RAW
+from garaph_py.codec.format import LISTS, NUMBERS, decode
 from garaph_py.native.threads import start
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory import MemoryNeeds
@@ -59,8 +60,8 @@ def factory(graph, tmp_path):
 def numbers_of(part, kind, page, edges, graph):
     """The elements of a page in its array of sources or values."""
     run = slice(page.first_edge - edges.first_edge, page.last_edge - edges.first_edge)
-    if not isinstance(part, Packed):
-        return np.array(part[run], np.int64)
+    if part.codec == RAW:
+        return np.array(part.data[run], np.int64)
     starts = np.zeros(graph.m + 1, bool)
     starts[graph.in_edges.offsets] = True
     return np.array(decode(part, starts[edges.first_edge :], kind)[run], np.int64)
@@ -80,7 +81,7 @@ def assert_edges(source, page, graph, values=True):
 
 def assert_pass(source, graph):
     """All pages in order have the graph's edges."""
-    source.expect(source.pages)
+    source.prefetch(source.pages)
     for page in source.pages:
         assert_edges(source, page, graph)
         source.release(page)
@@ -108,7 +109,7 @@ def test_pages_have_the_edges_of_the_graph_again_and_again(factory, graph, place
 def test_a_pass_need_not_take_all_pages(factory, graph, place):
     source = factory(place).into(PAGE_EDGES)
     for pages in (source.pages[1::2], source.pages[:1], [], source.pages[::-1]):
-        source.expect(pages)
+        source.prefetch(pages)
         for page in pages:
             assert_edges(source, page, graph)
             source.release(page)
@@ -118,7 +119,7 @@ def test_a_pass_need_not_take_all_pages(factory, graph, place):
 def test_so_many_pages_may_be_given_out_at_once(factory, graph, place):
     source = factory(place).into(PAGE_EDGES)
     most = min(source.max_in_flight, len(source.pages))
-    source.expect(source.pages)
+    source.prefetch(source.pages)
     given = [source.edges(page) for page in source.pages[:most]]
     for page, edges in zip(source.pages, given, strict=False):
         found = numbers_of(edges.sources, LISTS, page, edges, graph)
@@ -133,7 +134,7 @@ def test_pages_of_another_layout_are_parts(factory, graph, place):
         parts = source.parts(other)
         assert (parts[0].first_vertex, parts[-1].last_vertex) == (other.first_vertex, other.last_vertex)
         assert sum(part.edges for part in parts) == other.edges
-        source.expect(parts)
+        source.prefetch(parts)
         for part in parts:
             assert_edges(source, part, graph)
             source.release(part)
@@ -143,7 +144,7 @@ def test_pages_of_another_layout_are_parts(factory, graph, place):
 def test_few_edges_may_be_wanted(factory, graph, place):
     """What is wanted is right; the rest of the page may be anything."""
     source = factory(place).into(PAGE_EDGES)
-    source.expect(source.pages, lambda page: np.array([[page.first_edge, min(page.first_edge + 5, page.last_edge)]]))
+    source.prefetch(source.pages, lambda page: np.array([[page.first_edge, min(page.first_edge + 5, page.last_edge)]]))
     for page in source.pages:
         edges = source.edges(page)
         last = min(page.first_edge + 5, page.last_edge)
