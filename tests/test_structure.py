@@ -83,7 +83,6 @@ WIDE_FUNCTIONS = {
     "garaph_py/graph/tiles.py: place_tiles",
     "garaph_py/native/lowering.py: _sums_of_packed",
     "garaph_py/pages/disk_source.py: __init__",
-    "garaph_py/simulation/workload.py: workload_of",
 }
 
 
