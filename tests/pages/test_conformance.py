@@ -170,7 +170,7 @@ def test_bytes_are_read_from_disks_alone(factory, graph, place):
 def test_two_threads_read_side_by_side(factory, graph, place):
     sources = factory(place, readers=2)
     own = sources.into(PAGE_EDGES)
-    other, failed = sources.beside(own), []
+    other, failed = sources.clone_for_thread(own), []
 
     def work():
         try:
