@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
 def simulate(
     spec: Annotated[
         Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
@@ -72,8 +72,8 @@ def simulate(
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
     """Simulate every run on every device, and print a table; of a single run also its iterations."""
+    from ..runtime.options import RunOptions
     from ..simulation import simulate
-    from ..simulation.options import RunOptions
 
     alone = len(spec.runs) * len(devices) == 1
     if not alone:

@@ -30,7 +30,7 @@ from .runs import Runs
 from .walk import LISTS, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 STREAM = 256
-"""How many edges ahead sources are prefetched, where they are read in order: one kilobyte."""
+"""Edges between the visited edge and the one whose source is prefetched, where sources are read in order: 1 KB."""
 
 CONTEXT = (
     "n", "in_offsets", "out_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",

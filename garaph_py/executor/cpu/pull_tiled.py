@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED
 from ...graph import Graph
-from ...graph.graph import PACKED
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import PerCall, no_unroll, prefetch
 from ...native.threads import ThreadPool

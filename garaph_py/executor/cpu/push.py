@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph import Graph
-from ...graph.graph import Edges
+from ...graph.adjacency import Adjacency
 from ...graph.vertex_set import BLOCK
 from ...native import PerCall, atomic_and, atomic_load, compare_and_swap
 from ...pages.layout import Page
@@ -217,7 +217,7 @@ class Push:
         self._active_pages = None
 
     @cached_property
-    def _edges(self) -> Edges:
+    def _edges(self) -> Adjacency:
         """The out-edges, with values if the program reads them; those of a directed graph in memory are made once."""
         graph = self._graph
         return graph.out_edges if self._edge is None else graph.valued_out_edges(self._launch.pool)
@@ -242,7 +242,7 @@ class Push:
         if found is None and (in_runs or len(source.pages) > 1):
             found = self._runs.active_pages(active, source)
         pages = source.pages if found is None else list(found)
-        source.expect(pages, partial(edge_ranges, active, out.offsets))
+        source.prefetch(pages, partial(edge_ranges, active, out.offsets))
         done = np.zeros(4, np.int64)
         for page in pages:
             calls, (block, position, start, stop) = 1, WHOLE_PAGE
