@@ -59,7 +59,6 @@ LARGE_FILES = {
 LONG_FUNCTIONS = {
     "garaph_py/cli/run.py: run",
     "garaph_py/executor/cpu/edges.py: make_packed_walk",
-    "garaph_py/executor/cpu/push.py: make_push",
     "garaph_py/storage/directory.py: read_graph",
 }
 WIDE_FUNCTIONS = {
@@ -81,11 +80,6 @@ WIDE_FUNCTIONS = {
     "garaph_py/codec/pack.py: restore_ascending",
     "garaph_py/codec/pack.py: restore_list",
     "garaph_py/codec/pack.py: restore_others",
-    "garaph_py/executor/cpu/notify.py: insert_targets",
-    "garaph_py/executor/cpu/pull.py: gather_edges",
-    "garaph_py/executor/cpu/pull.py: segment",
-    "garaph_py/executor/cpu/push.py: push_along",
-    "garaph_py/executor/gpu/shards.py: cut",
     "garaph_py/graph/build.py: build",
     "garaph_py/graph/build.py: from_edges",
     "garaph_py/graph/generate.py: random_rmat",
