@@ -33,9 +33,9 @@ from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device as devices
 from garaph_py.output import Progress
 from garaph_py.simulation import simulate, write_machine
-from garaph_py.simulation.calibrate import calibrate, whole_room
+from garaph_py.simulation.calibrate import calibrate, room_of
 from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
-from garaph_py.simulation.workload import bound_alone, device_bytes, scaled
+from garaph_py.simulation.workload import bind_for_types, device_bytes, scaled
 
 PROGRAMS = {
     "PageRank": ('{ name = "PageRank", dtype = "float32", stop = "never" }', "iterations = 10\n"),
@@ -63,7 +63,7 @@ def instance(name: str) -> gp.VertexProgram:
 def memory(name: str, scale: int, edge_factor: int, budget: Fraction) -> int:
     """Bytes of device memory with room for this share of the edges."""
     n, m = 1 << scale, 2 * edge_factor << scale
-    bound = bound_alone(instance(name), weighted=True)
+    bound = bind_for_types(instance(name), weighted=True)
     width = 4 + (bound.edge.itemsize if bound.reads_edge_values else 0)
     synchronous = name == "PageRank"
     return int(device_bytes(bound, n, m, False, synchronous) * n + budget * m * width)
@@ -148,7 +148,7 @@ def main() -> None:
     for run in sorted(of[1], key=lambda run: (run.workload.traits.name, run.options.device, run.graph)):
         work, profile = run.workload, like(run, of[0]).workload
         expected = scaled(profile.activities, work.vertices / profile.vertices, work.edges / profile.edges)
-        room = whole_room(run)
+        room = room_of(run)
         predicted, informed = (
             simulate(replace(work, activities=tuple(activities)), machine, run.options, room).seconds
             for activities in (expected, work.activities)

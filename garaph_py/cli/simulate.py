@@ -72,8 +72,8 @@ def simulate(
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
     """Simulate every run on every device, and print a table; of a single run also its iterations."""
+    from ..runtime.options import RunOptions
     from ..simulation import simulate
-    from ..simulation.options import RunOptions
 
     alone = len(spec.runs) * len(devices) == 1
     if not alone:

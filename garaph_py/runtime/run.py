@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from .. import events
 from ..checkpoint.saver import Saver
+from ..codec.arrays import PACKED
 from ..errors import ParameterError
 from ..executor.gpu.settings import STREAMS
 from ..graph import Graph
-from ..graph.graph import PACKED
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result

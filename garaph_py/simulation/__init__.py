@@ -1,4 +1,4 @@
-"""Runs that nobody has to wait for: the scheduler's own code over a model of the machine and the sizes of pages."""
+"""Simulated runs: the code that schedules real runs, over a model of a machine and the sizes of pages."""
 
 from .machine import Machine, read_machine, write_machine
 from .simulate import Simulation, simulate

@@ -1,11 +1,15 @@
-"""A machine from runs that were measured on it: least squares, with coefficients that are not negative.
+"""Fit a machine to runs that were measured on it, by least squares with coefficients that are not negative.
 
-Of the CPU, for each program and mode, seconds of an iteration are a constant, and for each edge visited and each
-active vertex a constant and something more with each doubling of the vertex data: so two sizes of graphs give a slope.
-Of the GPU, edges that stay give its own pace, edges that are copied the link's; where all are copied its own does not
-show, and is as `dispatch/rates.py` expects. What then is left of its iterations is so much an iteration and so much a
-vertex. Of both, what the CPU took beyond its edges is so much a piece that it was handed, and what is left of their
-iterations so much an iteration and so much a byte copied; these have few iterations, and are the same for all programs.
+The CPU: for each program and mode, an iteration takes a constant time, and a time for each edge visited and each active
+vertex. These unit costs grow with each doubling of the vertex data, so it takes graphs of two sizes to find out how.
+
+The GPU: iterations that copy nearly nothing tell the time for an edge, iterations that copy more tell the link's rate.
+If all iterations copy, the time for an edge is the one that `dispatch.rates` expects. What an iteration takes beyond
+its edges is a time for the iteration and one for each vertex.
+
+Both together: what the CPU takes beyond its edges is a time for each piece that it steals; what the iteration takes
+beyond that is a time for the iteration and one for each byte copied. Few iterations tell these, so they are the same
+for all programs.
 """
 
 from __future__ import annotations
@@ -22,16 +26,19 @@ from scipy.optimize import nnls
 from ..dispatch.rates import GPU_RATE
 from ..errors import ParameterError
 from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from ..runtime.options import HYBRID
 from .machine import ANY, Link, Machine, UnitCost, WorkCost, doublings
-from .options import HYBRID
 from .recorded import Record, RecordedRun
 from .simulate import simulate
 
 Array = npt.NDArray[Any]
 
-COPIED = 0.05
-"""Of the edges: an iteration that copies less says what the GPU does, one that copies more what the link does."""
-ROUNDS, LEAST_SECONDS = 20, 1e-9
+STREAMING_SHARE = 0.05
+"""Share of the edges. An iteration that copies more tells the link's rate, one that copies less the GPU's."""
+ROUNDS = 20
+"""Rounds in which `fit` finds its weights."""
+MIN_SECONDS = 1e-9
+"""The least fitted time by which `fit` weighs."""
 
 
 def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
@@ -39,9 +46,9 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
 
     Parameters
     ----------
-    runs : sequence of Recorded
+    runs : sequence of RecordedRun
     cores : int, optional
-        By default as many as a run on the CPU had threads.
+        By default the most threads that a run had.
     gpu_memory : int, optional
         Bytes; by default the most that a run used.
 
@@ -54,55 +61,61 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
         raise ParameterError("there is no iteration to calibrate by; measure a run")
     if cores is None:
         cores = max(run.threads for run in runs)
-    machine = Machine(cores, tuple(cpu_work(runs)))
+    machine = Machine(cores, tuple(cpu_costs(runs)))
     on_gpu = [run for run in runs if any(row["device"] != CPU for row in run.rows)]
     if not on_gpu:
         return machine
-    memory = max(run.workload.fixed + whole_room(run) for run in on_gpu)
+    memory = max(run.workload.fixed + room_of(run) for run in on_gpu)
     machine = replace(machine, gpu_memory=gpu_memory or memory, link=link_of(on_gpu))
-    machine = replace(machine, work=machine.work + tuple(gpu_work(on_gpu)))
+    machine = replace(machine, work=machine.work + tuple(gpu_costs(on_gpu)))
     alone, together = ([run for run in on_gpu if run.options.device == device] for device in (GPU, HYBRID))
-    machine = with_copies(with_rests(machine, alone), alone)
-    return beside(machine, together) if together else machine
+    machine = with_host_copy(with_overheads(machine, alone), alone)
+    return with_sharing(machine, together) if together else machine
 
 
-def whole_room(run: RecordedRun) -> int:
-    """Bytes that were left for edges; what all take, where nothing bounded them."""
+def room_of(run: RecordedRun) -> int:
+    """Bytes of the GPU's memory that were left for edges: a little more than all edges take if it was not bounded."""
     return int(run.workload.edges * run.workload.edge_bytes * 1.01) + (1 << 20) if run.room is None else run.room
 
 
 def iterations(runs: Iterable[RecordedRun], device: str) -> Iterator[tuple[RecordedRun, Record]]:
+    """The iterations of `runs` on a device, each with its run."""
     return ((run, row) for run in runs for row in run.rows if row["device"] == device)
 
 
 def fit(columns: Sequence[Any], seconds: Sequence[float]) -> list[float]:
-    """Coefficients, 0 or more, of `columns` whose sum is nearest to `seconds`.
+    """Coefficients of `columns`, 0 or more, so that the sum of the columns is as near to `seconds` as can be.
 
-    Squares are weighed by one over what is fitted, found in rounds: then all fitted seconds add up to those given.
+    The weight of a square is one over the fitted value, which takes a few rounds to find. So the fitted values add up
+    to the same sum as `seconds`.
     """
-    taken = np.asarray(seconds, float)
+    measured = np.asarray(seconds, float)
     table = np.asarray(columns, float).T
     scale = np.maximum(table.max(axis=0), 1e-300)
     table = table / scale
-    found, fitted = np.zeros(len(scale)), taken
+    found, fitted = np.zeros(len(scale)), measured
     for _ in range(ROUNDS):
-        weights = 1 / np.sqrt(np.maximum(fitted, LEAST_SECONDS))
-        found, _ = nnls(table * weights[:, None], taken * weights)
+        weights = 1 / np.sqrt(np.maximum(fitted, MIN_SECONDS))
+        found, _ = nnls(table * weights[:, None], measured * weights)
         fitted = table @ found
     return [float(value) for value in found / scale]
 
 
-def sloped(counts: Array, steps: Array) -> list[Array]:
-    """Columns of something that is counted, and of it for each doubling of the vertex data if there are several."""
+def unit_columns(counts: Array, steps: Array) -> list[Array]:
+    """The columns of a `UnitCost`: the counts, and the counts times `steps`, the doublings of the vertex data.
+
+    The second one is left out if all graphs have the same size.
+    """
     return [counts, counts * steps] if len(set(steps)) > 1 else [counts]
 
 
-def line(values: list[float], slope: bool) -> UnitCost:
-    """The next coefficients, as `sloped` made their columns."""
-    return UnitCost(values.pop(0), values.pop(0) if slope else 0.0)
+def pop_unit_cost(values: list[float], grows: bool) -> UnitCost:
+    """Take the coefficients of `unit_columns` from the front of `values`."""
+    return UnitCost(values.pop(0), values.pop(0) if grows else 0.0)
 
 
-def cpu_work(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
+def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
+    """The CPU's costs, for each program and mode."""
     groups: dict[tuple[str, str], list[tuple[RecordedRun, Record]]] = defaultdict(list)
     for run, row in iterations(runs, CPU):
         groups[run.workload.traits.name, row["mode"]].append((run, row))
@@ -110,27 +123,27 @@ def cpu_work(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         threads = np.array([run.threads for run, _ in found], float)
         steps = np.array([doublings(run.workload.vertex_data) for run, _ in found])
         edges = np.array([row["edges"] for _, row in found]) / threads
-        slope = len(set(steps)) > 1
-        columns = sloped(edges, steps)
-        if sparse := mode in (NOTIFY_PULL, PUSH):  # where everybody is looked at, vertices are as edges are
-            columns += sloped(np.array([row["active"] for _, row in found]) / threads, steps)
-        if constant := sparse or len(set(edges)) > len(columns):  # else it cannot be told from a slope
+        grows = len(set(steps)) > 1
+        columns = unit_columns(edges, steps)
+        if sparse := mode in (NOTIFY_PULL, PUSH):  # in other modes the number of vertices goes with that of edges
+            columns += unit_columns(np.array([row["active"] for _, row in found]) / threads, steps)
+        if constant := sparse or len(set(edges)) > len(columns):  # otherwise it cannot be told from the unit costs
             columns.append(np.ones(len(found)))
         values = fit(columns, [row["seconds"] for _, row in found])
-        edge = line(values, slope)
-        vertex = line(values, slope) if sparse else UnitCost()
+        edge = pop_unit_cost(values, grows)
+        vertex = pop_unit_cost(values, grows) if sparse else UnitCost()
         yield WorkCost(CPU, program, mode, edge, vertex, iteration=values.pop() if constant else 0.0)
 
 
 def link_of(runs: Sequence[RecordedRun]) -> Link:
-    """The link's pace: that of single copies, where it is told, else of iterations that copy."""
-    told = [run.copying for run in runs if run.copying is not None]
-    if told:
-        rate = float(np.median(told))
+    """The link: the rate of single copies if it was recorded, otherwise that of iterations that copy."""
+    rates = [run.copy_rate for run in runs if run.copy_rate is not None]
+    if rates:
+        rate = float(np.median(rates))
         return Link(rate, rate)
-    found = [(run, row) for run, row in iterations(runs, GPU) if copies(run, row)]
-    found = found or [(run, row) for run, row in iterations(runs, BOTH) if copies(run, row)]
-    # the first one counts what was copied while the run was set up
+    found = [(run, row) for run, row in iterations(runs, GPU) if is_streaming(run, row)]
+    found = found or [(run, row) for run, row in iterations(runs, BOTH) if is_streaming(run, row)]
+    # a run's first iteration counts what was copied before it began
     found = [(run, row) for run, row in found if row is not run.rows[0]] or found
     if not found:
         raise ParameterError("no run copies edges to the GPU, so the link's pace is not known; measure one that does")
@@ -141,44 +154,48 @@ def link_of(runs: Sequence[RecordedRun]) -> Link:
     return Link(1 / values[0], 1 / values[0])
 
 
-def copies(run: RecordedRun, row: Record) -> bool:
-    return bool(row["to_device"] > COPIED * run.workload.edges * run.workload.edge_bytes)
+def is_streaming(run: RecordedRun, row: Record) -> bool:
+    """Whether an iteration copies so many edges that it tells the link's rate."""
+    return bool(row["to_device"] > STREAMING_SHARE * run.workload.edges * run.workload.edge_bytes)
 
 
-def gpu_work(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
+def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
+    """The GPU's time for an edge, for each program."""
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
-        told = [run.gathering for run in own if run.gathering is not None]
-        stays = [(run, row) for run, row in iterations(own, GPU) if not copies(run, row) and row["mode"] == PULL]
-        if told:
-            edge = UnitCost(float(np.median(told)))
-        elif stays:
-            steps = np.array([doublings(run.workload.vertex_data) for run, _ in stays])
-            columns = sloped(np.array([row["edges"] for _, row in stays], float), steps)
-            values = fit([*columns, np.ones(len(stays))], [row["seconds"] for _, row in stays])
-            edge = line(values, len(set(steps)) > 1)
+        recorded = [run.edge_seconds for run in own if run.edge_seconds is not None]
+        resident = [
+            (run, row) for run, row in iterations(own, GPU) if row["mode"] == PULL and not is_streaming(run, row)
+        ]
+        if recorded:
+            edge = UnitCost(float(np.median(recorded)))
+        elif resident:
+            steps = np.array([doublings(run.workload.vertex_data) for run, _ in resident])
+            columns = unit_columns(np.array([row["edges"] for _, row in resident], float), steps)
+            values = fit([*columns, np.ones(len(resident))], [row["seconds"] for _, row in resident])
+            edge = pop_unit_cost(values, len(set(steps)) > 1)
         else:
             edge = UnitCost(1 / GPU_RATE)
         yield WorkCost(GPU, program, PULL, edge)
 
 
-def rests(
+def residuals(
     machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, float]]:
-    """What iterations on `device` took beyond what they are simulated to take, if as many edges are copied."""
+    """The seconds that iterations on `device` took beyond the simulated ones, if those copy as many edges."""
     assert machine.link is not None
     for run in runs:
-        simulated = simulate(run.workload, machine, run.options, whole_room(run)).iterations
-        for row, played in zip(run.rows, simulated, strict=True):
-            if row["device"] == device == played.device and row["mode"] == played.mode == mode:
-                more = (row["to_device"] - played.to_device) / machine.link.to_device
-                yield run, row, max(row["seconds"] - played.seconds - more, 0.0)
+        simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
+        for row, again in zip(run.rows, simulated, strict=True):
+            if row["device"] == device == again.device and row["mode"] == again.mode == mode:
+                more = (row["to_device"] - again.to_device) / machine.link.to_device
+                yield run, row, max(row["seconds"] - again.seconds - more, 0.0)
 
 
-def with_rests(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with what iterations of the GPU alone take beside all else: of each size the median."""
+def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
+    """`machine` with what an iteration of the GPU takes beyond its pages: fitted to the median of each graph size."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for run, _, rest in rests(machine, runs, GPU):
+    for run, _, rest in residuals(machine, runs, GPU):
         found[run.workload.traits.name][run.workload.vertices].append(rest)
     for program, sizes in found.items():
         work = machine.work_of(GPU, program, PULL)
@@ -190,47 +207,49 @@ def with_rests(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     return machine
 
 
-def with_copies(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with the pace at which a thread copies values, as it does where pages are skipped (`commit_plan`)."""
+def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
+    """`machine` with the rate at which a thread copies values, as it does in iterations that skip pages."""
     copied = list[tuple[float, float]]()
-    for run, row, rest in rests(machine, runs, GPU, NOTIFY_PULL):
+    for run, row, rest in residuals(machine, runs, GPU, NOTIFY_PULL):
         processed = row["from_device"] / run.workload.back_bytes
-        fewer = min(processed, max(run.workload.vertices - processed, 0.0))
+        fewer = min(processed, max(run.workload.vertices - processed, 0.0))  # see `pages.layout.commit_plan`
         if row["pages_skipped"]:
             copied.append((fewer * run.workload.traits.value_bytes, rest))
     if not copied:
         return machine
     nbytes, seconds = zip(*copied, strict=True)
-    others = [np.ones(len(copied))] * (len(set(nbytes)) > 1)  # where few are copied, the rest is something else
-    pace, *_ = fit([nbytes, *others], seconds)
-    return replace(machine, host_copy=1 / pace) if pace else machine
+    constant = [np.ones(len(copied))] * (len(set(nbytes)) > 1)  # what iterations take that copy few values
+    byte_seconds, *_ = fit([nbytes, *constant], seconds)
+    return replace(machine, host_copy=1 / byte_seconds) if byte_seconds else machine
 
 
-def handed(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, float]:
-    """How many pieces the CPU was handed in an iteration of both, and what is left of its seconds beside their edges:
-    both end together.
+def stolen(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, float]:
+    """The pieces that the CPU stole in an iteration of both, and the seconds that it took beyond their edges.
+
+    Both processors end at about the same time.
     """
     work, program = run.workload, run.workload.traits.name
     cpu, gpu = (machine.work_of(device, program, PULL) for device in (CPU, GPU))
-    share = row["from_device"] / (work.vertices * work.back_bytes)  # of the GPU, in vertices as in edges
-    pieces = row["pages"] - share * len(work.residency(whole_room(run)).pages)
+    gpu_share = row["from_device"] / (work.vertices * work.back_bytes)  # in vertices, and about so in edges
+    pieces = row["pages"] - gpu_share * len(work.residency(room_of(run)).pages)
     left = row["seconds"] - gpu.iteration - gpu.seconds(0, work.vertices, work.vertex_data)
-    left -= cpu.seconds((1 - share) * work.edges, (1 - share) * work.vertices, work.vertex_data, run.threads)
+    edges, vertices = (1 - gpu_share) * work.edges, (1 - gpu_share) * work.vertices
+    left -= cpu.seconds(edges, vertices, work.vertex_data, run.threads)
     return max(pieces, 0.0), max(left, 0.0)
 
 
-def beside(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with what it costs that both work: of each piece, of the beginning and the end, and of the link."""
+def with_sharing(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
+    """`machine` with the costs of iterations of both: of each stolen piece, of the iteration, and of the link."""
     assert machine.link is not None
-    shared = [handed(machine, run, row) for run, row in iterations(runs, BOTH) if row["mode"] == PULL]
+    shared = [stolen(machine, run, row) for run, row in iterations(runs, BOTH) if row["mode"] == PULL]
     if not shared:
         return machine
     pieces, left = zip(*shared, strict=True)
     both = WorkCost(BOTH, ANY, PULL, page=fit([pieces, np.ones(len(pieces))], left)[0])
-    found = list(rests(replace(machine, work=(*machine.work, both)), runs, BOTH))
+    found = list(residuals(replace(machine, work=(*machine.work, both)), runs, BOTH))
     if found:
         copying = [row["to_device"] / machine.link.to_device for _, row, _ in found]
-        slower, start = fit([copying, np.ones(len(found))], [rest for *_, rest in found])
+        slower, constant = fit([copying, np.ones(len(found))], [rest for *_, rest in found])
         machine = replace(machine, link=replace(machine.link, beside_cpu=1 / (1 + slower)))
-        both = replace(both, iteration=start)
+        both = replace(both, iteration=constant)
     return replace(machine, work=(*machine.work, both))

@@ -1,4 +1,4 @@
-"""A machine as a simulation sees it: cores, a GPU, a link, disks, and what work costs on each; kept as TOML."""
+"""A machine as a simulation knows it: cores, GPU, link, disks, and the costs of work; read from and written to TOML."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
 
-WANTED = "docs/simulation.md says what is wanted"
-"""Of whoever names a file that is not there."""
+HINT = "docs/simulation.md says what is wanted"
+"""End of the error message for a missing file."""
 ANY = "any"
-"""A program's name in work that is the same for every program that has no entry of its own."""
-REFERENCE = 1 << 20
-"""Bytes of vertex data that a core's own cache holds: up to here they make no difference."""
+"""The program of costs that hold for every program without an entry of its own."""
+CACHE_BYTES = 1 << 20
+"""Bytes of vertex data that fit in a core's own cache, so that fewer do not make an edge cheaper."""
 KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
@@ -28,46 +28,46 @@ WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteratio
 
 @dataclass(frozen=True)
 class UnitCost:
-    """Seconds for an edge or a vertex, by the size of the vertex data: what caches do not hold takes longer.
+    """Seconds for an edge or a vertex, which grow with the size of the vertex data as more accesses miss the caches.
 
     Attributes
     ----------
     base : float
-        Seconds, up to `REFERENCE` bytes.
+        Seconds with up to `CACHE_BYTES` of vertex data.
     doubling : float
-        Seconds more with each doubling beyond.
+        Seconds more with each doubling beyond that.
     """
 
     base: float = 0.0
     doubling: float = 0.0
 
-    def at(self, vertex_data: float) -> float:
-        """Seconds where the vertex data takes so many bytes."""
+    def seconds(self, vertex_data: float) -> float:
+        """Seconds with so many bytes of vertex data."""
         return self.base + self.doubling * doublings(vertex_data)
 
 
 def doublings(vertex_data: float) -> float:
-    """How often `vertex_data` bytes are twice the `REFERENCE`, at least 0."""
-    return math.log2(max(vertex_data / REFERENCE, 1.0))
+    """The doublings that lead from `CACHE_BYTES` to so many bytes of vertex data, at least 0."""
+    return math.log2(max(vertex_data / CACHE_BYTES, 1.0))
 
 
 @dataclass(frozen=True)
 class WorkCost:
-    """What an iteration costs on one processor.
+    """What an iteration costs on one processor, or because two processors share it.
 
     Attributes
     ----------
     processor : {"cpu", "gpu", "both"}
-        ``"both"``: what an iteration in which both take pages costs beside what each does, and what each page does,
-        or part of one, that the CPU is handed.
+        The costs of ``"both"`` are added where CPU and GPU share an iteration: `iteration` once, and `page` for each
+        page, or part of one, that the CPU steals.
     program, mode : str
-    edge : Line
-        For an edge visited: seconds of one core, or of the GPU.
-    vertex : Line
-        For a vertex that has to be looked at, likewise: every one in pull, active ones in notify-pull and push. The
-        GPU's are for what an iteration does beside its pages.
+    edge : UnitCost
+        For an edge that is visited; seconds of one core, or of the GPU.
+    vertex : UnitCost
+        For a vertex, likewise. In pull all vertices count, in notify-pull and push the active ones. On the GPU, this
+        is the time of an iteration beyond its pages.
     page, iteration : float
-        Seconds for a page, and for an iteration, whatever their size.
+        Seconds for a page and for an iteration, whatever their size.
     """
 
     processor: str
@@ -79,20 +79,20 @@ class WorkCost:
     iteration: float = 0.0
 
     def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
-        """For so many edges and vertices on so many cores, without `page` and `iteration`."""
-        return (self.edge.at(vertex_data) * edges + self.vertex.at(vertex_data) * vertices) / cores
+        """Seconds for so many edges and vertices on so many cores, without `page` and `iteration`."""
+        return (self.edge.seconds(vertex_data) * edges + self.vertex.seconds(vertex_data) * vertices) / cores
 
 
 @dataclass(frozen=True)
 class Link:
-    """What connects the GPU to the host; copies both ways do not hinder each other.
+    """What connects the GPU to the host. Copies in one direction do not slow those in the other.
 
     Attributes
     ----------
     to_device, from_device : float
         Bytes a second.
     beside_cpu : float
-        Share of `to_device` that is left while the CPU pulls: both read the host's memory.
+        Share of `to_device` that is left while the CPU pulls, since both read the host's memory.
     """
 
     to_device: float
@@ -102,13 +102,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Disks:
-    """Disks over which a graph is spread evenly (Garaph section 2.2).
+    """Disks over which a graph is striped (Garaph section 2.2).
 
     Attributes
     ----------
     count : int
     sequential, random : float
-        Bytes a second of each disk, read in order and by single lists.
+        Bytes a second of each disk, if edges are read in order, and if the lists of single vertices are.
     """
 
     count: int
@@ -117,7 +117,7 @@ class Disks:
 
     @property
     def rate(self) -> float:
-        """Bytes a second of all of them, in order."""
+        """Bytes a second of all disks, read in order."""
         return self.count * self.sequential
 
     @property
@@ -128,18 +128,18 @@ class Disks:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a simulation knows of a machine.
+    """What a simulation knows about a machine.
 
     Attributes
     ----------
     cores : int
     work : tuple of Work
     host_memory, gpu_memory : int or None
-        Bytes; None where the host's is no limit, and where there is no GPU.
+        Bytes. None if the host's memory is no limit, and if there is no GPU.
     link : Link or None
     disks : Disks or None
     host_copy : float or None
-        Bytes a second at which one thread copies values from array to array; None where that takes no time.
+        Bytes a second at which one thread copies values from array to array; None if that takes no time.
     """
 
     cores: int
@@ -155,13 +155,15 @@ class Machine:
         return nbytes / self.host_copy if self.host_copy else 0.0
 
     def work_of(self, processor: str, program: str, *modes: str) -> WorkCost:
-        """The entry for this work: of the program or of any, in the first of these modes that is known, else in pull,
-        else in what is known of the program.
+        """The costs of a program on a processor, in the first of `modes` that has an entry.
+
+        An entry of the program goes before one of any program. If no mode has an entry, pull is taken, and then any
+        other mode of the program.
 
         Raises
         ------
         ParameterError
-            If there is none.
+            If there is no such entry.
         """
         known = {(work.program, work.mode): work for work in self.work if work.processor == processor}
         own = [key for key in known if key[0] == program]
@@ -174,7 +176,7 @@ class Machine:
         )
 
     def overhead(self, program: str) -> WorkCost:
-        """What an iteration of both processors costs beside what each does; nothing, where the machine has no entry."""
+        """What it costs that CPU and GPU share an iteration; nothing if the machine has no entry for it."""
         known = {work.program: work for work in self.work if work.processor == BOTH}
         return known.get(program) or known.get(ANY) or WorkCost(BOTH, ANY, PULL)
 
@@ -185,14 +187,15 @@ def read_machine(path: str | os.PathLike[str]) -> Machine:
     Raises
     ------
     FormatError
-        If it is not TOML, or not there.
+        If it is missing or is not TOML.
     ParameterError
-        If a key or a value is not what it may be; the message names it.
+        If a key or a value is not allowed; the message names it.
     """
-    return toml.read(path, lambda document, text, folder: machine_of(document), WANTED)
+    return toml.read(path, lambda document, text, folder: machine_of(document), HINT)
 
 
 def machine_of(document: dict[str, Any]) -> Machine:
+    """The machine in a parsed TOML document."""
     toml.known(document, KEYS, "")
     link, disks = toml.table(document, "link"), toml.table(document, "disks")
     toml.known(link, LINK_KEYS, "link: ")
@@ -224,6 +227,7 @@ def machine_of(document: dict[str, Any]) -> Machine:
 
 
 def work_of(entry: dict[str, Any], where: str) -> WorkCost:
+    """The costs in one ``[[work]]`` entry; `where` begins the messages of errors."""
     toml.known(entry, WORK_KEYS, where)
     processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
     work = WorkCost(
@@ -241,7 +245,7 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
 
 
 def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str = "") -> None:
-    """Write `machine` as `read_machine` reads it, under a `comment`."""
+    """Write a machine to the TOML file `path`, below a comment; `read_machine` reads it."""
     text = machine_text(machine, comment)
 
     def write(file: IO[bytes]) -> None:
@@ -251,6 +255,7 @@ def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str =
 
 
 def machine_text(machine: Machine, comment: str = "") -> str:
+    """A machine as TOML, below a comment."""
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines.append(f"cores = {machine.cores}")
     lines += [

@@ -1,4 +1,4 @@
-"""Runs that were measured: from the folder of an experiment, or from a trace."""
+"""Runs that were measured, read from the folder of an experiment or from a trace."""
 
 from __future__ import annotations
 
@@ -13,20 +13,26 @@ import numpy as np
 import numpy.typing as npt
 
 from ..apps import registry as programs
+from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, CPU
-from ..graph.graph import PACKED
 from ..program import VertexId
 from ..program.bind import hints
+from ..runtime.options import HYBRID, RunOptions
+from ..runtime.plan import is_synchronous
 from ..system.sizes import parse_bytes
-from .options import HYBRID, RunOptions
-from .workload import Traits, Workload, activities_of, bound_alone, device_bytes, even_offsets
+from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
 
 Array = npt.NDArray[Any]
 Record = Mapping[str, Any]
+"""A run or an iteration as a table has it, or an event of a trace."""
 
 COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", "engine", "vertices", "graph_edges")
-SYMMETRIC, RAW_GATHERS = "symmetric", ("segmented", "replicated")
+"""Columns that results.parquet must have."""
+SYMMETRIC = "symmetric"
+"""Part of the name of an undirected graph."""
+RAW_GATHERS = ("segmented", "replicated")
+"""Gathers for raw edges."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +46,16 @@ class RecordedRun:
         Its sizes, and who was active in its iterations.
     options : RunOptions
     threads : int
+        Of the CPU.
     room : int or None
-        Bytes of the GPU's memory that were left for edges; None where it was not bounded.
+        Bytes of the GPU's memory that were left for edges; None if the memory was not bounded.
     rows : tuple of dict
         Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``, ``from_device``,
         ``pages``, ``pages_skipped``.
-    copying, gathering : float or None
-        Bytes a second of single copies to the GPU, where a trace or an experiment's machine tells, and the GPU's
-        seconds an edge, where a trace does.
+    copy_rate : float or None
+        Bytes a second of single copies to the GPU, if a trace or an experiment's machine tells it.
+    edge_seconds : float or None
+        The GPU's seconds for an edge, if a trace tells it.
     """
 
     graph: str
@@ -56,49 +64,48 @@ class RecordedRun:
     threads: int
     room: int | None
     rows: tuple[Record, ...]
-    copying: float | None = None
-    gathering: float | None = None
+    copy_rate: float | None = None
+    edge_seconds: float | None = None
 
     @property
     def seconds(self) -> float:
-        """Of all iterations."""
+        """Seconds of all iterations."""
         return float(sum(row["seconds"] for row in self.rows))
 
 
 def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
-    """The runs in `folder`, as ``garaph experiment`` writes them: results.parquet and iterations.parquet; and, if it is
-    there, machine.json.
+    """The runs in a folder that ``garaph experiment`` has written.
 
-    Runs that failed or had no iteration are left out, and those whose edges were packed: how many bytes these took is
-    not told.
+    The folder has results.parquet, iterations.parquet and perhaps machine.json. Runs that failed or had no iteration
+    are left out, and so are runs with packed edges, since the tables do not tell how many bytes these took.
 
     Raises
     ------
     FormatError
-        If the tables are not there, or not of runs.
+        If a table is missing, or is not one of runs.
     ParameterError
-        If nothing is left.
+        If no run is left.
     """
     results, iterations = (table_of(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
     missing = [name for name in COLUMNS if results and name not in results[0]]
     if missing:
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
-    of: dict[tuple[int, int], list[Record]] = {}
+    iterations_of: dict[tuple[int, int], list[Record]] = {}
     for row in iterations:
         own = row | {"device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
-        of.setdefault((row["combination"], row["repeat"]), []).append(own)
-    found, link = [], copying_of(Path(folder) / "machine.json")
+        iterations_of.setdefault((row["combination"], row["repeat"]), []).append(own)
+    found, copy_rate = [], copy_rate_of(Path(folder) / "machine.json")
     for result in results:
-        rows = of.get((result["combination"], result["repeat"]))
+        rows = iterations_of.get((result["combination"], result["repeat"]))
         if rows and result["error"] is None and is_raw(result):
-            found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"]), link))
+            found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate))
     if not found:
         raise ParameterError(f"{folder}: has no run with raw edges that came to its end; measure some")
     return found
 
 
 def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    """Of runs of the same the fastest: what disturbs a run only slows it."""
+    """The fastest run of each set of repeats: disturbances can only slow a run."""
     best: dict[Any, RecordedRun] = {}
     for run in runs:
         key = run.graph, run.workload.traits, run.options, run.threads, run.room
@@ -119,26 +126,30 @@ def table_of(path: Path) -> list[dict[str, Any]]:
         raise FormatError(path, f"is not Parquet: {error}; measure anew") from None
 
 
-def copying_of(path: Path) -> float | None:
-    """Bytes a second that come to the GPU of the machine that an experiment describes, if there is one."""
+def copy_rate_of(path: Path) -> float | None:
+    """Bytes a second of copies to the GPU, from an experiment's machine.json, if that is there and tells it."""
     try:
         return float(json.loads(path.read_bytes())["gpus"][0]["to_device"])
     except (FileNotFoundError, ValueError, KeyError, TypeError, IndexError):
-        return None  # it has no GPU, or nobody knows
+        return None  # the machine has no GPU, or its rate was not measured
 
 
 def is_raw(result: Record) -> bool:
-    """Whether edges were raw everywhere: for the link they are packed where that pays, unless a raw gather was set."""
+    """Whether edges were raw on the CPU and on the GPU. For the GPU, a run may pack raw edges if no gather is set."""
     return result["encoding_used"] != PACKED and (result["device_used"] == CPU or result["gather"] in RAW_GATHERS)
 
 
-def recorded_of(result: Record, rows: list[Record], copying: float | None) -> RecordedRun:
+def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> RecordedRun:
+    """A run from its row in results.parquet and its `rows` in iterations.parquet."""
     kind = programs.find(result["program"])
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
-    bound = bound_alone(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted=True)
-    free = result["engine"] == "auto" and result["iterations"] is None and bound.is_order_independent
-    synchronous = not (free and not result["deterministic"]) if result["sync"] is None else result["sync"]
+    bound = bind_for_types(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted=True)
+    options = RunOptions(
+        device=device_of(result["device"], rows), engine=result["engine"], mode=result["mode"], sync=result["sync"],
+        iterations=result["iterations"], deterministic=result["deterministic"],
+    )  # fmt: skip
+    synchronous = is_synchronous(bound, options)
     n, m = result["vertices"], result["graph_edges"]
     traits = Traits.of(bound, synchronous)
     width = device_bytes(bound, n, m, SYMMETRIC not in result["graph"], synchronous)
@@ -147,9 +158,7 @@ def recorded_of(result: Record, rows: list[Record], copying: float | None) -> Re
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), 4.0 + traits.edge_value_bytes, width
     )
     room = None if memory is None else parse_bytes(memory, "gpu_memory") - workload.fixed
-    device = device_of(result["device"], rows)
-    options = RunOptions(device=device, engine=result["engine"], mode=result["mode"])
-    return RecordedRun(result["graph"], workload, options, result["threads_used"], room, tuple(rows), copying)
+    return RecordedRun(result["graph"], workload, options, result["threads_used"], room, tuple(rows), copy_rate)
 
 
 def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
@@ -158,7 +167,7 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
     Raises
     ------
     FormatError
-        If it is not one.
+        If it is not a trace.
     """
     try:
         document = json.loads(Path(path).read_bytes())
@@ -171,20 +180,21 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
 
 
 def traced(facts: Record, events: list[Record]) -> RecordedRun:
+    """A run from the facts and the events of its trace."""
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     spans = [event for event in events if event["ph"] == "X"]
     rows = [row_of(span) for span in spans if tracks[span["tid"]] == "iterations"]
     n, m = facts["vertices"], facts["edges"]
-    priority = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
+    has_buckets = facts["relaxes"] and facts["priority"] and not facts["synchronous"]
     traits = Traits(
         facts["program"], facts["value_bytes"], facts["edge_value_bytes"], facts["everybody"], facts["relaxes"],
-        facts["synchronous"], priority,
+        facts["synchronous"], has_buckets,
     )  # fmt: skip
     copies = [span for span in spans if tracks[span["tid"]] == "copy to device"]
     kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]
     copied = sum(span["args"]["edges"] for span in copies)
     width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
-    # values twice or once, offsets of both directions or one, a sum, bits: what every program has
+    # every program has one or two arrays of values, one of sums, and the offsets of one or both directions
     vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
@@ -201,11 +211,11 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
 
 
 def costs_of(kernels: list[Record], edges: int) -> tuple[Array, Array] | None:
-    """`Workload.kernels` of the pages that `kernels` gathered; None where not all pages were among them."""
+    """`Workload.kernels`, from the spans of all kernels; None if they do not cover all pages."""
     pages: dict[int, list[Record]] = {}
     for span in sorted(kernels, key=lambda span: -span["args"]["edges"]):
         own = pages.setdefault(span["args"]["page"], [span])
-        if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # not a part of the page
+        if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # otherwise a part of the page
             own.append(span)
     ordered = [pages[number] for number in sorted(pages)]
     sizes = np.array([spans[0]["args"]["edges"] for spans in ordered])
@@ -217,7 +227,7 @@ def costs_of(kernels: list[Record], edges: int) -> tuple[Array, Array] | None:
 
 
 def device_of(asked: str, rows: list[Record]) -> str:
-    """Who was to work: as asked, or if that was left to the runtime, by who did in each iteration."""
+    """The device of a run: the one that was asked for or, after ``"auto"``, the one that its iterations had."""
     devices = {row["device"] for row in rows}
     if asked != "auto" or not devices:
         return CPU if asked == "auto" else asked
@@ -225,7 +235,7 @@ def device_of(asked: str, rows: list[Record]) -> str:
 
 
 def seconds_of(spans: list[Record]) -> float:
-    """Seconds in which at least one of `spans` was under way."""
+    """Seconds in which at least one of the spans was under way."""
     total, end = 0.0, float("-inf")
     for begin, stop in sorted((span["ts"], span["ts"] + span["dur"]) for span in spans):
         total += max(stop - max(begin, end), 0.0)
@@ -234,6 +244,7 @@ def seconds_of(spans: list[Record]) -> float:
 
 
 def row_of(span: Record) -> Record:
+    """An iteration from its span in a trace."""
     number, mode = span["name"].split(": ")
     details = span["args"]
     return {

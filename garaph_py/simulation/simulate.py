@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from ..dispatch.scheduler import Schedule, Scheduler
 from ..errors import ParameterError
 from ..events import Iteration
-from ..executor.modes import CPU, GPU
+from ..executor.modes import CPU, GPU, PUSH
 from ..pages.layout import Page
+from ..runtime.options import HYBRID, RunOptions
+from ..runtime.plan import cores_beside_gpu
 from .executor import SimulatedCpu, SimulatedExecutor, SimulatedGpu, SimulatedHybrid
 from .machine import Machine
-from .options import HYBRID, RunOptions, cores_beside_gpu
 from .workload import Workload
 
 
@@ -31,6 +32,7 @@ class Simulation:
 
     @property
     def seconds(self) -> float:
+        """Seconds of all iterations."""
         return sum(row.seconds for row in self.iterations)
 
 
@@ -55,10 +57,11 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     """
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
-    schedule = Schedule(options.policy, mode=options.forced_mode, k=k)
+    buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as `schedule_of` has it
+    schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets)
     can = executor.capabilities
     scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can)
-    scheduler.in_buckets = workload.traits.has_buckets and can.has_priorities and schedule.pushes(can.modes)
+    scheduler.in_buckets = buckets and can.has_priorities and schedule.pushes(can.modes)
     done, started = Simulation(), 0.0
     for number, activity in enumerate(workload.activities):
         seen = scheduler.observe(activity.active, activity.active_edges)

@@ -1,4 +1,4 @@
-"""What to simulate: a TOML file with a machine, graphs and runs."""
+"""The spec of simulations: a TOML file with a machine, graphs and runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from ..experiment import toml
 from ..experiment.graphs import named
 from ..experiment.spec import build, listed, program_of
 from ..graph import Graph
-from ..runtime.options import ENGINES
-from .machine import WANTED, Machine, read_machine
-from .options import HYBRID
-from .workload import Activity, Workload, bound_alone, workload_of
+from ..runtime.options import ENGINES, HYBRID
+from .machine import HINT, Machine, read_machine
+from .workload import Activity, Layout, Workload, bind_for_types, workload_of
 
 KEYS = ("machine", "engine", "device", "layout", "graphs", "runs")
 LAYOUT_KEYS = ("edge_bytes", "vertex_bytes", "pages", "keep", "on_disks")
@@ -30,14 +29,14 @@ DEVICES = (CPU, GPU, HYBRID)
 
 @dataclass(frozen=True)
 class SpecRun:
-    """A run of a spec.
+    """A run that a spec describes.
 
     Attributes
     ----------
     graph : str
     workload : Workload
     published : dict of str to float
-        Seconds that somebody measured, by device.
+        Seconds that were measured elsewhere, by device.
     """
 
     graph: str
@@ -47,7 +46,7 @@ class SpecRun:
 
 @dataclass(frozen=True)
 class Spec:
-    """What a file says.
+    """The contents of a spec.
 
     Attributes
     ----------
@@ -66,19 +65,20 @@ class Spec:
 def read_spec(
     path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore
 ) -> Spec:
-    """The spec in the TOML file `path`, each run of at most so many `iterations`.
+    """The spec in the TOML file `path`, with at most so many `iterations` a run.
 
     Raises
     ------
     FormatError
-        If it is not TOML, or not there.
+        If it is missing or is not TOML.
     ParameterError
-        If a key or a value is not what it may be; the message names it.
+        If a key or a value is not allowed; the message names it.
     """
-    return toml.read(path, lambda document, text, folder: spec_of(document, folder, iterations, on_event), WANTED)
+    return toml.read(path, lambda document, text, folder: spec_of(document, folder, iterations, on_event), HINT)
 
 
 def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_event: events.Listener) -> Spec:
+    """The spec in a parsed TOML document; its paths are relative to `folder`."""
     toml.known(document, KEYS, "")
     layout, graphs = toml.table(document, "layout"), toml.table(document, "graphs")
     toml.known(layout, LAYOUT_KEYS, "layout: ")
@@ -90,14 +90,14 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     if not runs or not devices:
         raise ParameterError("nothing to simulate; write [[runs]], and at least one device")
     sizes = {name: graph_of(name, given, folder, on_event) for name, given in graphs.items()}
-    planned = tuple(
+    specified = tuple(
         run_of(given, f"runs {number}: ", sizes, layout, folder, iterations) for number, given in enumerate(runs, 1)
     )
-    return Spec(machine, toml.one_of(document, "engine", ENGINES, otherwise="auto"), devices, planned)
+    return Spec(machine, toml.one_of(document, "engine", ENGINES, otherwise="auto"), devices, specified)
 
 
 def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:
-    """A graph, or its numbers of vertices and edges; and whether it is directed."""
+    """A graph or its numbers of vertices and edges, and whether it is directed."""
     where = f"graphs.{name}: "
     if not isinstance(given, dict):
         raise ParameterError(f"{where}give a table with vertices and edges, or with a source")
@@ -113,6 +113,7 @@ def run_of(
     given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
     folder: Path, iterations: int | None,
 ) -> SpecRun:  # fmt: skip
+    """The run in one ``[[runs]]`` entry; `where` begins the messages of errors."""
     toml.known(given, RUN_KEYS, where)
     name = toml.one_of(given, "graph", tuple(graphs), where)
     if "program" not in given:
@@ -127,21 +128,29 @@ def run_of(
     if not isinstance(published, dict) or set(published) - set(DEVICES):
         raise ParameterError(f"{where}published={published!r}: give seconds by device, {', '.join(DEVICES)}")
     weighted = isinstance(graph, Graph) and graph.edge_dtype is not None
-    pages = toml.count({"pages": 0} | layout, "pages", 0, "layout: ")
     workload = workload_of(
-        bound_alone(program, weighted), graph, activities, synchronous=True, directed=directed,
-        edge_bytes=toml.positive(layout, "edge_bytes", "layout: ") if "edge_bytes" in layout else None,
-        vertex_bytes=toml.positive(layout, "vertex_bytes", "layout: ") if "vertex_bytes" in layout else None,
-        on_disks=toml.flag(layout, "on_disks", False), keep=toml.flag(layout, "keep", True),
-        page_edges=max(edges // pages, 1) if pages else None,
+        bind_for_types(program, weighted), graph, activities, synchronous=True, directed=directed,
+        layout=layout_of(layout, edges),
     )  # fmt: skip
     return SpecRun(name, workload, {key: toml.positive(published, key, f"{where}published: ") for key in published})
 
 
-def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:
-    """The active share of the vertices, and so of the edges, in one iteration after the other.
+def layout_of(given: dict[str, Any], edges: int) -> Layout:
+    """The ``[layout]`` table, for a graph with so many edges."""
+    pages, where = toml.count({"pages": 0} | given, "pages", 0, "layout: "), "layout: "
+    return Layout(
+        edge_bytes=toml.positive(given, "edge_bytes", where) if "edge_bytes" in given else None,
+        vertex_bytes=toml.positive(given, "vertex_bytes", where) if "vertex_bytes" in given else None,
+        on_disks=toml.flag(given, "on_disks", False),
+        keep=toml.flag(given, "keep", True),
+        page_edges=max(edges // pages, 1) if pages else None,
+    )
 
-    After the last share that is listed, each is `fade` times the one before.
+
+def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:
+    """For each iteration the share of the vertices that are active, and also of the edges that lead from them.
+
+    After the last share that is listed, each share is `fade` times the one before.
     """
     listed_shares = listed(given.get("active", 1.0))
     if not listed_shares:

@@ -1,4 +1,4 @@
-"""What is simulated: a program over a graph, known by its sizes, and who is active in each iteration."""
+"""What is simulated: a program over a graph that is known by its sizes, and how many vertices are active when."""
 
 from __future__ import annotations
 
@@ -11,42 +11,43 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, plan
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
-from ..graph.graph import RAW
-from ..pages.layout import Page, cut, layout
+from ..pages.layout import Page, cut
+from ..pages.layout import layout as lay_out
 from ..program import BoundProgram, VertexProgram, bind
 
 Array = npt.NDArray[Any]
 
-GRAIN = 1_000_000
-"""Runs of vertices that stand for a graph nobody holds: its pages are cut between them. No power of two, as bounds of
-pages are: in a real graph pages never fit exactly, and after equal ones a small one is left."""
+MAX_RUNS = 1_000_000
+"""Runs of vertices by which a graph is known that is not in memory; pages are cut between runs. It is no power of two,
+so that pages, whose bounds are powers of two, do not divide it evenly: real graphs end in a smaller page."""
 ACTIVE_BITS = 1
-"""Of a vertex that comes back from the GPU beside its value: whether it is active."""
+"""Bits of a vertex that the GPU sends back beside its value: whether the vertex is active."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the scheduler and the processors ask about a program.
+    """What the scheduler and the models of processors need to know about a program.
 
     Attributes
     ----------
     name : str
     value_bytes, edge_value_bytes : int
-        Of a vertex's value, and of the edge values that it reads.
+        Bytes of a vertex's value, and of an edge value if the program reads edge values.
     updates_all_vertices : bool
-        Every vertex is to be updated in every iteration.
+        Every iteration updates every vertex.
     is_relaxation : bool
-        It may push.
+        The program may push.
     synchronous : bool
-        New values count in the next iteration.
+        New values are seen in the next iteration.
     has_buckets : bool
-        Changed vertices wait for their bucket, where the CPU works alone.
+        Changed vertices wait for their bucket, if the CPU works alone.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Traits:
 
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
+        """The traits of a bound program."""
         edge = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         has_buckets = bound.is_relaxation and "priority" in bound.arguments and not synchronous
         total = bound.total is not None
@@ -67,14 +69,15 @@ class Traits:
 
 @dataclass(frozen=True)
 class Activity:
-    """Who was active when an iteration began.
+    """How many vertices were active when an iteration began.
 
     Attributes
     ----------
     active, active_edges : int
-        Vertices, and the sum of their out-degrees.
+        Active vertices, and the sum of their out-degrees.
     gathered : int or None
-        In-edges of those that they notify; where it is not known, as many as `active_edges` (Garaph section 4.2).
+        In-edges of the vertices that the active ones notify. None if it is not known; then `active_edges` is taken
+        (Garaph section 4.2).
     """
 
     active: int
@@ -91,24 +94,24 @@ class Workload:
     traits : Traits
     vertices, edges : int
     offsets : ndarray of int64, shape (k + 1,)
-        Edges before each of k runs of vertices of equal length: the CSC offsets, if k is `vertices`.
+        Edges before each of k runs of vertices of equal length. These are the CSC offsets if k equals `vertices`.
     activities : tuple of Activity
-        One an iteration.
+        One for each iteration.
     edge_bytes : float
-        Of an edge over the link and on disks.
+        Bytes of an edge over the link and on disks.
     vertex_bytes : float
-        The GPU's bytes a vertex for everything but edges.
+        Bytes a vertex of the GPU's memory, for everything but edges.
     on_disks : bool
-        Edges are read from there.
+        The edges are on disks.
     pushes : bool
         The CPU may push: out-edges have the values that the program reads (`Graph.has_valued_out_edges`).
     keep : bool
-        What fits stays on the GPU, and in the host's memory; otherwise every page comes anew in every iteration.
+        The pages that fit stay on the GPU and in the host's memory; otherwise every iteration copies and reads all.
     page_edges : int or None
-        Bound on a page's edges, where it is not the planner's.
+        Bound on a page's edges; None for the planner's.
     kernels : tuple of ndarray, or None
-        Where the GPU's time for an edge is known to differ: edges before each of some places, ascending from 0 to
-        `edges`, and as many edges of average cost as take as long.
+        How the GPU's time for an edge differs along the edges: ascending numbers of edges from 0 to `edges`, and for
+        each the number of edges of average cost that take as long. None if it is the same for all.
     """
 
     traits: Traits
@@ -131,27 +134,27 @@ class Workload:
 
     @property
     def back_bytes(self) -> float:
-        """What the GPU sends back for a vertex."""
+        """Bytes that the GPU sends back for a vertex."""
         return self.traits.value_bytes + ACTIVE_BITS / 8
 
     @property
     def fixed(self) -> int:
-        """The GPU's bytes that are not edges."""
+        """Bytes of the GPU's memory for everything but edges."""
         return int(self.vertices * self.vertex_bytes)
 
     def gpu_edges(self, page: Page) -> float:
-        """Edges of average cost that take the GPU as long as a page."""
+        """The number of edges of average cost that take the GPU as long as a page does."""
         if self.kernels is None:
             return page.edges
         before, after = np.interp([page.first_edge, page.last_edge], *self.kernels)
         return float(after - before)
 
     def pages(self) -> list[Page]:
-        """As the CPU alone takes them."""
-        return self._whole(layout(self.offsets, self.page_edges))
+        """The pages of a CPU that works alone."""
+        return self._pages_of_vertices(lay_out(self.offsets, self.page_edges))
 
     def residency(self, room: int, streams: int = STREAMS) -> Residency:
-        """The GPU's pages, and which of them stay, where `room` bytes of its memory are left for edges.
+        """The GPU's pages, and which of them stay, if `room` bytes of its memory are left for edges.
 
         Raises
         ------
@@ -164,10 +167,10 @@ class Workload:
         resident, buffer = planned.resident, planned.buffer_bytes
         if not self.keep:
             resident, buffer = 0, max((int(page.edges * self.edge_bytes) for page in planned.pages), default=0)
-        return Residency(self._whole(planned.pages), resident, planned.streams, buffer, planned.used)
+        return Residency(self._pages_of_vertices(planned.pages), resident, planned.streams, buffer, planned.used)
 
     def split(self, page: Page, edges: int) -> tuple[Page | None, Page]:
-        """A page as two, the last with about so many edges, as `pages.layout.cut` has it."""
+        """Cut a page in two, the last part with about so many edges, as `pages.layout.cut` does."""
         if len(self.offsets) == self.vertices + 1:
             return cut(self.offsets, page, edges, VERTICES)
         share = (page.last_edge - edges - page.first_edge) / max(page.edges, 1)
@@ -177,8 +180,8 @@ class Workload:
         edge = page.last_edge - edges
         return replace(page, last_vertex=vertex, last_edge=edge), replace(page, first_vertex=vertex, first_edge=edge)
 
-    def _whole(self, pages: list[Page]) -> list[Page]:
-        """Pages of runs as pages of vertices."""
+    def _pages_of_vertices(self, pages: list[Page]) -> list[Page]:
+        """The same pages with numbers of vertices in place of numbers of runs."""
         runs = len(self.offsets) - 1
         if runs == self.vertices:
             return pages
@@ -190,7 +193,7 @@ class Workload:
 
     @cached_property
     def notified_share(self) -> tuple[Array, Array]:
-        """What is known of gathered edges: shares f, ascending, and in-edges gathered over all."""
+        """The known shares of gathered edges: ascending shares f of active edges, and for each the share gathered."""
         known = sorted(
             (one.active_edges / self.edges, one.gathered / self.edges)
             for one in self.activities
@@ -211,7 +214,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class UniformEdges:
-    """`EdgeArrays` of the same number of bytes for every edge."""
+    """`EdgeLayout` of the same number of bytes for every edge."""
 
     encoding: ClassVar[str] = RAW
 
@@ -220,63 +223,76 @@ class UniformEdges:
     def sizes(self, page: Page) -> list[int]:
         return [int(page.edges * self.width)]
 
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+    def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         raise NotImplementedError("nothing is launched in a simulation")
 
 
 def even_offsets(vertices: int, edges: int) -> Array:
-    """Offsets of a graph of which only the sizes are known: every vertex has as many edges, in at most `GRAIN` runs."""
-    runs = min(max(vertices, 1), GRAIN)
+    """The offsets of at most `MAX_RUNS` runs in a graph of which only the sizes are known.
+
+    All vertices have about the same number of edges.
+    """
+    runs = min(max(vertices, 1), MAX_RUNS)
     return (
         np.arange(runs + 1, dtype=np.int64) * (edges // runs)
         + np.arange(runs + 1, dtype=np.int64) * (edges % runs) // runs
     )
 
 
-def bound_alone(program: VertexProgram, weighted: bool) -> BoundProgram:
-    """`program` bound to a graph of two vertices, 0 and 1, to learn its types."""
+def bind_for_types(program: VertexProgram, weighted: bool) -> BoundProgram:
+    """Bind a program to a graph of two vertices, 0 and 1, which is enough to know its types."""
     ends = np.array([0, 1]), np.array([1, 0])
     graph = from_numbered_edges(*ends, 2, np.ones(2, np.int32) if weighted else None, directed=False)
     return bind(program, graph)
 
 
 def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool, synchronous: bool) -> float:
-    """The GPU's bytes a vertex for what is not edges, as `gpu.memory_plan` counts them: every vertex has in-edges."""
+    """Bytes a vertex of the GPU's memory for everything but edges, as `gpu.memory_plan` counts them.
+
+    Every vertex is assumed to have in-edges.
+    """
     graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
     ranks = cast(Any, SimpleNamespace(before=[vertices]))
     return sum(array_sizes(bound, graph, ranks, synchronous).values()) / max(vertices, 1)
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Where edges are, and what they take; see `Workload`. None stands for what this package needs."""
+
+    edge_bytes: float | None = None
+    vertex_bytes: float | None = None
+    on_disks: bool = False
+    keep: bool = True
+    page_edges: int | None = None
+
+
 def workload_of(
-    bound: BoundProgram,
-    graph: Graph | tuple[int, int],
-    activities: Sequence[Activity],
-    *,
-    synchronous: bool,
-    directed: bool = True,
-    edge_bytes: float | None = None,
-    vertex_bytes: float | None = None,
-    on_disks: bool = False,
-    keep: bool = True,
-    page_edges: int | None = None,
-) -> Workload:
-    """A program over a graph, or over one of which only the numbers of vertices and edges are known."""
+    bound: BoundProgram, graph: Graph | tuple[int, int], activities: Sequence[Activity], *, synchronous: bool,
+    directed: bool = True, layout: Layout = Layout(),
+) -> Workload:  # fmt: skip
+    """A program over a graph, or over one of which only the numbers of vertices and edges are known.
+
+    `directed` says of the second kind whether it is directed.
+    """
     if isinstance(graph, Graph):
         vertices, edges, offsets, directed = graph.n, graph.m, graph.in_edges.offsets, graph.directed
     else:
         (vertices, edges), offsets = graph, even_offsets(*graph)
     traits = Traits.of(bound, synchronous)
+    edge_bytes, vertex_bytes = layout.edge_bytes, layout.vertex_bytes
     if edge_bytes is None:
         edge_bytes = 4.0 + traits.edge_value_bytes
     if vertex_bytes is None:
         vertex_bytes = device_bytes(bound, vertices, edges, directed, synchronous)
     return Workload(
-        traits, vertices, edges, offsets, tuple(activities), edge_bytes, vertex_bytes, on_disks, keep, page_edges
-    )
+        traits, vertices, edges, offsets, tuple(activities), edge_bytes, vertex_bytes, layout.on_disks, layout.keep,
+        layout.page_edges,
+    )  # fmt: skip
 
 
 def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activity]:
-    """Who was active, as a run's iterations tell: their ``f``, ``active``, ``mode`` and visited ``edges``."""
+    """The activities of a run, from the ``f``, ``active``, ``mode`` and visited ``edges`` of its iterations."""
     found = []
     for row in rows:
         followed = round(row["f"] * edges)
@@ -286,7 +302,7 @@ def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activit
 
 
 def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> list[Activity]:
-    """The same shares of a graph with so many times the vertices and the edges."""
+    """The same shares of active vertices and edges in a graph with so many times the vertices and the edges."""
     return [
         Activity(
             max(round(one.active * vertices), min(one.active, 1)),

@@ -13,7 +13,7 @@ from garaph_py.errors import ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import Activity, Machine, Workload, read_machine, simulate
 from garaph_py.simulation.calibrate import calibrate, fit
-from garaph_py.simulation.recorded import RecordedRun, copying_of, fastest, read_results, read_trace
+from garaph_py.simulation.recorded import RecordedRun, copy_rate_of, fastest, read_results, read_trace
 from garaph_py.simulation.replay import replay
 from garaph_py.simulation.workload import (
     Traits,
@@ -44,7 +44,7 @@ def test_calibration_finds_the_machine_again():
     machine = calibrate(measured)
     assert machine.cores == 16
     pull = machine.work_of(CPU, "PageRank", PULL)
-    assert pull.edge.at(1 << 24) == pytest.approx(1e-9 + 4 * 3e-10, rel=0.1)
+    assert pull.edge.seconds(1 << 24) == pytest.approx(1e-9 + 4 * 3e-10, rel=0.1)
     assert machine.work_of(CPU, "ConnectedComponents", PUSH).edge.base == pytest.approx(4e-9, rel=0.02)
     assert machine.link.to_device == pytest.approx(5e10, rel=0.1)
     assert machine.link.beside_cpu == pytest.approx(0.9, abs=0.05)
@@ -118,8 +118,8 @@ def test_pages_that_were_dear_stay_so(tmp_path):
     (tmp_path / "trace.json").write_text(json.dumps(gpu_trace()))
     run = read_trace(tmp_path / "trace.json")
     assert run.options.device == GPU
-    assert run.copying == pytest.approx(8000 / 1e-3)
-    assert run.gathering == pytest.approx(8e-3 / 4000)
+    assert run.copy_rate == pytest.approx(8000 / 1e-3)
+    assert run.edge_seconds == pytest.approx(8e-3 / 4000)
     first, second = replace(run.workload, page_edges=1000).pages()
     assert run.workload.gpu_edges(first) == pytest.approx(500)
     assert run.workload.gpu_edges(second) == pytest.approx(1500)
@@ -150,7 +150,7 @@ def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
 def test_the_link_is_what_the_experiment_measured(tmp_path, text, known):
     if text is not None:
         (tmp_path / "machine.json").write_text(text)
-    assert copying_of(tmp_path / "machine.json") == known
+    assert copy_rate_of(tmp_path / "machine.json") == known
 
 
 def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):

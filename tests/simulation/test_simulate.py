@@ -16,10 +16,10 @@ from garaph_py.dispatch.policy import POLICIES as RULES
 from garaph_py.dispatch.policy import decide
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload, simulate
 from garaph_py.simulation.executor import expected_pages
 from garaph_py.simulation.machine import Disks, Link, UnitCost, WorkCost
-from garaph_py.simulation.options import RunOptions
 from garaph_py.simulation.spec import read_spec
 from garaph_py.simulation.workload import (
     even_offsets,

@@ -10,14 +10,18 @@ from hypothesis import strategies as st
 
 import garaph_py as gp
 from garaph_py.simulation import Activity, Workload
-from garaph_py.simulation.workload import bound_alone, device_bytes, even_offsets, scaled, workload_of
+from garaph_py.simulation.workload import Layout, bind_for_types, device_bytes, even_offsets, scaled, workload_of
 from tests.support.simulated import EVERYBODY, LABELS, SUMS, workload
 
 
 def test_pages_are_those_of_the_runtime():
     graph = gp.rmat(12, 16)
     work = workload_of(
-        bound_alone(gp.apps.PageRank(dtype=np.float32), False), graph, [EVERYBODY], synchronous=True, page_edges=4000
+        bind_for_types(gp.apps.PageRank(dtype=np.float32), False),
+        graph,
+        [EVERYBODY],
+        synchronous=True,
+        layout=Layout(page_edges=4000),
     )
     pages = work.residency(graph.m * 2).pages
     assert [page.first_edge for page in pages] == [int(graph.in_edges.offsets[page.first_vertex]) for page in pages]
@@ -59,6 +63,6 @@ def test_shares_go_with_the_graph():
 
 
 def test_device_bytes_are_those_of_the_arrays():
-    bound = bound_alone(gp.apps.PageRank(dtype=np.float32), False)
+    bound = bind_for_types(gp.apps.PageRank(dtype=np.float32), False)
     each = device_bytes(bound, 1 << 20, 1 << 24, True, True)
     assert 28 < each < 33  # offsets both ways, two values, a sum, 16 bits of starts, other bits

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from garaph_py.executor.modes import BOTH, CPU, GPU, PULL, PUSH
+from garaph_py.runtime.options import RunOptions
 from garaph_py.simulation import Activity, Machine, Workload
 from garaph_py.simulation.machine import Link, UnitCost, WorkCost
-from garaph_py.simulation.options import RunOptions
 from garaph_py.simulation.workload import Traits, even_offsets
 
 SUMS = Traits("PageRank", 4, updates_all_vertices=True)
