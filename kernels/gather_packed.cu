@@ -3,7 +3,7 @@
 // Launch: one warp for each run of the page. Shared memory: none.
 #include "segments.cuh"
 
-// Turn the lane's four gaps `x` into sources. `carry` is the source before the 128 edges, and afterwards their last one.
+// Turn the lane's four gaps `x` into sources. `carry` is the source before the 128 edges, and afterwards their last.
 // No source exceeds `most`, even if the packed words are damaged.
 __device__ __forceinline__ void decode_sources(const SegmentStarts& s, u32* x, u32& carry, u32 most) {
 #pragma unroll

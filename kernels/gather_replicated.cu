@@ -2,13 +2,13 @@
 // item: a shard, or a piece of a large one.
 //
 // 1. Initialize R copies of an accumulator for each destination, in shared memory.
-// 2. Gather: consecutive threads read consecutive edges. Thread tid adds to copy tid % R of the destination, atomically,
+// 2. Gather: consecutive threads read consecutive edges. Thread tid adds atomically to copy tid % R of the destination,
 //    at place (rank - first_rank) * R + tid % R.
 // 3. Aggregate the copies, pair by pair, with strides R/2, R/4, ..., 1.
 // 4. Apply: consecutive threads update consecutive vertices. If a shard has several pieces, these add their sums in
 //    global memory, and the block that ends last applies.
 //
-// To know the destinations of a run's edges, a warp holds the run's words of `starts` and counts the bits before an edge.
+// To find the destinations of edges, a warp holds the words of `starts` of a run, and counts the bits before an edge.
 // Launch: blocks of REPLICATED_THREADS.
 // Shared memory: item.ranks * R accumulators, and what add_to_tally needs.
 #include "edges.cuh"
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(REPLICATED_THREADS) gather_replicat
         done = update_vertex(c, v, has_edges ? local[rank * R] : identity(c.parameters));
       }
       u32 word = __ballot_sync(FULL_MASK, done.active);
-      if (lane == 0 && word) atomicOr(&c.next_frontier[v >> 5], word);  // another shard may own other vertices of the word
+      if (lane == 0 && word) atomicOr(&c.next_frontier[v >> 5], word);  // shards may share the word
       active += done.active;
       if (done.active) active_edges += done.out_edges;
       if constexpr (HAS_TOTAL) part = add_total(part, done.part);

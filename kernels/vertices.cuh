@@ -81,8 +81,8 @@ __device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 acti
 }
 
 // Update the vertices of a block, VERTICES_PER_THREAD for each thread, so that there are few blocks whose parts of the
-// total are added up. update(v, in_bounds) updates one vertex; it is called by all lanes of a warp, also by those without
-// a vertex. Active vertices are written to `bits`, of which each warp writes whole words.
+// total are added up. update(v, in_bounds) updates one vertex; all lanes of a warp call it, also those without a
+// vertex. Active vertices are written to `bits`, of which each warp writes whole words.
 template <class Updater>
 __device__ __forceinline__ void update_block(const Page& p, u32* bits, Updater update) {
   i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * VERTICES_PER_THREAD + threadIdx.x;

@@ -36,6 +36,7 @@ import numpy as np
 from graphs import load
 
 import garaph_py as gp
+from garaph_py.codec.arrays import PACKED
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu.edges import page_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
@@ -46,9 +47,7 @@ from garaph_py.executor.gpu.pinned import Pinned
 from garaph_py.executor.gpu.residency import VERTICES
 from garaph_py.executor.gpu.settings import STREAMS, Settings
 from garaph_py.executor.modes import PULL
-from garaph_py.graph import PackedAdjacency
 from garaph_py.graph.build import rebuilt
-from garaph_py.graph.graph import PACKED
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import layout
 from garaph_py.program import VertexProgram, bind
@@ -182,7 +181,7 @@ def passes(timed: Timed, graph: gp.Graph, pool: ThreadPool) -> list[tuple[str, C
     return [
         ("measure", measure),
         ("pack, pages stay", kernel.pack),
-        (f"CPU, {pool.size} threads", lambda: PackedAdjacency.of(graph.in_edges, pool)),
+        (f"CPU, {pool.size} threads", lambda: graph.in_edges.encoded(PACKED, pool)),
     ]
 
 

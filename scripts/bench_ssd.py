@@ -32,6 +32,7 @@ import subprocess
 import sys
 import time
 from collections import OrderedDict
+from contextlib import closing
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -42,7 +43,7 @@ import numpy as np
 import garaph_py as gp
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.pages.layout import Page
-from garaph_py.pages.memory import MemoryNeeds
+from garaph_py.pages.memory import arrays_on_disk
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage.directory import info, read_graph
 from garaph_py.storage.fit import AUTO
@@ -102,15 +103,17 @@ def dd(path: str) -> float:
     return time.perf_counter() - began
 
 
+def source_of(edges: Any, room: int, sources: SourceFactory) -> DiskPageSource:
+    """A source of `edges`, which stay on disk, with `room` bytes of memory for pages."""
+    return DiskPageSource(arrays_on_disk(edges), edges.offsets, room, sources.disks, edges.k)
+
+
 def scan(path: str, room: int) -> float:
     """Seconds in which a run reads all edges, if it does nothing with them."""
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
-    with SourceFactory(graph, False) as sources:
-        sources.divide(MemoryNeeds(0))
-        sources.room = room
-        source = sources.into()
+    with SourceFactory(graph, False) as sources, closing(source_of(graph.in_edges, room, sources)) as source:
         began = time.perf_counter()
-        source.expect(source.pages)
+        source.prefetch(source.pages)
         for page in source.pages:
             source.edges(page)
             source.release(page)
@@ -135,11 +138,7 @@ def lists(path: str, repeats: int) -> None:
     k = read_ratio(files, 1.0) or 1.0
     print(f"\n{Path(path).name}, k = {k:.1f} now, {graph.k:.1f} at the import\n")
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
-    with SourceFactory(graph, False) as sources:
-        sources.divide(MemoryNeeds(0))
-        sources.room = 64 << 20
-        source = sources.out(sources.into())
-        assert isinstance(source, DiskPageSource)
+    with SourceFactory(graph, False) as sources, closing(source_of(graph.out_edges, 64 << 20, sources)) as source:
         source.stays = [False] * len(source.pages)
         rule = int(access_bytes(k) * graph.m / array.stored_bytes)
 
@@ -156,7 +155,7 @@ def lists(path: str, repeats: int) -> None:
             chosen = None if vertices is None else partial(wanted, vertices, step)
             pages = [page for page in source.pages if chosen is None or len(chosen(page))]
             before, cpu, began = source.bytes_read, time.process_time(), time.perf_counter()
-            source.expect(pages, chosen)
+            source.prefetch(pages, chosen)
             for page in pages:
                 source.edges(page)
                 source.release(page)

@@ -44,8 +44,7 @@ def job(name: str, directory: Path) -> tuple[gp.VertexProgram, gp.Graph, dict[st
             if not stored.exists():
                 gp.save(graph, stored, encoding="raw", block_bytes=1 << 13)
             graph = gp.open(stored, memory=graph.nbytes // 5)
-            edges = replace(graph.in_edges, memory=MEMORY)
-            graph = replace(graph, in_edges=edges, out_edges=replace(graph.out_edges, memory=MEMORY))
+            graph = replace(graph, memory=MEMORY)
         how = {"iterations": ITERATIONS, "sync": True, "page_edges": 4000}
         return gp.apps.PageRank(damping=0.99, stop="never"), graph, how
     path = rng.permutation(VERTICES)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import garaph_py as gp
+from garaph_py.codec.arrays import RawArray
 
 GENERATORS = {"rmat": gp.rmat, "uniform": gp.uniform}
 WEIGHTS = 1, 255
@@ -26,7 +27,7 @@ def load(name: str, weighted: bool = False) -> gp.Graph:
     graph = gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
     if weighted and graph.directed and graph.edge_dtype is None:
         values = np.random.default_rng(1).integers(*WEIGHTS, graph.m, np.int32, endpoint=True)
-        return replace(graph, in_edges=replace(graph.in_edges, values=values))
+        return replace(graph, in_edges=replace(graph.in_edges, value_array=RawArray(values)))
     return graph
 
 

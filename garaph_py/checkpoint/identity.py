@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy.typing as npt
 import xxhash
 
-from ..codec.format import LISTS, NUMBERS, RUN, Packed
-from ..codec.pack import unpack
+from ..codec.codecs import decoded_slice
+from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph
-from ..graph.graph import PackedAdjacency
-from ..graph.stored import StoredAdjacency
 from ..native.threads import ThreadPool
 from ..program import BoundProgram, PerVertex
 from ..program.bind import hints
@@ -23,8 +21,8 @@ Array = npt.NDArray[Any]
 PER_VERTEX, EDGES, FUNCTIONS = "per-vertex parameters", "edges and edge values", "the program's functions"
 DIRECTORY = "graph directory"
 HASHES = (PER_VERTEX, EDGES, DIRECTORY, FUNCTIONS)
-CHUNK = 1 << 10
-"""Runs of packed numbers that are unpacked at a time: about a million numbers."""
+CHUNK = 1 << 20
+"""Elements of an array of edges that are decoded at a time."""
 
 
 def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: ThreadPool) -> dict[str, Any]:
@@ -74,31 +72,16 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 def graph_digest(graph: Graph, pool: ThreadPool) -> str:
     """A checksum of a graph's in-edges with their values, in memory. It takes a pass over them, once for each graph."""
-    known: str | None = graph.__dict__.get("_digest")
-    if known is None:
-        edges = graph.in_edges
-        assert not isinstance(edges, StoredAdjacency)
-        arrays: list[tuple[Array | Packed | None, str]] = [(edges.offsets, NUMBERS)]
-        if isinstance(edges, PackedAdjacency):
-            arrays += [(edges.packed, LISTS), (edges.packed_values, NUMBERS)]
-        else:
-            arrays += [(edges.neighbours, LISTS), (edges.values, NUMBERS)]
-        state = xxhash.xxh3_128()
-        for array, packed_as in arrays:
-            for piece in pieces(array, packed_as, edges.offsets, pool):
-                state.update(octets(piece))
-        known = graph.__dict__["_digest"] = state.hexdigest()
-    return known
 
+    def make() -> str:
+        edges, state = graph.in_edges, xxhash.xxh3_128(octets(graph.in_edges.offsets))
+        kinds = (LISTS, edges.offsets), (NUMBERS, None)
+        for array, (kind, offsets) in zip(edges.arrays(), kinds, strict=False):
+            for first in range(0, len(array), CHUNK):
+                state.update(octets(decoded_slice(array, kind, first, first + CHUNK, pool, offsets)))
+        return state.hexdigest()
 
-def pieces(array: Array | Packed | None, packed_as: str, offsets: Array, pool: ThreadPool) -> Iterator[Array]:
-    """A raw array as it is, a packed one unpacked piece by piece."""
-    if isinstance(array, Packed):
-        starts = offsets if packed_as == LISTS else None
-        for first in range(0, len(array.records), CHUNK):
-            yield unpack(array.runs(first, first + CHUNK), packed_as, pool, starts, first * RUN)
-    elif array is not None:
-        yield array
+    return graph.derived.get(EDGES, make, len)
 
 
 def digest(array: Array) -> str:

@@ -14,7 +14,6 @@ from .options import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights,
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..graph.graph import Edges
     from ..io.formats import Format
 
 Option = typer.Option
@@ -22,7 +21,7 @@ DIRECTORY = "directory"
 COLUMNS = ("format", "suffix", "", "ids", "weights", "direction", "isolated", "what it is")
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
 def convert(
     source: Annotated[Path, typer.Argument(metavar="A", help="A graph directory, or a file of edges.")],
     target: Annotated[
@@ -120,14 +119,9 @@ def file_format(target: Path, name: str | None) -> Format:
 
 def without_values(graph: Graph) -> Graph:
     """The graph without its edge values."""
-    from ..graph import Adjacency, Graph, PackedAdjacency
+    from ..graph import Graph
 
-    edges = graph.in_edges
-    into: Edges
-    if isinstance(edges, PackedAdjacency):
-        into = PackedAdjacency(edges.offsets, edges.packed)
-    else:
-        into = Adjacency(edges.offsets, edges.neighbours)
+    into = graph.in_edges.without_values()
     return Graph(into, graph.out_edges if graph.directed else into, graph.directed, graph.ids)
 
 

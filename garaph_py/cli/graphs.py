@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
 def import_(
     edges: Annotated[Path, typer.Argument(help="A file of edges: text, Parquet, Arrow, .npz.")],
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
@@ -88,7 +88,7 @@ def import_(
     print(f"{out}: {summary(manifest)}")
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
 def generate(
     kind: Annotated[str, typer.Argument(help="rmat (Graph500's Kronecker graphs) or uniform.")],
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],

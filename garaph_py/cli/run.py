@@ -25,7 +25,8 @@ from .options import Directed, Format, Quiet, Symmetrize, Threads
 Option = typer.Option
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
+# long: the lines that declare them.
 def run(
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],

@@ -24,7 +24,7 @@ def iterations(stats: Stats) -> None:
 
 def ending(stats: Stats) -> str:
     """A line that says how the run ended, after how long and where, and how much was read or copied."""
-    from ..graph.graph import PACKED
+    from ..codec.arrays import PACKED
 
     count = len(stats.iterations)
     text = (

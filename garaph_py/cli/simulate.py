@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
-# As many parameters as the command has options: typer reads them from the signature.
+# wide: typer reads the options of the command from its signature.
 def simulate(
     spec: Annotated[
         Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")

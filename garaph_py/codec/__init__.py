@@ -1,1 +1,2 @@
-"""Edge arrays in few bits: the packed format, packing, and unpacking of what is not trusted."""
+"""Arrays of edges and their codecs: `arrays` has the protocol, `codecs` the table; `format`, `pack`, `checked` and
+`blocks` are the packed codec."""

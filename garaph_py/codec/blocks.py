@@ -24,35 +24,36 @@ KIND_OF = {
     "out_values": NUMBERS,
     "id_offsets": ASCENDING,
 }
-"""What can be packed, by name; the other arrays are always raw."""
+"""The arrays of the format that can be packed, by name, and their kind; the other arrays are always raw."""
 OFFSETS_OF = {"in_sources": "in_offsets", "out_targets": "out_offsets"}
-"""Where the lists of an array begin."""
+"""For an array of lists, the array that says where each list begins."""
 UNIT = RUN * 8
-"""Raw bytes of a packed block are a multiple of this, so that no run is cut."""
+"""The raw bytes of a packed block are a multiple of this, so that no run is cut, whatever the type of its elements."""
 WORD = 4
+"""Bytes of a word."""
 PADDING_BYTES = PADDING * WORD
 
 
 class UndecodableError(Exception):
-    """Why a block, checksum or not, gives no array."""
+    """A block cannot be decoded, although its checksum may match; the message says why."""
 
 
 @dataclass(frozen=True)
 class PackedBlock:
-    """A block taken apart, found sound.
+    """The parts of a packed block that has been checked.
 
     Attributes
     ----------
     records : ndarray of RECORD
-        `first_word` counted from the block's own.
+        Their `first_word` counts from the first word of the block.
     masks : ndarray of uint32, or None
-        For lists: a bit an element, whether one begins there.
+        For lists: one bit for each element, set if a list begins with it.
     words : ndarray of uint32
         Without padding.
     continues : bool
-        Whether the base of the first run is the element before the block.
+        Whether the base of the first run must be the element before the block.
     most, last : int
-        The greatest element, and the last one.
+        The greatest element, and the last element.
     """
 
     records: Array
@@ -68,12 +69,12 @@ class PackedBlock:
 
 
 class PackedBlocks:
-    """Version 1: records, for lists the masks, then the words.
+    """Version 1 of packed blocks: records, then for lists the masks, then the words. It is a `storage.blocks.Encoding`.
 
     Parameters
     ----------
     name : str
-        Of the array, which decides what its numbers are.
+        The name of the array, which decides its kind.
     dtype : dtype
     """
 
@@ -93,7 +94,7 @@ class PackedBlocks:
         return np.asarray((words >= 0) & (words % WORD == 0) & (words <= -(-counts // RUN) * RUN * WORD))
 
     def words_at(self, count: Any) -> Any:
-        """Bytes before the words of a block of `count` elements."""
+        """Where the words begin in a block of `count` elements, in bytes."""
         masks = -(-count // GROUP) * WORD if self.kind == LISTS else 0
         return -(-count // RUN) * RECORD_BYTES + masks
 
@@ -105,7 +106,9 @@ class PackedBlocks:
         landed = np.frombuffer(stored, np.uint8)
         elements = np.empty(min(count, RUN), self.dtype) if raw is None else np.frombuffer(raw, self.dtype)
         masks_at, words_at = -(-count // RUN) * RECORD_BYTES, self.words_at(count)
-        records = landed[:masks_at].view(RECORD).copy()  # aligned: a stored block begins at any fourth byte
+        records = (
+            landed[:masks_at].view(RECORD).copy()
+        )  # a copy is aligned; a stored block may begin at any multiple of 4
         masks = landed[masks_at:words_at].view(np.uint32) if self.kind == LISTS else None
         words = landed[words_at:].view(np.uint32)
         problem, most = unpack_checked(self.kind, records, masks, words, count, elements)
@@ -116,7 +119,7 @@ class PackedBlocks:
 
 
 def begin_masks(offsets: Array, first: int, last: int) -> Array:
-    """Of elements [first, last), a bit each: whether one of the lists at `offsets`, ascending, begins there."""
+    """One bit for each of the elements [first, last), set if one of the lists at `offsets` begins with it."""
     begins = np.zeros(-(-(last - first) // GROUP) * GROUP, np.bool_)
     low, high = np.searchsorted(offsets, (first, last))
     begins[offsets[low:high] - first] = True
@@ -124,7 +127,7 @@ def begin_masks(offsets: Array, first: int, last: int) -> Array:
 
 
 def cut(packed: Packed, elements: int, offsets: Array | None) -> Iterator[Array]:
-    """The bytes of each packed block of so many elements; `offsets` where the array is one of lists."""
+    """The bytes of each packed block, of so many elements; `offsets` say where lists begin, for an array of lists."""
     runs = elements // RUN
     for first in range(0, len(packed.records), runs):
         piece = packed.runs(first, first + runs)

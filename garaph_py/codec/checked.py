@@ -1,4 +1,5 @@
-"""Unpacking numbers that nobody vouches for: whatever the bits are, they give the array or the reason they cannot."""
+"""Unpacks arrays that may be damaged or forged: whatever the bits are, the result is the array, or the reason why they
+are none."""
 
 from __future__ import annotations
 
@@ -24,12 +25,15 @@ PROBLEMS = {
 
 
 def room_above(base):
-    """What may be added; asked before, since compiled code takes for granted that a sum of int64 does not wrap."""
+    """The most that may be added to `base`.
+
+    This is checked before adding, because compiled code assumes that a sum of int64 does not wrap.
+    """
     return TOP - max(base, np.int64(0))
 
 
 def is_stray(numbers, count):
-    """Whether a number of a run, after its first `count`, is not 0."""
+    """Whether a number of a run other than its first `count` is not 0."""
     bits = np.uint32(0)
     for k in range(count, RUN):
         bits |= numbers[k]
@@ -37,7 +41,7 @@ def is_stray(numbers, count):
 
 
 def lists(records, widths, masks, words, length, window, elements, stride, most):
-    """Elements are sums modulo 2**32, and one that does not fit is told by the sum that wrapped."""
+    """Elements are sums modulo 2**32; where one does not fit into 32 bits, its sum wraps, which is detected."""
     before, greatest = np.int64(0), np.uint32(0)
     for run in range((length + RUN - 1) // RUN):
         begin, count = run * RUN, min(RUN, length - run * RUN)
@@ -125,25 +129,25 @@ def checking_kernel(kind: str, dtype: np.dtype[Any]) -> Kernel:
 def unpack_checked(
     kind: str, records: Array, masks: Array | None, words: Array, length: int, elements: Array
 ) -> tuple[str | None, int]:
-    """Fill `elements`, or say why that cannot be; nothing outside the arrays is read or written.
+    """Fill `elements`, or return why that is impossible. Nothing outside the arrays is read or written.
 
     Parameters
     ----------
     records : ndarray of RECORD
-        One for each run, `first_word` counted from ``words[0]``.
+        One for each run; `first_word` counts from ``words[0]``.
     masks : ndarray of uint32, or None
-        For `LISTS`, a bit an element: whether a list begins there.
+        For `LISTS`: one bit for each element, set if a list begins with it.
     words : ndarray of uint32
     length : int
-        Elements.
+        How many elements there are.
     elements : ndarray, shape (length,) or (RUN,)
-        If it is shorter than they are, for each run in turn: they are only checked.
+        If it has room for one run only, each run is unpacked there in turn, and elements are only checked.
 
     Returns
     -------
     problem : str or None
     most : int
-        The greatest element, if there is none.
+        The greatest element, if there is no problem.
     """
     if wrong := problem(records, len(words)):
         return wrong, 0
@@ -157,7 +161,10 @@ def unpack_checked(
 
 
 def count_begins(offsets, low, high, first, masks):
-    """How many elements the lists [low, high) begin at, counted from `first`; -1 if one has no bit in `masks`."""
+    """How many different elements the lists [low, high) begin with; -1 if one of these has no bit in `masks`.
+
+    `masks` begin with element `first`.
+    """
     count, before = np.int64(0), np.int64(-1)
     for v in range(low, high):
         place = offsets[v] - first
@@ -172,6 +179,6 @@ COUNT_BEGINS = Kernel("i64* i64 i64 i64 u32*", count_begins)
 
 
 def begins_where(offsets: Array, first: int, last: int, masks: Array) -> bool:
-    """Whether the `masks` of elements [first, last), a bit each, say that lists begin where `offsets` do."""
+    """Whether the `masks` of elements [first, last), one bit for each, agree with `offsets` about where lists begin."""
     low, high = np.searchsorted(offsets, (first, last))
     return bool(COUNT_BEGINS(offsets, int(low), int(high), first, masks) == int(np.bitwise_count(masks).sum()))

@@ -1,61 +1,80 @@
 """Packed arrays: numbers of few bits where raw ones take 32 or 64 (docs/packed.md).
 
-Sources ascend within a destination, so the gaps between them are small; 32 at a time they take as many bits as the
-widest of them needs. A group's place follows from its run's record, and a list begins with a source itself, so it is
-found without decoding what stands before it.
+Sources ascend within a destination, so the gaps between them are small numbers. A group of 32 numbers is stored with
+as many bits for each as the widest of them needs. A run of 1024 numbers has a record, from which the place of each of
+its groups follows. A list begins with a source itself, not with a gap, so it can be decoded without the one before it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import PACKED
+
 Array = npt.NDArray[Any]
 
 GROUP = 32
-"""Numbers of one width."""
+"""Numbers that are stored with the same width in bits."""
 RUN = 1024
-"""Numbers of one record; a multiple of `GROUP`."""
+"""Numbers that share a record; a multiple of `GROUP`."""
 PADDING = 4
-"""Words after the last, which decoders read and ignore."""
+"""Words after the last one, which decoders may read but ignore."""
 RECORD = np.dtype([("first_word", "<i8"), ("base", "<i8"), ("widths", "u1", (RUN // GROUP,))])
 RECORD_BYTES = RECORD.itemsize
 RECORD_WORDS = RECORD_BYTES // 8
-"""Kernels read records as so many int64 each, and their widths as bytes."""
+"""Compiled code reads a record as so many int64 numbers, and its widths as bytes."""
 WIDTHS_AT = 16
-"""Bytes before a record's widths."""
+"""Where in a record its widths begin, in bytes."""
 
 LISTS, ASCENDING, NUMBERS = "lists", "ascending", "numbers"
-"""What the packed numbers are. Of lists, ascending each: gaps, and where a list begins the element itself; a run's base
-is the element before it, 0 where a list begins there. Of an ascending array: gaps; the base is the element before the
-run (0 at the start). Of others: what they exceed the least of their run by, which is the base."""
+"""The kinds of arrays, which decide what the packed numbers and the base of a run are.
+
+- Lists, of which each ascends: a number is the gap to the element before, but the element itself where a list begins.
+  The base is the element before the run, or 0 if a list begins with the run.
+- Ascending: a number is the gap to the element before. The base is the element before the run, 0 for the first run.
+- Numbers, in any order: a number is the element less the base, which is the least element of the run.
+"""
 
 
 @dataclass(frozen=True)
 class Packed:
-    """An array whose numbers are packed.
+    """An array in memory whose numbers are packed: the `codec.arrays.EdgeArray` of the packed codec.
 
     Attributes
     ----------
     records : ndarray of RECORD, shape (runs,)
-        Of each run of `RUN` numbers: where its words begin, counted from those of the whole array of which this may be
-        a slice; its base; and the width in bits, 0 to 32, of each of its groups.
+        For each run of `RUN` numbers: the number of its first word, counted from the first word of the whole array if
+        this is a slice; its base; and the width in bits, 0 to 32, of each of its groups.
     words : ndarray of uint32
-        A group of width w is w words: number k its bits k w to (k + 1) w - 1, counted from the lowest bit of the first.
-        Groups follow each other; `PADDING` words follow the last. Numbers past the array's end are 0.
+        A group of width w takes w words. Number k of the group takes bits k w to (k + 1) w - 1, counted from the lowest
+        bit of the first word. Groups follow each other; `PADDING` words follow the last one. Numbers past the end of
+        the array are 0.
     length : int
-        Numbers in the array.
+        How many elements the array has.
     dtype : dtype
-        Of what they decode to.
+        The type of its elements.
     """
+
+    codec: ClassVar[str] = PACKED
+    on_disk: ClassVar[bool] = False
+    unit: ClassVar[int] = RUN
+    k: ClassVar[float] = 1.0
 
     records: Array
     words: Array
     length: int
     dtype: np.dtype[Any]
+
+    def __len__(self) -> int:
+        return self.length
+
+    @property
+    def buffers(self) -> tuple[Array, ...]:
+        return self.records, self.words
 
     @property
     def nbytes(self) -> int:
@@ -63,16 +82,19 @@ class Packed:
 
     @property
     def first_word(self) -> int:
-        """Where ``words[0]`` stands in the whole array."""
+        """The number of ``words[0]`` in the whole array."""
         return int(self.records["first_word"][0]) if len(self.records) else 0
 
     @property
     def least(self) -> Any:
-        """The least number, of `NUMBERS`; of an array that has any."""
+        """The least element of an array of `NUMBERS` that has some."""
         return self.records["base"].min().astype(self.dtype)
 
+    def slice(self, first: int, last: int) -> Packed:
+        return self.runs(first // RUN, -(-last // RUN))
+
     def runs(self, first: int, last: int) -> Packed:
-        """Runs [first, last), without a copy; where words follow, these are the padding."""
+        """Runs [first, last), without a copy. The words of later runs, if there are some, serve as padding."""
         records = self.records[first:last]
         if not len(records):
             return Packed(records, self.words[:PADDING], 0, self.dtype)
@@ -83,7 +105,7 @@ class Packed:
 
 
 class Placed(Packed):
-    """A packed array whose records say where words stand in `words` itself, apart from each other by whole runs."""
+    """A packed array whose records count words from ``words[0]``; other bytes may lie between the words of two runs."""
 
     @property
     def first_word(self) -> int:
@@ -91,12 +113,12 @@ class Placed(Packed):
 
 
 def decode(packed: Packed, starts: Array | None, kind: str) -> list[int]:
-    """The array, slowly: the specification of the format.
+    """Decode an array, slowly. This function is the specification of the format.
 
     Parameters
     ----------
     starts : ndarray of bool, shape (length,), or None
-        For `LISTS`: where a list begins.
+        For `LISTS`: whether a list begins with each element.
     """
     out: list[int] = []
     before = 0
@@ -121,7 +143,7 @@ def decode(packed: Packed, starts: Array | None, kind: str) -> list[int]:
 
 
 def problem(records: Array, words: int) -> str | None:
-    """What is wrong with records that come with so many words, padding not counted; None if they can be decoded."""
+    """Say what is wrong with records for so many `words`, not counting padding; None if they can be decoded."""
     if len(records) and int(records["widths"].max()) > 32:
         return "a group's width is above 32 bits"
     counts = records["widths"].sum(axis=1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Packing arrays and unpacking them, runs in parallel; the format is `packed`'s."""
+"""Packs arrays and unpacks them, many runs in parallel; the format is described in format.py."""
 
 from __future__ import annotations
 
@@ -29,21 +29,22 @@ from .format import (
 Array = npt.NDArray[Any]
 
 RUNS_A_TASK = 256
+"""Runs of numbers that a thread packs or unpacks in one task."""
 NARROW = ("int32", "uint32", "int64")
-"""What can be packed."""
+"""Types of the arrays that can be packed."""
 
 
 class UnsortedError(GraphError):
-    """A list to be packed does not ascend."""
+    """A list that is to be packed does not ascend."""
 
 
 def unpack_group(words, position, width, out, at):
-    """The 32 numbers of a group: sums of one each."""
+    """Unpack the 32 numbers of a group, as sums of one number each."""
     sums_of_packed(words, position, width, np.uint32(0xFFFFFFFF), np.uint32(0), out, at)
 
 
 def unpack_run(records, widths, run, words, first_word, out):
-    """The numbers of a run, to `out`; past the array's end they are whatever was packed there."""
+    """Unpack the numbers of a run to `out`, also those past the end of the array, whatever they are."""
     position = records[run * RECORD_WORDS] - first_word
     for group in range(RUN // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
@@ -64,7 +65,8 @@ def pack_group(numbers, at, width, words, position):
 
 
 def ascending_numbers(elements, offsets, start, before, v, begin, end, out):
-    """What is packed of elements [begin, end), to `out`; `v`, and the base, which for the first is `before`."""
+    """Write what is packed for elements [begin, end) to `out`; return `v` and the base, which is `before` if `begin` is
+    0."""
     base = np.int64(elements[begin - 1]) if begin > 0 else before
     last = base
     for e in range(begin, end):
@@ -75,7 +77,8 @@ def ascending_numbers(elements, offsets, start, before, v, begin, end, out):
 
 
 def list_numbers(elements, offsets, start, before, v, begin, end, out):
-    """The same; `v`, the first list to begin there, moved on. `offsets` count from `start` elements further back."""
+    """As `ascending_numbers`, for lists. `v` is the first list that begins at `begin` or later; the one returned, at
+    `end` or later. `offsets` count from `start` elements before the array."""
     _, base = ascending_numbers(elements, offsets, start, before, v, begin, end, out)
     if offsets[v] - start == begin:
         base = np.int64(0)
@@ -95,7 +98,7 @@ def other_numbers(elements, offsets, start, before, v, begin, end, out):
 
 
 def restore_list(numbers, offsets, start, v, begin, end, base, elements):
-    """The inverse of `list_numbers`; `v`, moved on."""
+    """The inverse of `list_numbers`; return `v`, moved on."""
     e, before = begin, base
     while e < end:
         stop = min(offsets[v] - start, end)
@@ -124,7 +127,7 @@ def restore_others(numbers, offsets, start, v, begin, end, base, elements):
 
 def make_numbers_of_run(numbers_of):
     def numbers_of_run(elements, offsets, start, before, length, v, run, numbers):
-        """All `RUN` numbers of a run, 0 past the end of the array."""
+        """Write all `RUN` numbers of a run; those past the end of the array are 0."""
         begin, end = run * RUN, min((run + 1) * RUN, length)
         v, base = numbers_of(elements, offsets, start, before, v, begin, end, numbers)
         for k in range(end - begin, RUN):
@@ -138,7 +141,8 @@ def make_measure(numbers_of):
     numbers_of_run = make_numbers_of_run(numbers_of)
 
     def measure(elements, offsets, start, before, length, first, last, v, numbers, records, widths):
-        """Base and widths of the runs [first, last), their words in place of their first; whether 32 bits do."""
+        """Write the bases and widths of the runs [first, last), with the number of a run's words in place of its first
+        word. Return whether all numbers fit into 32 bits."""
         for run in range(first, last):
             v, base = numbers_of_run(elements, offsets, start, before, length, v, run, numbers)
             words = 0
@@ -165,7 +169,7 @@ def make_fill(numbers_of):
     numbers_of_run = make_numbers_of_run(numbers_of)
 
     def fill(elements, offsets, start, before, length, first, last, v, numbers, records, widths, words):
-        """The words of the runs [first, last)."""
+        """Write the words of the runs [first, last)."""
         for run in range(first, last):
             v, _ = numbers_of_run(elements, offsets, start, before, length, v, run, numbers)
             position = records[run * RECORD_WORDS]
@@ -180,7 +184,7 @@ def make_fill(numbers_of):
 
 def make_restore(restore_of):
     def restore(elements, offsets, start, length, first, last, v, numbers, records, widths, words, first_word):
-        """Elements of the runs [first, last)."""
+        """Write the elements of the runs [first, last)."""
         for run in range(first, last):
             begin, end = run * RUN, min((run + 1) * RUN, length)
             unpack_run(records, widths, run, words, first_word, numbers)
@@ -209,7 +213,7 @@ def packing_kernels(kind: str, dtype: np.dtype[Any]) -> tuple[Kernel, Kernel, Ke
 def pack(
     array: Array, kind: str, pool: ThreadPool, offsets: Array | None = None, start: int = 0, before: int = 0
 ) -> Packed | None:
-    """`array` packed, or None where its numbers would not fit 32 bits.
+    """`array` packed, or None if its numbers do not fit into 32 bits.
 
     Parameters
     ----------
@@ -218,8 +222,8 @@ def pack(
     offsets : ndarray of int64, shape (lists + 1,)
         For ``"lists"``: list i is ``array[offsets[i]:offsets[i + 1]]``, ascending.
     start, before : int
-        If `array` is a chunk of a longer one, to which `offsets` belong: its place there, a multiple of `RUN`, and the
-        element before it. Chunks that follow each other can be `joined`.
+        If `array` is a chunk of a longer array, to which `offsets` belong: the number of its first element there, a
+        multiple of `RUN`, and the element before that. Chunks that follow each other can be `joined`.
 
     Raises
     ------
@@ -238,7 +242,7 @@ def pack(
         records = on_own_pages(runs, RECORD)
     given = array, offsets, start, before, len(array), first, last, lists, PerCall(numbers), *views(records)
     if not np.all(pool.launch(measure.rows(len(first), *given))):
-        if kind == LISTS:  # a gap below 0 is the one that needs more than 32 bits
+        if kind == LISTS:  # only a negative gap needs more than 32 bits
             raise UnsortedError("a vertex's neighbours are not in ascending order; import the graph again")
         return None
     counts = records["first_word"].copy()
@@ -251,7 +255,7 @@ def pack(
 
 
 def joined(chunks: list[Packed], dtype: np.dtype[Any]) -> Packed:
-    """Packed chunks of one array as one; `chunks` is emptied on the way, so that nothing is in memory twice."""
+    """Join the packed chunks of an array. The list `chunks` is emptied meanwhile, so no chunk is in memory twice."""
     length, runs = sum(chunk.length for chunk in chunks), sum(len(chunk.records) for chunk in chunks)
     words = sum(len(chunk.words) - PADDING for chunk in chunks)
     with enough_memory("packed edges"):
@@ -268,8 +272,14 @@ def joined(chunks: list[Packed], dtype: np.dtype[Any]) -> Packed:
     return whole
 
 
-def unpack(packed: Packed, kind: str, pool: ThreadPool, offsets: Array | None = None, start: int = 0) -> Array:
-    """The array, or chunk of one, that `pack` was given; the records have no `problem`."""
+def unpack(packed: Packed, kind: str, pool: ThreadPool | None, offsets: Array | None = None, start: int = 0) -> Array:
+    """The array, or chunk of one, that `pack` was given. Without a `pool` it starts threads of its own.
+
+    The records must have no `format.problem`.
+    """
+    if pool is None:
+        with ThreadPool() as own:
+            return unpack(packed, kind, own, offsets, start)
     with enough_memory("unpacked edges"):
         array = np.empty(packed.length, packed.dtype)
     first, last, lists = tasks(len(packed.records), offsets, start)
@@ -284,21 +294,13 @@ def unpack(packed: Packed, kind: str, pool: ThreadPool, offsets: Array | None = 
     return array
 
 
-def elements_of(
-    array: Array | Packed, kind: str, first: int, last: int, pool: ThreadPool, offsets: Array | None = None
-) -> Array:
-    """Elements [first, last), or up to the end, of an array that may be packed; both multiples of `RUN`."""
-    if isinstance(array, Packed):
-        return unpack(array.runs(first // RUN, last // RUN), kind, pool, offsets, first)
-    return array[first:last]
-
-
 def tasks(runs: int, offsets: Array | None, start: int) -> tuple[Array, Array, Array]:
-    """First run, last run, and the first list that begins there, of each task."""
+    """For each task, its first run, its last one, and the first list that begins there."""
     first = np.arange(0, runs, RUNS_A_TASK)
     lists = np.zeros_like(first) if offsets is None else np.searchsorted(offsets, start + first * RUN)
     return first, np.minimum(first + RUNS_A_TASK, runs), lists
 
 
 def views(records: Array) -> tuple[Array, Array]:
+    """`records` as compiled code reads them: as int64 numbers, and as bytes."""
     return records.view(np.int64), records.view(np.uint8).reshape(-1)

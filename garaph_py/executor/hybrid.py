@@ -108,7 +108,7 @@ class HybridExecutor:
         reference = list(self.source.pages)
         for member in self._members:
             member.has_reference_layout = list(member.executor.source.pages) == reference
-        self._host_source = sources.beside(self.source)
+        self._host_source = sources.clone_for_thread(self.source)
         return self.start(first, state)
 
     def start(self, first: State, left: State | None = None) -> State:

@@ -1,19 +1,28 @@
 """Graphs: their structure (CSC and CSR), and how they are built from edges, from other libraries, or at random."""
 
+from typing import Any
+
+from .adjacency import Adjacency
 from .build import from_edges, from_networkx, from_scipy
-from .graph import Adjacency, Graph, PackedAdjacency
+from .graph import Graph
 from .ids import IntegerIds, StringIds, VertexIds
-from .stored import StoredAdjacency
 
 __all__ = [
     "Adjacency",
     "Graph",
     "IntegerIds",
-    "PackedAdjacency",
-    "StoredAdjacency",
     "StringIds",
     "VertexIds",
     "from_edges",
     "from_networkx",
     "from_scipy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("PackedAdjacency", "StoredAdjacency"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from . import deprecated
+
+    deprecated.warn(f"garaph_py.graph.{name}", "Adjacency, with its encoding and on_disk", stacklevel=3)
+    return getattr(deprecated, name)

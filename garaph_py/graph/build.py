@@ -1,33 +1,26 @@
-"""Builds graphs (CSC and CSR) from lists of edges, and from SciPy's and NetworkX's graphs."""
+"""Builds graphs from lists of edges, and from SciPy's and NetworkX's graphs."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..codec.format import LISTS, NUMBERS, Packed
-from ..codec.pack import elements_of
 from ..errors import GraphError
-from ..native import prepare
-from ..native.threads import ThreadPool, split
-from ..system.memory import enough_memory
+from ..native.threads import ThreadPool
 from . import group
-from .graph import EDGE_DTYPES, Adjacency, Edges, Graph, PackedAdjacency
+from .adjacency import EDGE_DTYPES
+from .compress import compress
+from .graph import Graph
 from .ids import VertexIds
 from .number import number_vertices
-from .order import check_order, vertex_order
 
 Array = npt.NDArray[Any]
 
-CHUNK = 1 << 20
-"""How many edges `reversed_values` handles at a time: few enough for their columns to stay in the caches. It is a
-multiple of `codec.format.RUN`."""
 
-
+# The public builders have many parameters, all but the first few by keyword, like `garaph_py.read`.
 def from_edges(
     sources: Any,
     targets: Any,
@@ -123,145 +116,10 @@ def edge_values(weights: Any, m: int) -> Array | None:
     )
 
 
-def build(
-    columns: list[Any],
-    ids: VertexIds,
-    *,
-    directed: bool = True,
-    drop_self_loops: bool = False,
-    drop_parallel: bool = False,
-    order: str = "none",
-    threads: int | None = None,
-    on_event: events.Listener = events.ignore,
-) -> Graph:
-    """Build the CSC and CSR arrays of edges between internal ids. The in-edges of a vertex are sorted by source.
-
-    Parameters
-    ----------
-    columns : list
-        Sources and targets (uint32), and values or None. The list is emptied. If the caller keeps no other reference to
-        the columns, they are freed as soon as they are sorted, and building needs about twice the graph's memory.
-    ids : VertexIds
-        The user's ids.
-    directed, drop_self_loops, drop_parallel, order, threads, on_event
-        As for `from_edges`.
-    """
-    n = ids.n
-    sources, targets, values = columns
-    columns.clear()
-    if not directed:
-        sources, targets, values = both_directions(sources, targets, values)
-    if check_order(order) != "none":
-        old = vertex_order(order, np.bincount(sources, minlength=n), np.bincount(targets, minlength=n))
-        new = np.empty(n, np.uint32)
-        new[old] = np.arange(n, dtype=np.uint32)
-        sources, targets, ids = new[sources], new[targets], ids.reordered(old)
-    total = 3 * len(sources)
-    with ThreadPool(threads) as pool:
-        prepare(group.kernels(0) + (group.kernels(values.dtype.itemsize) if values is not None else []), on_event)
-        on_event(events.Step("sorting edges", 0, total, "edges"))
-        columns[:] = sources, targets, values
-        del sources, targets, values
-        offsets, *columns[:] = group.group(columns, n, pool)
-        on_event(events.Step("sorting edges", total // 3, total, "edges"))
-        columns.insert(1, group.expand(offsets, pool))
-        incoming = Adjacency(*group.group(columns, n, pool))
-        if drop_self_loops or drop_parallel:
-            incoming = simplified(incoming, pool, drop_self_loops, drop_parallel)
-        on_event(events.Step("sorting edges", 2 * total // 3, total, "edges"))
-        outgoing = reversed_edges(incoming, n, pool) if directed else incoming
-        on_event(events.Step("sorting edges", total, total, "edges"))
-    return Graph(incoming, outgoing, directed, ids)
-
-
-def both_directions(sources: Array, targets: Array, values: Array | None) -> tuple[Array, Array, Array | None]:
-    """The edges, each followed by its reverse. So parallel edges have the same order in both directions."""
-    forth, back = np.stack([sources, targets], axis=1).ravel(), np.stack([targets, sources], axis=1).ravel()
-    values = None if values is None else np.repeat(values, 2)
-    loops = sources == targets
-    if loops.any():  # a self-loop is its own reverse, and counts once
-        keep = np.ones(len(forth), np.bool_)
-        keep[1::2] = ~loops
-        forth, back = forth[keep], back[keep]
-        values = None if values is None else values[keep]
-    return forth, back, values
-
-
-def reversed_edges(adjacency: Edges, n: int, pool: ThreadPool) -> Adjacency:
-    """The same edges grouped by their other endpoint, without values: makes CSR from CSC."""
-    offsets, neighbours, _ = group.group([adjacency.neighbours, group.expand(adjacency.offsets, pool), None], n, pool)
-    return Adjacency(offsets, neighbours)
-
-
-def simplified(adjacency: Adjacency, pool: ThreadPool, self_loops: bool, parallel: bool) -> Adjacency:
-    """The edges without self-loops, if `self_loops`, and without all but the first of parallel edges, if `parallel`."""
-    owners = group.expand(adjacency.offsets, pool)
-    keep = np.ones(len(owners), np.bool_)
-    if self_loops:
-        keep &= owners != adjacency.neighbours
-    if parallel:
-        keep[1:] &= (owners[1:] != owners[:-1]) | (adjacency.neighbours[1:] != adjacency.neighbours[:-1])
-    kept_before = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])
-    values = None if adjacency.values is None else adjacency.values[keep]
-    return Adjacency(kept_before[adjacency.offsets], adjacency.neighbours[keep], values)
-
-
-def transposed(adjacency: Edges, pool: ThreadPool, listener: events.Listener) -> Adjacency:
-    """The same edges, with their values, grouped by their other endpoint and sorted within each group."""
-    width = 0 if adjacency.values is None else adjacency.values.dtype.itemsize
-    prepare(group.kernels(width), listener)
-    columns = [adjacency.neighbours, group.expand(adjacency.offsets, pool), adjacency.values]
-    return Adjacency(*group.group(columns, len(adjacency.offsets) - 1, pool))
-
-
-def reversed_values(edges: Edges, offsets: Array, pool: ThreadPool) -> Array:
-    """The values of `edges` in the order of the same edges grouped by their other endpoint.
-
-    `offsets` are the offsets of those groups. Each thread owns a range of the groups and passes over all edges, in
-    chunks of `CHUNK` edges. So no other array is as large as the result.
-
-    Parameters
-    ----------
-    edges : Edges
-        Edges with values.
-    offsets : ndarray of int64, shape (n + 1,)
-    pool : ThreadPool
-
-    Raises
-    ------
-    GraphError
-        If the groups do not have as many edges as `offsets` says, or there is too little memory.
-    """
-    others: Array | Packed
-    values: Array | Packed | None
-    if isinstance(edges, PackedAdjacency):
-        others, values = edges.packed, edges.packed_values
-    else:
-        others, values = edges.neighbours, edges.values
-    assert values is not None
-    m, n, dtype = int(offsets[-1]), len(offsets) - 1, values.dtype
-    with enough_memory("values of out-edges"):
-        cursor, carried = offsets[:-1].copy(), np.empty(m, dtype)
-    bits = np.dtype(f"u{dtype.itemsize}")
-    parts = pool.size if m > 1 << 16 else 1
-    owned = np.searchsorted(offsets, split(m, parts)).tolist()
-    owned[0], owned[-1] = 0, n
-    carry = group.carry_kernel(dtype.itemsize)
-    for start in range(0, m, CHUNK):
-        to = elements_of(others, LISTS, start, start + CHUNK, pool, edges.offsets)
-        what = elements_of(values, NUMBERS, start, start + CHUNK, pool).view(bits)
-        pool.run(carry, [(to, what, len(to), *part, cursor, carried.view(bits), m) for part in pairwise(owned)])
-    if not np.array_equal(cursor, offsets[1:]):
-        raise GraphError("the graph's out-edges are not its in-edges reversed; import it again")
-    return carried
-
-
-def symmetrize(graph: Graph, threads: int | None = None) -> Graph:
-    """The directed `graph` with every edge in both directions; see `Graph.symmetrized`."""
-    with ThreadPool(threads) as pool:
-        targets = group.expand(graph.in_edges.offsets, pool)
-    columns = [graph.in_edges.neighbours, targets, graph.in_edges.values]
-    return build(columns, graph.ids, directed=False, threads=threads)
+def build(columns: list[Any], ids: VertexIds, *, directed: bool = True, **options: Any) -> Graph:
+    """The graph of edges between internal ids: see `compress`, also for the `options`."""
+    into, out, ids = compress(columns, ids, directed=directed, **options)
+    return Graph(into, out, directed, ids)
 
 
 def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Graph:

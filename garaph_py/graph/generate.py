@@ -39,6 +39,7 @@ BATCH_EDGES = 1 << 19
 """Edges in a batch of `RandomEdges.batches`: their columns fit in the caches."""
 
 
+# Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
 def mix(x):
     """The finalizer of splitmix64: a bijection of 64-bit words."""
     x = (x ^ (x >> U30)) * MIX1

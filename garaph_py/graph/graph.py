@@ -3,159 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from threading import RLock
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.format import LISTS, NUMBERS, Packed
-from ..codec.pack import pack, unpack
+from ..codec.arrays import PACKED, RAW
 from ..native.threads import ThreadPool
+from . import group
+from .adjacency import Adjacency
+from .compress import compress
+from .derived import Derived
 from .ids import VertexIds
-from .stored import StoredAdjacency
-
-if TYPE_CHECKING:
-    from .tiles import Tiles
+from .tiles import Tiles
+from .transpose import reversed_values
 
 Array = npt.NDArray[Any]
-_making = RLock()
 
-RAW, PACKED = "raw", "packed"
-ENCODINGS = (RAW, PACKED)
-EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np.float64)))
-
-
-@dataclass(frozen=True)
-class Adjacency:
-    """Edges grouped by one endpoint.
-
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (n + 1,)
-        Edges of vertex v stand at ``offsets[v]`` to ``offsets[v + 1]``.
-    neighbours : ndarray of uint32, shape (m,)
-        The other endpoint, ascending within a vertex.
-    values : ndarray, shape (m,), optional
-        Edge values (one of `EDGE_DTYPES`).
-    """
-
-    offsets: Array
-    neighbours: Array
-    values: Array | None = None
-
-    @property
-    def encoding(self) -> str:
-        return RAW
-
-    @property
-    def has_packed_values(self) -> bool:
-        return False
-
-    @property
-    def value_dtype(self) -> np.dtype[Any] | None:
-        return None if self.values is None else self.values.dtype
-
-    @property
-    def least_value(self) -> Any:
-        """The least edge value; of edges that there are, with values."""
-        assert self.values is not None
-        return self.values.min()
-
-    def with_values(self, values: Array, pool: ThreadPool) -> Adjacency:
-        """The same edges with these values."""
-        return replace(self, values=values)
-
-    @property
-    def nbytes(self) -> int:
-        values = 0 if self.values is None else self.values.nbytes
-        return int(self.offsets.nbytes + self.neighbours.nbytes + values)
-
-
-@dataclass(frozen=True)
-class PackedAdjacency:
-    """Edges grouped by one endpoint, the other endpoint packed: about 2 bytes an edge instead of 4.
-
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (n + 1,)
-    packed : Packed
-        The other endpoints, as `LISTS`.
-    packed_values : Packed or ndarray or None
-        Edge values: integers packed as `NUMBERS` where they fit, others as they are.
-    """
-
-    offsets: Array
-    packed: Packed
-    packed_values: Packed | Array | None = None
-
-    @property
-    def encoding(self) -> str:
-        return PACKED
-
-    @property
-    def has_packed_values(self) -> bool:
-        return isinstance(self.packed_values, Packed)
-
-    @property
-    def value_dtype(self) -> np.dtype[Any] | None:
-        return None if self.packed_values is None else self.packed_values.dtype
-
-    @property
-    def least_value(self) -> Any:
-        """The least edge value; of edges that there are, with values."""
-        values = self.packed_values
-        assert values is not None
-        return values.least if isinstance(values, Packed) else values.min()
-
-    @classmethod
-    def of(cls, edges: Adjacency | StoredAdjacency, pool: ThreadPool) -> PackedAdjacency:
-        """`edges` packed."""
-        packed = pack(edges.neighbours, LISTS, pool, edges.offsets)
-        assert packed is not None  # neighbours have 32 bits
-        plain = cls(edges.offsets, packed)
-        return plain if edges.values is None else plain.with_values(edges.values, pool)
-
-    def with_values(self, values: Array, pool: ThreadPool) -> PackedAdjacency:
-        """The same edges with these values, packed if they fit."""
-        packed = pack(values, NUMBERS, pool)
-        return replace(self, packed_values=values if packed is None else packed)
-
-    def unpacked(self, pool: ThreadPool) -> Adjacency:
-        """The same edges as they are."""
-        values = self.packed_values
-        if isinstance(values, Packed):
-            values = unpack(values, NUMBERS, pool)
-        return Adjacency(self.offsets, unpack(self.packed, LISTS, pool, self.offsets), values)
-
-    @property
-    def neighbours(self) -> Array:
-        """The other endpoints unpacked anew: uint32, shape (m,)."""
-        with ThreadPool() as pool:
-            return unpack(self.packed, LISTS, pool, self.offsets)
-
-    @property
-    def values(self) -> Array | None:
-        """Edge values, unpacked anew if they are packed."""
-        if not isinstance(self.packed_values, Packed):
-            return self.packed_values
-        with ThreadPool() as pool:
-            return unpack(self.packed_values, NUMBERS, pool)
-
-    @property
-    def nbytes(self) -> int:
-        values = 0 if self.packed_values is None else self.packed_values.nbytes
-        return int(self.offsets.nbytes + self.packed.nbytes + values)
-
-
-Edges = Adjacency | PackedAdjacency | StoredAdjacency
+IN_DEGREES, OUT_DEGREES = "in-degrees", "out-degrees"
+PACKED_IN_EDGES = "packed in-edges"
+VALUED_OUT_EDGES = "values of out-edges"
+TILES = {False: "tiles", True: "tiles with values"}
+"""Names in `Graph.derived`."""
 
 
 def reversing_bytes(m: int, n: int, dtype: np.dtype[Any], encoding: str) -> int:
-    """Bytes that values of `m` out-edges take while they are made, beside the graph: packed ones twice."""
-    return m * dtype.itemsize * (2 if encoding == PACKED else 1) + 8 * n
+    """Bytes that it takes to make the values of `m` out-edges, beside the graph: where they are encoded, twice."""
+    return m * dtype.itemsize * (1 if encoding == RAW else 2) + 8 * n
 
 
 @dataclass(frozen=True)
@@ -164,27 +40,31 @@ class Graph:
 
     Attributes
     ----------
-    in_edges : Adjacency, PackedAdjacency or StoredAdjacency
+    in_edges : Adjacency
         CSC: for each vertex its sources, with edge values.
-    out_edges : Adjacency, PackedAdjacency or StoredAdjacency
+    out_edges : Adjacency
         CSR: for each vertex its targets, without values where it only serves to notify (section 2.1). An undirected
         graph stores its adjacency once, and this is `in_edges` itself.
     directed : bool
-        False when every edge stands in both directions.
+        False when every edge is stored in both directions.
     ids : VertexIds
         The user's ids.
     memory : int or None
-        Bytes that its arrays may take, also those made when a run needs them; None if nobody bounded them.
+        Bytes of memory that its arrays may take, also those made when a run needs them; None if there is no bound.
+        Where edges stay on disk, a run keeps to this in all.
     directory : str or None
-        What the directory that it was opened from has alone, to be known again by; not that of other edges.
+        The id of the graph directory that it was opened from; None for any other graph.
+    derived : Derived
+        Arrays that were made from these and are kept. ``graph.derived.release()`` frees them.
     """
 
-    in_edges: Edges
-    out_edges: Edges
+    in_edges: Adjacency
+    out_edges: Adjacency
     directed: bool
     ids: VertexIds
     memory: int | None = None
     directory: str | None = None
+    derived: Derived = field(default_factory=Derived, init=False, repr=False, compare=False)
 
     @property
     def n(self) -> int:
@@ -204,12 +84,12 @@ class Graph:
     @property
     def on_disk(self) -> bool:
         """Whether the edges are read from disk as a run needs them: see `garaph_py.open`."""
-        return isinstance(self.in_edges, StoredAdjacency)
+        return self.in_edges.on_disk
 
     @property
     def k(self) -> float:
         """Sequential over random read speed of where the edges are (Garaph section 4.2); 1 in memory."""
-        return self.in_edges.k if isinstance(self.in_edges, StoredAdjacency) else 1.0
+        return self.in_edges.k
 
     @property
     def edge_dtype(self) -> np.dtype[Any] | None:
@@ -218,23 +98,26 @@ class Graph:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays in memory."""
+        """Bytes of the arrays in memory, without those in `derived`."""
         shared = self.out_edges is self.in_edges
         return self.in_edges.nbytes + (0 if shared else self.out_edges.nbytes)
 
-    @cached_property
+    @property
     def in_degrees(self) -> Array:
-        return np.diff(self.in_edges.offsets)
+        """The number of in-edges of each vertex: int64, shape (n,)."""
+        return self.derived.get(IN_DEGREES, lambda: np.diff(self.in_edges.offsets), array_bytes)
 
-    @cached_property
+    @property
     def out_degrees(self) -> Array:
-        return np.diff(self.out_edges.offsets)
+        """The number of out-edges of each vertex: int64, shape (n,)."""
+        return self.derived.get(OUT_DEGREES, lambda: np.diff(self.out_edges.offsets), array_bytes)
 
     @cached_property
     def least_value(self) -> Any:
-        """The least edge value, NaN if one is; of a graph that has values and edges.
+        """The least edge value, NaN if one is; there must be edges, and they must have values.
 
-        In a directory those of out-edges stand by themselves, and nothing but this says that they are the same.
+        A graph directory stores the values of in-edges and of out-edges apart. Nothing guarantees that they are the
+        same, so this looks at both.
         """
         sides = [self.in_edges] if self.out_edges is self.in_edges else [self.in_edges, self.out_edges]
         return np.array([edges.least_value for edges in sides if edges.value_dtype is not None]).min()
@@ -249,8 +132,11 @@ class Graph:
 
     @property
     def has_valued_out_edges(self) -> bool:
-        """Whether `valued_out_edges` have them, if the graph has any: not on disk, if it was saved without, nor in
-        memory, if to make them takes more than it may."""
+        """Whether `valued_out_edges` can give the edges' values, or there are none to give.
+
+        It cannot if the graph is on disk and was saved without them, or if to make them takes more memory than the
+        graph may use.
+        """
         if self.on_disk:
             return self.edge_dtype is None or self.out_edges.value_dtype is not None
         made = self.bytes_to_reverse
@@ -258,50 +144,43 @@ class Graph:
 
     @property
     def bytes_to_reverse(self) -> int:
-        """Bytes that it takes to make the values of `valued_out_edges`; 0 if nobody has to, or can."""
+        """Bytes that it takes to make the values of `valued_out_edges`; 0 if they need not, or cannot, be made."""
         dtype = self.edge_dtype
-        known = self.out_edges.value_dtype is not None or "_valued_out_edges" in self.__dict__
+        known = self.out_edges.value_dtype is not None or VALUED_OUT_EDGES in self.derived
         return 0 if dtype is None or known or self.on_disk else reversing_bytes(self.m, self.n, dtype, self.encoding)
 
-    def valued_out_edges(self, pool: ThreadPool) -> Edges:
-        """`out_edges` with their values, for whom the CSR does not only serve to notify; in memory made once."""
+    def valued_out_edges(self, pool: ThreadPool) -> Adjacency:
+        """`out_edges` with the edges' values, to push along them. In memory they are made once, and kept in `derived`;
+        on disk these are the `out_edges` as they are."""
         out = self.out_edges
-        if isinstance(out, StoredAdjacency) or self.edge_dtype is None or out.value_dtype is not None:
+        if out.on_disk or self.edge_dtype is None or out.value_dtype is not None:
             return out
-        from .build import reversed_values
-
-        with _making:
-            if "_valued_out_edges" not in self.__dict__:
-                values = reversed_values(self.in_edges, out.offsets, pool)
-                self.__dict__["_valued_out_edges"] = out.with_values(values, pool)
-        return cast(Edges, self.__dict__["_valued_out_edges"])
+        return self.derived.get(
+            VALUED_OUT_EDGES,
+            lambda: out.with_values(reversed_values(self.in_edges, out.offsets, pool), pool),
+            lambda valued: valued.nbytes - out.nbytes,
+        )
 
     def has_tiles(self, weighted: bool) -> bool:
         """Whether `tiles` have been made, with edge values or without."""
-        return weighted in self.__dict__.get("_tiles", ())
+        return TILES[bool(weighted)] in self.derived
 
     def tiles(self, weighted: bool, make: Callable[[], Tiles]) -> Tiles:
-        """The in-edges by tiles, made once: 4 bytes an edge more, and if `weighted` the edge values once more."""
-        with _making:
-            made: dict[bool, Tiles] = self.__dict__.setdefault("_tiles", {})
-            if weighted not in made:
-                made[weighted] = make()
-        return made[weighted]
+        """The in-edges by tiles, made once and kept in `derived`: 4 bytes an edge more, and if `weighted` the edge
+        values once more."""
+        return self.derived.get(TILES[bool(weighted)], make, lambda tiles: tiles.nbytes)
 
     @property
     def has_packed_in_edges(self) -> bool:
         """Whether `packed_in_edges` have been made."""
-        return "_packed_in_edges" in self.__dict__
+        return PACKED_IN_EDGES in self.derived
 
-    def packed_in_edges(self, pool: ThreadPool) -> PackedAdjacency:
-        """The in-edges packed, beside the raw ones; made once."""
+    def packed_in_edges(self, pool: ThreadPool) -> Adjacency:
+        """The in-edges packed; where they are raw, made once and kept in `derived` beside them."""
         edges = self.in_edges
-        if isinstance(edges, PackedAdjacency):
+        if edges.encoding == PACKED:
             return edges
-        with _making:
-            if not self.has_packed_in_edges:
-                self.__dict__["_packed_in_edges"] = PackedAdjacency.of(edges, pool)
-        return cast(PackedAdjacency, self.__dict__["_packed_in_edges"])
+        return self.derived.get(PACKED_IN_EDGES, lambda: edges.encoded(PACKED, pool), lambda packed: packed.edge_bytes)
 
     def packed(self, threads: int | None = None) -> Graph:
         """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4, and integer edge values likewise.
@@ -325,10 +204,10 @@ class Graph:
             If the edges of a vertex do not ascend.
         """
 
-        def packed(edges: Edges, pool: ThreadPool) -> Edges:
+        def packed(edges: Adjacency, pool: ThreadPool) -> Adjacency:
             if edges is self.in_edges and self.has_packed_in_edges:
                 return self.packed_in_edges(pool)
-            return edges if isinstance(edges, PackedAdjacency) else PackedAdjacency.of(edges, pool)
+            return edges.encoded(PACKED, pool)
 
         return self._with(packed, threads)
 
@@ -344,13 +223,9 @@ class Graph:
         Graph
             With arrays of its own, but for offsets and ids; this graph, if it is raw.
         """
+        return self._with(lambda edges, pool: edges.encoded(RAW, pool), threads)
 
-        def unpacked(edges: Edges, pool: ThreadPool) -> Edges:
-            return edges if isinstance(edges, Adjacency) else edges.unpacked(pool)
-
-        return self._with(unpacked, threads)
-
-    def _with(self, other: Callable[[Edges, ThreadPool], Edges], threads: int | None) -> Graph:
+    def _with(self, other: Callable[[Adjacency, ThreadPool], Adjacency], threads: int | None) -> Graph:
         """The graph with `other` edges, or itself if they are the same."""
         with ThreadPool(threads) as pool:
             into = other(self.in_edges, pool)
@@ -361,14 +236,22 @@ class Graph:
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.
 
-        An edge between two vertices then stands in both lists with its value; a self-loop once. Edges that were there
-        in both directions become parallel ones.
+        An edge between two vertices is then in the lists of both, with its value; a self-loop is there once. Edges that
+        were there in both directions become parallel ones.
         """
-        from .build import symmetrize
-
-        return self if not self.directed else symmetrize(self, threads)
+        if not self.directed:
+            return self
+        with ThreadPool(threads) as pool:
+            targets = group.expand(self.in_edges.offsets, pool)
+        columns = [self.in_edges.neighbours, targets, self.in_edges.values]
+        edges, _, ids = compress(columns, self.ids, directed=False, threads=threads)
+        return Graph(edges, edges, False, ids)
 
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
         weights = "" if self.edge_dtype is None else f", {self.edge_dtype} values"
         return f"<Graph: {self.n:,} vertices, {self.m:,} {kind} edges{weights}>"
+
+
+def array_bytes(array: Array) -> int:
+    return array.nbytes

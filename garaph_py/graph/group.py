@@ -23,6 +23,7 @@ BUCKET_BITS = 10
 counters for one bucket's keys fit in the cache."""
 
 
+# Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
 def count_buckets(keys, start, stop, shift, counts):
     """Count the edges [start, stop) by bucket."""
     for edge in range(start, stop):

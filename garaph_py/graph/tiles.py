@@ -47,7 +47,13 @@ class Tiles:
     edges: Array
     values: Array | None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return self.starts.nbytes + self.edges.nbytes + (0 if self.values is None else self.values.nbytes)
 
+
+# Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
 def count_tiles(targets, start, stop, counts):
     """Count the edges [start, stop) by the block of their target."""
     for e in range(start, stop):

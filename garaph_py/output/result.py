@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.arrays import RAW
 from ..errors import ParameterError
 from ..events import Iteration
 from ..graph import VertexIds
-from ..graph.graph import RAW
 from ..system.files import write_whole
 from .table import table
 

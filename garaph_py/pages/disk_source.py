@@ -1,8 +1,9 @@
-"""Pages of a graph whose edges stay on disk: read ahead of whoever works on them, within a budget of memory.
+"""Pages of a graph whose edges stay on disk: read ahead of the thread that works on them, within a budget of memory.
 
-A fixed part of the pages stays in memory once it has been read, and the others go through a few buffers: every
-iteration passes over the pages in the same order, in which least-recently-used would throw out each page just before it
-comes again. Two pages share the block in which one ends and the other begins: the later one takes it from the other.
+A fixed set of pages stays in memory once it has been read; the others go through a few frames. (Every iteration passes
+over the pages in the same order, so a cache that evicts the least recently used page would evict each page just before
+it is needed again.) Two pages share the block in which one ends and the other begins: the later page copies it from the
+frame of the earlier one.
 """
 
 from __future__ import annotations
@@ -11,331 +12,165 @@ import copy
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.format import RECORD, RUN, Packed, Placed
-from ..errors import GraphError
-from ..graph.graph import PACKED
-from ..storage.disks import Batch, Disk, Request
-from ..storage.reader import ArrayReader, ReadPlan, ReadRequest
+from ..codec.format import RUN
+from ..storage.disks import Batch, Disk
+from ..storage.reader import ArrayReader, ReadRequest
 from ..storage.sectors import access_bytes, worth_reading
 from ..system import interrupts
 from ..system.memory import on_own_pages
-from ..system.sizes import show_bytes
+from .disk_frames import PageBuffer, PageFrame, RoomError, Sizes, block_edges, spread
 from .layout import Page, layout
 from .source import PageEdges, Wanted
 
 Array = npt.NDArray[Any]
 
 BUFFERS = 4
-"""One page that is worked on, and others on their way."""
+"""Frames for pages that do not stay: one page is worked on while the others are read."""
 PAGE_SHARE = 10
-"""A page takes this part of the memory that there is for edges, between the two bounds."""
+"""A page takes one part in this many of the memory for edges, within the two bounds that follow."""
 LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 1 << 25
+"""Bounds on the bytes of a page, as stored on disk."""
 PROMPTNESS = 0.1
-"""Seconds between looks for an interrupt, while a disk is waited for."""
-
-
-@dataclass(eq=False)
-class PageBuffer:
-    """Room for one array's part of a page.
-
-    Attributes
-    ----------
-    data : ndarray of uint8
-        Blocks from its beginning on, and at its end the records.
-    records : ndarray of RECORD
-        Of packed blocks, one after the other.
-    plan : Plan
-        Of what is in it, or on its way.
-    whole : bool
-        All blocks of the plan are.
-    borrows : bool
-        The first is taken from the page before.
-    """
-
-    blocks: ArrayReader
-    data: Array
-    records: Array = field(default_factory=lambda: np.empty(0, RECORD))
-    plan: ReadPlan = field(default_factory=lambda: ReadPlan(0, 0, [], [], 0))
-    whole: bool = False
-    borrows: bool = False
-
-    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest]:
-        """Make room for the blocks of a span; what is to be read of them, all or what holds elements of `ranges`."""
-        room = len(self.data) - records_bytes(self.blocks, span)
-        self.plan = self.blocks.plan(span, borrows, ranges)
-        if ranges is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
-            self.plan, ranges = self.blocks.plan(span), None
-        assert self.plan.nbytes <= room
-        self.whole, self.borrows = ranges is None, borrows
-        self.records = self.data[room:].view(RECORD)
-        self.records[:] = 0  # where nothing is wanted
-        return self.plan.reads
-
-    def request(self, read: ReadRequest, batch: Batch, page: Page) -> Request:
-        """`read` as a request to its disk."""
-        views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
-        if not views:
-            staged = on_own_pages(read.nbytes, np.dtype(np.uint8))
-            views = [staged.data]
-
-        def check() -> None:
-            if staged is not None:
-                self.blocks.place(read, staged, self.data, self.plan)
-            if read.is_part:
-                self.blocks.check_part(read, self.data)
-            else:
-                for block in read.blocks:
-                    self.take(block)
-
-        path = self.blocks.reader.paths[read.disk]
-        return Request(path, read.offset, views, read.needed, check, batch, page.number)
-
-    def take(self, block: int) -> None:
-        """A block has been read: hold it against what it must be."""
-        at = self.plan.at[block - self.plan.first]
-        self.blocks.check(block, self.data, at)
-        self.index(block)
-
-    def index(self, block: int) -> None:
-        """Note where a packed block's numbers are."""
-        if self.blocks.encoding == PACKED:
-            first = (block - self.plan.first) * self.blocks.elements // RUN
-            records = self.blocks.records(block, self.data, self.plan.at[block - self.plan.first])
-            self.records[first : first + len(records)] = records
-
-    def borrow(self, other: PageBuffer) -> None:
-        """Take the first block from who has it as its last one."""
-        block = self.plan.first
-        stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
-        at = self.plan.at[0]
-        self.data[at : at + len(stored)] = stored
-        self.index(block)
-
-    def elements(self, first: int, last: int) -> Array | Packed:
-        """Elements [first, last) of the array, `first` a multiple of `RUN`."""
-        begin, blocks = self.plan.first * self.blocks.elements, self.blocks
-        if blocks.encoding == PACKED:
-            records = self.records[(first - begin) // RUN : -(-(last - begin) // RUN)]
-            words = self.data[: self.plan.nbytes].view(np.uint32)
-            return Placed(records, words, last - first, blocks.dtype)
-        size = blocks.dtype.itemsize
-        return self.data[(first - begin) * size : (last - begin) * size].view(blocks.dtype)
-
-
-@dataclass(eq=False)
-class PageFrame:
-    """Room for a page.
-
-    Attributes
-    ----------
-    areas : list of Area
-    batch : Batch
-        What is being read.
-    before : Slot or None
-        Who has the blocks that this page begins in, and what of it is not read therefore.
-    users : int
-        Who needs what is in it: whoever works on the page, and the slot of the next one.
-    stays, begun, loaded : bool
-        Whether it is kept, is being read or has been, and holds all of its page already.
-    """
-
-    areas: list[PageBuffer]
-    stays: bool
-    batch: Batch = field(default_factory=Batch)
-    before: PageFrame | None = None
-    users: int = 0
-    begun: bool = False
-    loaded: bool = False
-
-
-class RoomError(GraphError):
-    """There is too little memory for the pages of a source; `least` bytes would do."""
-
-    def __init__(self, least: int) -> None:
-        super().__init__(f"a page of edges takes {show_bytes(least)} of memory, more than there are")
-        self.least = least
-
-
-class Sizes:
-    """The memory that pages take, of which `readers` hold one each.
-
-    Attributes
-    ----------
-    of_pages : list of list of int
-        Bytes of each page in the area of each array.
-    totals : list of int
-        Bytes of each page.
-    largest : list of int
-        Bytes that any page takes in the area of each array.
-    buffer : int
-        Bytes for any page for each reader.
-    """
-
-    def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page], readers: int) -> None:
-        self.pages = pages
-        self.of_pages: list[list[int]] = [[room_of(array, page) for array in arrays] for page in pages]
-        self.totals: list[int] = [sum(sizes) for sizes in self.of_pages]
-        self.largest = [max(column) for column in zip(*self.of_pages, strict=True)] or [0] * len(arrays)
-        self.buffer: int = readers * sum(self.largest)
-
-    def least(self, elsewhere: int = 0) -> int:
-        """Bytes with which the pages can be read: those of a buffer, or of all pages if none is `elsewhere`."""
-        return self.buffer if elsewhere else min(self.buffer, sum(self.totals))
-
-
-def room_of(array: ArrayReader, page: Page) -> int:
-    """Bytes that a page takes in the area of an array."""
-    first = page.first_edge // RUN * RUN
-    return array.room(first, page.last_edge) + records_bytes(array, array.span(first, page.last_edge))
-
-
-def block_edges(arrays: Sequence[ArrayReader]) -> int:
-    """A bound on the edges of a page below which it takes no less memory: as a rule parts of two blocks."""
-    return min(int(array.elements) for array in arrays)
-
-
-def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) -> int:
-    """Bytes of memory with which a `DiskPageSource` over so much can be made."""
-    return Sizes(arrays, layout(offsets, block_edges(arrays)), readers).least()
+"""Seconds between checks for an interrupt while the thread waits for a disk."""
 
 
 class DiskPageSource:
-    """`PageSource` over the disks that hold a graph directory. Of one thread; `beside` is for another one.
+    """`PageSource` over the disks that hold a graph directory. One thread uses it; see `clone_for_thread` for others.
 
     Parameters
     ----------
-    arrays : list of StoredBlocks
-        The lists, and the edge values if they are of interest.
+    arrays : sequence of ArrayReader
+        The other endpoints, and the edge values if they are read too.
     offsets : ndarray of int64, shape (n + 1,)
     room : int
         Bytes of memory for edges.
     disks : list of Disk
-        Those that the arrays are on.
-    k : float
-        How much faster they read on than at random.
+        The disks that the arrays are on.
     page_edges : int, optional
+        The most edges of a page; by default pages grow with `room`.
     pages : sequence of Page, optional
-        By default laid out here, by `page_edges`.
+        The layout; by default one is made, by `page_edges`.
     elsewhere : int
-        So many of the first pages do not stay: whoever asks for them keeps them.
-    made : callable
-        Receives each buffer when there is one, in the thread that needs it.
+        How many pages, the first ones, never stay here, because the caller keeps them itself (a GPU in its memory).
+    on_allocate : callable
+        Receives each buffer when it is allocated, in the thread that needs it.
     readers : int
-        So many sources share the room: this one, and those that `beside` makes.
+        How many sources share `room`: this one, and those that `clone_for_thread` makes.
 
     Attributes
     ----------
     pages : list of Page
     stays : list of bool
-        Which of them stay in memory: spread evenly, so that the disks have work while others are worked on.
+        Which pages stay in memory. They are spread evenly, so that the disks always have something to read while the
+        thread works.
 
     Raises
     ------
     RoomError
-        If `room` is too small for one page, also if pages are as small as they can be where they are laid out here.
+        If `room` is too small for one page. Where the source lays pages out itself, it tries the smallest ones.
     """
 
     def __init__(
-        self, arrays: list[ArrayReader], offsets: Array, room: int, disks: list[Disk], k: float,
+        self, arrays: Sequence[ArrayReader], offsets: Array, room: int, disks: list[Disk],
         page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
-        made: Callable[[Array], None] = lambda array: None, readers: int = 1,
+        on_allocate: Callable[[Array], None] = lambda array: None, readers: int = 1,
     ) -> None:  # fmt: skip
-        self._arrays, self._disks, self._made, self._shared = arrays, disks, made, readers > 1
+        self._arrays, self._disks, self._on_allocate, self._shared = arrays, disks, on_allocate, readers > 1
         edges = max(int(offsets[-1]), 1)
-        self._access = max(int(access_bytes(k) * edges / max(arrays[0].stored_bytes, 1)), 1)
+        self._access = max(int(access_bytes(arrays[0].k) * edges / max(arrays[0].stored_bytes, 1)), 1)
         if page_edges is None:
             width = max(sum(array.stored_bytes for array in arrays) / edges, 1e-3)
             wanted = min(max(room / PAGE_SHARE, min(LEAST_PAGE_BYTES, room / BUFFERS)), MOST_PAGE_BYTES)
             page_edges = max(int(wanted / width), 1)
         sizes = Sizes(arrays, layout(offsets, page_edges) if pages is None else pages, readers)
-        if pages is None and sizes.least(elsewhere) > room:  # which were to grow with the room
+        if pages is None and sizes.least(elsewhere) > room:  # try the smallest pages
             sizes = Sizes(arrays, layout(offsets, min(page_edges, block_edges(arrays))), readers)
         if sizes.least(elsewhere) > room:
             raise RoomError(sizes.least(elsewhere))
         self.pages: Sequence[Page] = sizes.pages
         self._firsts = [page.first_vertex for page in self.pages]
-        buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.buffer, 1), BUFFERS)
-        self.stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.buffer)
+        buffers = 0 if sum(sizes.totals) <= room and not elsewhere else min(room // max(sizes.frame, 1), BUFFERS)
+        self.stays = [False] * elsewhere + spread(sizes.totals[elsewhere:], room - buffers * sizes.frame)
         self._room_of, largest = sizes.of_pages, sizes.largest
         self._staying, self._lock = dict[int, PageFrame](), Lock()
-        self._begin_to_read([largest] * buffers)
+        self._make_frames([largest] * buffers)
 
-    def _begin_to_read(self, buffers: list[list[int]]) -> None:
-        """Make `buffers` of such sizes, and all else that belongs to one thread."""
-        self._buffers = [self._slot(sizes, stays=False) for sizes in buffers]
-        self._free = deque(self._buffers)
+    def _make_frames(self, frames: list[list[int]]) -> None:
+        """Make `frames`, given the sizes of their buffers, and everything else that belongs to one thread."""
+        self._frames = [self._frame(sizes, stays=False) for sizes in frames]
+        self._free = deque(self._frames)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
         self._reads_values = True
         self._coming, self._given = dict[int, PageFrame](), dict[int, PageFrame]()
-        self._latest: PageFrame | None = None  # of the page that was last begun to be read
+        self._latest: PageFrame | None = None  # that of the page which was begun last
 
-    def beside(self) -> DiskPageSource:
-        """The same pages for another thread: with buffers of its own, and those that stay are there for both."""
+    def clone_for_thread(self) -> DiskPageSource:
+        """A source of the same pages for another thread. It has frames of its own; pages that stay are shared."""
         other = copy.copy(self)
-        other._begin_to_read([[len(area.data) for area in slot.areas] for slot in self._buffers])
+        other._make_frames([[len(buffer.data) for buffer in frame.buffers] for frame in self._frames])
         return other
 
     @property
     def max_in_flight(self) -> int:
-        """So many pages may be given out and not released, and the next one is still read."""
-        return max(len(self._buffers) - 1, 1) if self._buffers else len(self.pages)
+        """How many pages may be given out at once while the next one is still read ahead."""
+        return max(len(self._frames) - 1, 1) if self._frames else len(self.pages)
 
     @property
     def bytes_read(self) -> int:
-        """From all disks, since the beginning."""
+        """Bytes read from all disks since they were opened."""
         return sum(disk.bytes_read for disk in self._disks)
 
-    def _slot(self, sizes: list[int], stays: bool) -> PageFrame:
-        areas = []
+    def _frame(self, sizes: list[int], stays: bool) -> PageFrame:
+        buffers = []
         for array, nbytes in zip(self._arrays, sizes, strict=True):
-            areas.append(PageBuffer(array, on_own_pages(nbytes, np.dtype(np.uint8))))
-            self._made(areas[-1].data)
-        return PageFrame(areas, stays)
+            buffers.append(PageBuffer(array, on_own_pages(nbytes, np.dtype(np.uint8))))
+            self._on_allocate(buffers[-1].data)
+        return PageFrame(buffers, stays)
 
-    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
+    def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         self._forget()
         self._ahead, self._wanted, self._reads_values = deque(pages), wanted, values
         self._read_ahead()
 
     def edges(self, page: Page) -> PageEdges:
-        """The edges of a page that is expected next, or of a part of it; valid until `release`.
+        """The edges of the next page that is prefetched, or of a part of it; valid until `release`.
 
         Raises
         ------
         DamagedGraphError
             If a disk does not give them, or what it gives cannot be believed.
         """
-        slot = self._coming.pop(page.number)
-        self._given[page.number] = slot
-        while not slot.batch.ended.wait(PROMPTNESS):
+        frame = self._coming.pop(page.number)
+        self._given[page.number] = frame
+        while not frame.batch.ended.wait(PROMPTNESS):
             interrupts.check()
-        if slot.batch.error is not None:
-            raise slot.batch.error
-        if slot.before is not None:
-            for area, other in zip(slot.areas, slot.before.areas, strict=True):
-                if area.borrows:
-                    area.borrow(other)
-            before, slot.before = slot.before, None
+        if frame.batch.error is not None:
+            raise frame.batch.error
+        if frame.before is not None:
+            for buffer, other in zip(frame.buffers, frame.before.buffers, strict=True):
+                if buffer.borrows:
+                    buffer.borrow(other)
+            before, frame.before = frame.before, None
             self._leave(before)
             self._read_ahead()
-        if not slot.loaded:
-            for area in slot.areas:
-                area.blocks.check_joints(area.plan.first, area.plan.last)
-            slot.loaded = slot.stays
+        if not frame.loaded:
+            for buffer in frame.buffers:
+                buffer.blocks.check_joints(buffer.plan.first, buffer.plan.last)
+            frame.loaded = frame.stays
         first = page.first_edge // RUN * RUN
-        lists, *values = (area.elements(first, page.last_edge) for area in slot.areas)
-        return PageEdges(first, lists, values[0] if values else None, self._arrays[0].encoding)
+        lists, *values = (buffer.elements(first, page.last_edge) for buffer in frame.buffers)
+        return PageEdges(first, lists, values[0] if values else None)
 
     def release(self, page: Page) -> None:
-        """Nobody needs the page's edges any more; what is next is read to where they were."""
+        """Give the page's edges back; a later page is read to their memory."""
         self._leave(self._given.pop(page.number))
         self._read_ahead()
 
@@ -356,100 +191,92 @@ class DiskPageSource:
         return found
 
     def close(self) -> None:
-        """Stop reading, and give memory back: also that of pages which others share."""
-        self._drop([*self._buffers, *self._staying.values()])
+        """Stop reading, and free the memory, also of pages that are shared with other sources."""
+        self._drop([*self._frames, *self._staying.values()])
         self._forget()
         self._staying.clear()
-        self._buffers.clear()
+        self._frames.clear()
         self._free.clear()
 
-    def _leave(self, slot: PageFrame) -> None:
-        """One user less. The latest slot is kept for the next page, if there is another one for that."""
-        slot.users -= 1
-        if not slot.stays and not slot.users and not (slot is self._latest and self._ahead and len(self._buffers) > 1):
-            self._free.append(slot)
+    def _leave(self, frame: PageFrame) -> None:
+        """Count one user of `frame` less, and free it if that was the last one.
+
+        The latest frame is not freed yet if the next page, which may share a block with it, can go to another frame.
+        """
+        frame.users -= 1
+        is_kept = frame is self._latest and self._ahead and len(self._frames) > 1
+        if not frame.stays and not frame.users and not is_kept:
+            self._free.append(frame)
 
     def _read_ahead(self) -> None:
-        """Begin to read what comes next, while there is room."""
+        """Begin to read the next pages, as long as there are free frames."""
         while self._ahead and (self._free or self.stays[self._ahead[0].number]):
             page, before = self._ahead.popleft(), self._latest
-            slot = self._slot_for(page)
-            self._latest = self._coming[page.number] = slot
-            slot.users += 1
+            frame = self._frame_for(page)
+            self._latest = self._coming[page.number] = frame
+            frame.users += 1
             with self._lock:
-                if not slot.begun:
-                    self._begin(page, slot, None if before is slot or (slot.stays and self._shared) else before)
-            if before is not None and before is not slot and not before.users and not before.stays:
+                if not frame.begun:
+                    self._begin(page, frame, None if before is frame or (frame.stays and self._shared) else before)
+            if before is not None and before is not frame and not before.users and not before.stays:
                 self._free.append(before)
 
-    def _slot_for(self, page: Page) -> PageFrame:
+    def _frame_for(self, page: Page) -> PageFrame:
         if not self.stays[page.number]:
-            slot = self._free.popleft()
-            slot.begun = False
-            return slot
+            frame = self._free.popleft()
+            frame.begun = False
+            return frame
         with self._lock:
             if page.number not in self._staying:
-                self._staying[page.number] = self._slot(self._room_of[page.number], stays=True)
+                self._staying[page.number] = self._frame(self._room_of[page.number], stays=True)
             return self._staying[page.number]
 
-    def _begin(self, page: Page, slot: PageFrame, before: PageFrame | None) -> None:
-        """Put what is to be read of a page in the disks' queues; all of one that stays."""
-        page = self.pages[page.number] if slot.stays else page
+    def _begin(self, page: Page, frame: PageFrame, before: PageFrame | None) -> None:
+        """Put the requests for a page, or for the parts that are wanted, in the disks' queues.
+
+        A page that stays is always read whole.
+        """
+        page = self.pages[page.number] if frame.stays else page
         ranges = None
-        if self._wanted is not None and not slot.stays:
+        if self._wanted is not None and not frame.stays:
             ranges = worth_reading(self._wanted(page), self._access, page.edges)
         reads = list[tuple[PageBuffer, ReadRequest]]()
-        for k, area in enumerate(slot.areas):
-            span, wanted = area.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
-            if k and not self._reads_values and not slot.stays:
+        for k, buffer in enumerate(frame.buffers):
+            span, wanted = buffer.blocks.span(page.first_edge // RUN * RUN, page.last_edge), ranges
+            if k and not self._reads_values and not frame.stays:
                 wanted = np.empty((0, 2), np.int64)
-            other = None if before is None or wanted is not None else before.areas[k]
+            other = None if before is None or wanted is not None else before.buffers[k]
             borrows = other is not None and other.whole and len(span) > 0 and other.plan.last == span.start + 1
-            reads += [(area, read) for read in area.begin(span, borrows, wanted)]
-        if before is not None and any(area.borrows for area in slot.areas):
-            slot.before, before.users = before, before.users + 1
+            reads += [(buffer, read) for read in buffer.begin(span, borrows, wanted)]
+        if before is not None and any(buffer.borrows for buffer in frame.buffers):
+            frame.before, before.users = before, before.users + 1
         batch = Batch(len(reads))
-        requests = [(self._disks[read.disk], area.request(read, batch, page)) for area, read in reads]
-        slot.batch, slot.begun = batch, True
+        requests = [(self._disks[read.disk], buffer.request(read, batch, page)) for buffer, read in reads]
+        frame.batch, frame.begun = batch, True
         while requests:
             disk, request = requests[0]
             try:
                 disk.put([request])
-            except BaseException as error:  # nobody else will end these
+            except BaseException as error:  # no disk will end the requests that are left
                 for _ in requests:
                     batch.end(error)
                 raise
             del requests[0]
 
     def _forget(self) -> None:
-        """What was read ahead, and nobody asked for, is not needed, unless another thread may wait for it."""
-        self._drop([slot for slot in self._coming.values() if not (slot.stays and self._shared)])
+        """Drop pages that were prefetched and not asked for, except those that another thread may wait for."""
+        self._drop([frame for frame in self._coming.values() if not (frame.stays and self._shared)])
         self._coming.clear()
         self._given.clear()
-        self._latest, self._free = None, deque(self._buffers)
+        self._latest, self._free = None, deque(self._frames)
         with self._lock:
-            for slot in (*self._buffers, *self._staying.values()):
-                slot.before, slot.users = None, 0
+            for frame in (*self._frames, *self._staying.values()):
+                frame.before, frame.users = None, 0
 
-    def _drop(self, slots: list[PageFrame]) -> None:
-        """Do not read what still waits of these."""
+    def _drop(self, frames: list[PageFrame]) -> None:
+        """Cancel the requests of these frames that have not begun, and wait for the others."""
         for disk in self._disks:
-            disk.forget({slot.batch for slot in slots})
-        for slot in slots:
-            slot.batch.ended.wait()
-            slot.begun = slot.loaded
-
-
-def records_bytes(array: ArrayReader, span: range) -> int:
-    """Bytes of the records of packed blocks."""
-    return len(span) * array.elements // RUN * RECORD.itemsize if array.encoding == PACKED else 0
-
-
-def spread(sizes: Sequence[int], room: int) -> list[bool]:
-    """Which of pages of such sizes stay within `room`: the same part of any run of them."""
-    stays, share, passed, used = [], room / max(sum(sizes), 1), 0, 0
-    for size in sizes:
-        passed += size
-        stays.append(used + size <= min(passed * share, room))
-        used += size * stays[-1]
-    return stays
+            disk.forget({frame.batch for frame in frames})
+        for frame in frames:
+            frame.batch.ended.wait()
+            frame.begun = frame.loaded

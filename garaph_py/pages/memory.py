@@ -7,15 +7,17 @@ the edges too, are below it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
+from ..codec.arrays import PACKED
 from ..errors import GraphError
-from ..graph import Graph, StoredAdjacency
-from ..graph.graph import PACKED
+from ..graph import Graph
+from ..graph.adjacency import Adjacency
 from ..storage.disks import checkers_of_disk
 from ..storage.fit import check_run
 from ..storage.reader import ArrayReader
 from ..system.sizes import show_bytes
-from .disk_source import least_room
+from .disk_frames import least_room
 from .layout import PAGE_EDGES
 
 OUT_SHARE = 5
@@ -86,8 +88,7 @@ class EdgeMemory:
 
     def __init__(self, graph: Graph, reads_values: bool, needs: MemoryNeeds) -> None:
         edges = graph.in_edges
-        assert isinstance(edges, StoredAdjacency)
-        self._graph, self._reads_values, self.needs, self._memory = graph, reads_values, needs, edges.memory
+        self._graph, self._reads_values, self.needs, self._memory = graph, reads_values, needs, graph.memory or 0
         arrays = arrays_on_disk(edges)
         self.taken = needs.vertices + SPARE_BYTES
         if edges.encoding == PACKED:
@@ -143,10 +144,10 @@ class EdgeMemory:
         )
 
 
-def arrays_on_disk(edges: object, values: bool = False) -> list[ArrayReader]:
+def arrays_on_disk(edges: Adjacency, values: bool = False) -> list[ArrayReader]:
     """The arrays of `edges` that stay on disk: the other endpoints and, if they are asked for, the `values`."""
-    assert isinstance(edges, StoredAdjacency)
-    return [array for array in edges.arrays(values) if isinstance(array, ArrayReader)]
+    assert edges.on_disk
+    return cast(list[ArrayReader], edges.arrays(values))
 
 
 def pass_bytes(graph: Graph) -> int:

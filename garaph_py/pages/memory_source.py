@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from ..codec.format import RUN, Packed
-from ..graph import PackedAdjacency
-from ..graph.graph import PACKED, Edges
+from ..graph.adjacency import Adjacency
 from .layout import Page, layout
 from .source import PageEdges, Wanted
 
 
 class MemoryPageSource:
-    """`PageSource` over edges in memory, by `pages` where they have been laid out."""
+    """`PageSource` over edges in memory.
 
-    def __init__(self, edges: Edges, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
-        self._edges = edges
+    Parameters
+    ----------
+    edges : Adjacency
+    page_edges : int, optional
+        The most edges of a page, where the pages are laid out here.
+    pages : sequence of Page, optional
+        The layout; by default one is made.
+    """
+
+    def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:
+        self._sources, self._values = edges.neighbour_array, edges.value_array
+        self._unit = math.lcm(*(array.unit for array in edges.arrays()))
         self._pages = layout(edges.offsets, page_edges) if pages is None else pages
 
     @property
@@ -32,7 +39,7 @@ class MemoryPageSource:
     def bytes_read(self) -> int:
         return 0
 
-    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
+    def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
         pass
 
     def release(self, page: Page) -> None:
@@ -45,12 +52,6 @@ class MemoryPageSource:
         return [page]
 
     def edges(self, page: Page) -> PageEdges:
-        edges = self._edges
-        if isinstance(edges, PackedAdjacency):
-            first, last = page.first_edge // RUN, -(-page.last_edge // RUN)
-            run, packed_values = slice(first * RUN, last * RUN), edges.packed_values
-            cut = packed_values.runs(first, last) if isinstance(packed_values, Packed) else packed_values
-            values = cut[run] if isinstance(cut, np.ndarray) else cut
-            return PageEdges(first * RUN, edges.packed.runs(first, last), values, PACKED)
-        run = slice(page.first_edge, page.last_edge)
-        return PageEdges(page.first_edge, edges.neighbours[run], None if edges.values is None else edges.values[run])
+        unit, values = self._unit, self._values
+        first, last = page.first_edge // unit * unit, -(-page.last_edge // unit) * unit  # whole units
+        return PageEdges(first, self._sources.slice(first, last), None if values is None else values.slice(first, last))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.format import LISTS, NUMBERS, Packed
-from ..codec.pack import unpack
+from ..codec.codecs import decoded
+from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph
 from ..native.threads import ThreadPool
 from .memory import MemoryNeeds, pass_bytes, pass_page_edges
@@ -45,16 +45,13 @@ def plain(
 ) -> Iterator[tuple[int, int, Array, Array | None]]:
     """First and last vertex of each page of `source`, its edges unpacked, and their values if there are some and
     `values` are of interest."""
-    source.expect(source.pages, values=values)
+    source.prefetch(source.pages, values=values)
     for page in source.pages:
         given = source.edges(page)
         own = slice(page.first_edge - given.first_edge, page.last_edge - given.first_edge)
-        neighbours, numbers = given.sources, given.values if values else None
-        if isinstance(neighbours, Packed):
-            neighbours = unpack(neighbours, LISTS, pool, offsets, given.first_edge)
-        if isinstance(numbers, Packed):
-            numbers = unpack(numbers, NUMBERS, pool)
-        yield page.first_vertex, page.last_vertex, neighbours[own], None if numbers is None else numbers[own]
+        neighbours = decoded(given.sources, LISTS, pool, offsets, given.first_edge)
+        numbers = decoded(given.values, NUMBERS, pool)[own] if values and given.values is not None else None
+        yield page.first_vertex, page.last_vertex, neighbours[own], numbers
         source.release(page)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy.typing as npt
 
 from ..events import Span
-from ..graph import Graph, StoredAdjacency
-from ..graph.graph import Edges
+from ..graph import Graph
+from ..graph.adjacency import Adjacency
 from ..storage.disks import Disk
-from .disk_source import DiskPageSource, RoomError
+from .disk_frames import RoomError
+from .disk_source import DiskPageSource
 from .layout import Page
 from .memory import EdgeMemory, MemoryNeeds, arrays_on_disk
 from .memory_source import MemoryPageSource
@@ -43,7 +44,7 @@ class SourceFactory:
         self._open: list[DiskPageSource] = []
         self._memory: EdgeMemory | None = None
         self.disks: list[Disk] = []
-        if isinstance(graph.in_edges, StoredAdjacency):
+        if graph.in_edges.on_disk:
             for path in arrays_on_disk(graph.in_edges)[0].reader.paths:
                 self.disks.append(Disk(str(path.parent), spans))
                 self._stack.callback(self.disks[-1].close)
@@ -73,13 +74,13 @@ class SourceFactory:
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
-        made: Callable[[Array], None] = lambda array: None, edges: Edges | None = None,
+        on_allocate: Callable[[Array], None] = lambda array: None, edges: Adjacency | None = None,
     ) -> PageSource:  # fmt: skip
         """A source of the in-edges, by pages.
 
         Parameters
         ----------
-        page_edges, pages, elsewhere, made
+        page_edges, pages, elsewhere, on_allocate
             See `DiskPageSource`.
         edges : Adjacency, optional
             The edges, if they are in memory and not the graph's own.
@@ -90,12 +91,12 @@ class SourceFactory:
             If the memory is too little for a page.
         """
         into, memory = self._graph.in_edges, self._memory
-        if not isinstance(into, StoredAdjacency):
+        if not into.on_disk:
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None
         try:
             source = DiskPageSource(
-                memory.in_arrays(), into.offsets, memory.into, self.disks, into.k, page_edges, pages, elsewhere, made,
+                memory.in_arrays(), into.offsets, memory.into, self.disks, page_edges, pages, elsewhere, on_allocate,
                 memory.needs.readers,
             )  # fmt: skip
         except RoomError as error:
@@ -103,11 +104,11 @@ class SourceFactory:
         self._open.append(source)
         return source
 
-    def beside(self, own: PageSource) -> PageSource:
+    def clone_for_thread(self, own: PageSource) -> PageSource:
         """A source of the in-edges for another thread than that of `own`; from disk, by the same pages."""
         if not isinstance(own, DiskPageSource):
             return self.into()
-        self._open.append(own.beside())
+        self._open.append(own.clone_for_thread())
         return self._open[-1]
 
     def out(self, own: PageSource | None, page_edges: int | None = None) -> PageSource:
@@ -117,13 +118,13 @@ class SourceFactory:
         memory.
         """
         out, memory = self._graph.out_edges, self._memory
-        if not isinstance(out, StoredAdjacency):
+        if not out.on_disk:
             return MemoryPageSource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
         assert memory is not None
         if own is not None and not memory.apart:
             return own
         try:
-            source = DiskPageSource(memory.out_arrays(), out.offsets, memory.out, self.disks, out.k, page_edges)
+            source = DiskPageSource(memory.out_arrays(), out.offsets, memory.out, self.disks, page_edges)
         except RoomError:
             raise memory.too_little() from None
         self._open.append(source)

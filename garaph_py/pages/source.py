@@ -1,45 +1,41 @@
-"""Where pages come from: the protocol that memory (memory.py) and disks (stored.py) implement."""
+"""Where pages come from: the protocol that memory (memory_source.py) and disks (disk_source.py) implement."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy.typing as npt
 
-from ..codec.format import Packed
-from ..graph.graph import RAW
+from ..codec.arrays import EdgeArray
 from .layout import Page
 
 Array = npt.NDArray[Any]
 Wanted = Callable[[Page], Array]
-"""``wanted(page)``: first and last edge of what is needed of a page, int64, shape (ranges, 2)."""
+"""``wanted(page)``: the parts of a page that are needed, as first and last edge: int64, shape (parts, 2)."""
 
 
-@dataclass(frozen=True)
-class PageEdges:
+class PageEdges(NamedTuple):
     """The edges of one page, in memory.
 
     Attributes
     ----------
     first_edge : int
-        Number of the edge that ``sources[0]`` belongs to, or the first number of ``sources``, which begins a run.
-    sources : ndarray of uint32, or Packed
-    values : ndarray or Packed, optional
-        Edge values; raw ones begin with that of ``first_edge``, packed ones with a run as packed sources do.
-    encoding : {"raw", "packed"}
-        How the sources are stored.
+        The number of the edge that both arrays begin with: the page's first one, or one before it where the codec
+        decodes whole units only (`EdgeArray.unit`).
+    sources : EdgeArray
+        The source of each edge.
+    values : EdgeArray or None
+        The edge values.
     """
 
     first_edge: int
-    sources: Array | Packed
-    values: Array | Packed | None
-    encoding: str = RAW
+    sources: EdgeArray
+    values: EdgeArray | None
 
 
 class PageSource(Protocol):
-    """Gives out the pages of one graph."""
+    """Gives out the pages of one graph, to one thread."""
 
     @property
     def pages(self) -> Sequence[Page]:
@@ -47,24 +43,32 @@ class PageSource(Protocol):
 
     @property
     def max_in_flight(self) -> int:
-        """So many pages may be given out at once."""
+        """How many pages may be given out at once."""
 
     @property
     def bytes_read(self) -> int:
-        """From disks, since the beginning."""
+        """Bytes read from disks since the source was made."""
 
-    def expect(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
-        """These pages' edges will be asked for, in this order; of each all, or those that are `wanted`, with their
-        `values` or without."""
+    def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
+        """Begin to read these pages, in the order in which `edges` will ask for them.
+
+        Parameters
+        ----------
+        pages : iterable of Page
+        wanted : callable, optional
+            The parts of each page that are needed; by default all of it.
+        values : bool
+            Whether edge values are needed too.
+        """
 
     def edges(self, page: Page) -> PageEdges:
-        """The edges of `page`, which is expected, or of a part of it; valid until it is released."""
+        """The edges of `page`, the next of those that are prefetched, or of a part of it; valid until `release`."""
 
     def release(self, page: Page) -> None:
-        """Nobody needs the page's edges any more."""
+        """Give the page's edges back: their memory may be used again."""
 
     def parts(self, page: Page) -> list[Page]:
         """A page of another layout as pages of this one, or parts of these."""
 
     def close(self) -> None:
-        """Give memory back; no page is given out any more."""
+        """Free the memory; no page is given out any more."""

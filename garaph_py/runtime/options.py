@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 
 from ..checkpoint.policy import Every, parse_every
+from ..codec.arrays import PACKED
+from ..codec.codecs import ENCODINGS
 from ..dispatch.policy import POLICIES, Policy
 from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
@@ -15,7 +17,6 @@ from ..executor.gpu.settings import STREAMS
 from ..executor.memory import check_tiles
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
-from ..graph.graph import ENCODINGS, PACKED
 from ..native.threads import check_threads
 from ..pages.layout import check_page_edges
 from ..program import BoundProgram

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..codec.arrays import PACKED
 from ..dispatch.scheduler import Schedule
 from ..errors import DeviceError
 from ..executor.gpu import device as gpu_device
@@ -17,7 +18,6 @@ from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan
 from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
 from ..graph import Graph
-from ..graph.graph import PACKED
 from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS, available_cores
 from ..program import BoundProgram

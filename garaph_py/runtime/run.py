@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from .. import events
 from ..checkpoint.saver import Saver
+from ..codec.arrays import PACKED
 from ..errors import ParameterError
 from ..executor.gpu.settings import STREAMS
 from ..graph import Graph
-from ..graph.graph import PACKED
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result
@@ -27,7 +27,7 @@ from .runner import Opened, Runner
 from .verify import check, verifier_of
 
 
-# More parameters and lines than elsewhere: they are the interface that users have, and its documentation.
+# wide: users give every option of a run by its name.
 def run(
     program: VertexProgram,
     graph: Graph,

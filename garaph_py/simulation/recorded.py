@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..apps import registry as programs
+from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, CPU
-from ..graph.graph import PACKED
 from ..program import VertexId
 from ..program.bind import hints
 from ..runtime.options import HYBRID, RunOptions

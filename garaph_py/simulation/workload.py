@@ -11,13 +11,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
 from ..executor.gpu.residency import VERTICES, Residency, plan
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
 from ..graph import Graph
 from ..graph.build import from_numbered_edges
-from ..graph.graph import RAW
 from ..pages.layout import Page, cut
 from ..pages.layout import layout as lay_out
 from ..program import BoundProgram, VertexProgram, bind
@@ -214,7 +214,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class UniformEdges:
-    """The `EdgeArrays` of edges that all take the same number of bytes."""
+    """`EdgeLayout` of the same number of bytes for every edge."""
 
     encoding: ClassVar[str] = RAW
 
@@ -223,7 +223,7 @@ class UniformEdges:
     def sizes(self, page: Page) -> list[int]:
         return [int(page.edges * self.width)]
 
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
+    def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         raise NotImplementedError("nothing is launched in a simulation")
 
 

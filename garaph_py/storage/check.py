@@ -17,7 +17,7 @@ from ..errors import FormatError
 from ..native.threads import ThreadPool
 from .blocks import BlockReader
 from .files import Damage
-from .keep import Kept, Repacked
+from .keep import Assembled, Repacked
 from .manifest import Manifest
 
 Array = npt.NDArray[Any]
@@ -99,7 +99,7 @@ def scan(
     pool: ThreadPool,
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
-    target: Array | Kept | Repacked | None = None,
+    target: Array | Assembled | Repacked | None = None,
     begins: Begins | None = None,
 ) -> Array | None:
     """Read and check all blocks of an array. A block is checked while it is in the cache of the core that read it.
@@ -150,7 +150,7 @@ class ArrayScan:
         self,
         reader: BlockReader,
         constraints: Constraints,
-        target: Array | Kept | Repacked | None,
+        target: Array | Assembled | Repacked | None,
         begins: Begins | None,
     ) -> None:
         blocks = reader.array.blocks
@@ -164,7 +164,7 @@ class ArrayScan:
     ) -> None:
         """Read and check blocks until the iterator, which the threads share, is empty."""
         array, target = self._reader.array, self._target
-        needs_scratch = target is None or isinstance(target, Kept)
+        needs_scratch = target is None or isinstance(target, Assembled)
         scratch = np.empty(array.bounds(0)[1] if needs_scratch else 0, array.dtype)
         try:
             for block in blocks:
@@ -198,7 +198,7 @@ class ArrayScan:
         ):
             raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[reader.array.name]} says")
         self._bases[block], self._continues[block] = piece.base, piece.continues
-        if isinstance(self._target, Kept):
+        if isinstance(self._target, Assembled):
             self._target.put(block, piece)
 
     def damage_between_blocks(self) -> Damage | None:

@@ -13,21 +13,32 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..codec.blocks import OFFSETS_OF, UNIT, PackedBlocks, begin_masks
-from ..codec.format import Packed
+from ..codec.arrays import PACKED, RAW, EdgeArray
+from ..codec.blocks import OFFSETS_OF, UNIT, begin_masks
+from ..codec.codecs import decoded
+from ..codec.format import ASCENDING, Packed
 from ..codec.pack import UnsortedError
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
-from ..graph.graph import PACKED, RAW, Adjacency, Edges, Graph, PackedAdjacency, reversing_bytes
+from ..graph.adjacency import Adjacency
+from ..graph.graph import Graph, reversing_bytes
 from ..graph.ids import IntegerIds, StringIds, VertexIds
-from ..graph.stored import StoredAdjacency
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from . import manifest as manifests
-from .blocks import BLOCK_BYTES, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, ArrayLayout, BlockReader, identity
+from .blocks import (
+    BLOCK_BYTES,
+    MAX_BLOCK_BYTES,
+    MIN_BLOCK_BYTES,
+    PACKED_1,
+    ArrayLayout,
+    BlockReader,
+    StoredArray,
+    identity,
+)
 from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
 from .encode import arrays_of, blocks_of, raw_bytes, ready
-from .files import GraphDirectory as Folder
+from .files import GraphDirectory
 from .fit import (
     AUTO,
     ON_DISK,
@@ -41,18 +52,17 @@ from .fit import (
     log_fallback,
     memory_limit,
 )  # fmt: skip
-from .keep import EDGES, Kept, Repacked, can_be_packed, least_bytes
+from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
 from .manifest import Manifest
 from .progress import Progress
-from .reader import ArrayReader
-from .write import HERE, creating, write_blocks, write_manifest
-from .write import Destination as Place
+from .reader import array_reader
+from .write import HERE, Destination, creating, write_blocks, write_manifest
 
 Array = npt.NDArray[Any]
 
 MADE_OF_RAW = ("out_values",)
-"""What is not read with raw edges: `Graph.valued_out_edges` takes no longer to make it when it is needed. Of packed
-ones it does not, and while it is made it takes several times its memory."""
+"""Arrays that are not read if edges are raw in memory, because `Graph.valued_out_edges` makes them as fast as they
+could be read. Made of packed edges they would take longer, and meanwhile several times their memory."""
 
 
 def save(
@@ -113,9 +123,9 @@ def save(
 
 
 def write_arrays(
-    place: Place,
+    place: Destination,
     manifest: Manifest,
-    arrays: dict[str, Array | Packed],
+    arrays: dict[str, EdgeArray],
     encoding: str,
     block_bytes: int,
     progress: Progress,
@@ -123,11 +133,10 @@ def write_arrays(
 ) -> None:
     for name, array in arrays.items():
         starts = arrays.get(OFFSETS_OF.get(name, ""))
-        offsets = starts if isinstance(starts, np.ndarray) else None
+        offsets = None if starts is None else decoded(starts, ASCENDING)
         what = ready(name, array, encoding, offsets, pool)
-        length = raw_bytes(array) // array.dtype.itemsize
         stored_as, blocks = blocks_of(name, what, encoding, block_bytes, offsets, pool)
-        layout = ArrayLayout(name, array.dtype, length, stored_as, block_bytes)
+        layout = ArrayLayout(name, array.dtype, len(array), stored_as, block_bytes)
         write_blocks(place, manifest, layout, blocks, progress)
 
 
@@ -183,13 +192,24 @@ def read_graph(
     path: str | os.PathLike[str], encoding: str, limit: int, threads: int | None, on_event: events.Listener,
     beside: int = 0, on_disk: bool = False,
 ) -> Graph:  # fmt: skip
-    """See `open`; the edges stay `on_disk`, or all fits, with `beside` bytes a vertex, or raises `TooLargeError`."""
+    """Read a graph; see `open`.
 
-    def refuse(damage: FormatError) -> None:
-        raise damage
+    Parameters
+    ----------
+    limit : int
+        Bytes of memory that its arrays may take.
+    beside : int
+        Bytes for each vertex that must be left of `limit`; not if edges stay on disk.
+    on_disk : bool
+        Leave the edges on disk.
 
+    Raises
+    ------
+    TooLargeError
+        If the arrays take more than `limit`.
+    """
     with ExitStack() as stack, ThreadPool(threads) as pool:
-        folder = stack.enter_context(Folder(path))
+        folder = stack.enter_context(GraphDirectory(path))
         manifest = read_manifest(folder)
         readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
         for reader in readers.values():
@@ -203,12 +223,7 @@ def read_graph(
         room = max(limit - kept, 0)
         rules, chosen = expectations(manifest), encoding_to_open(encoding, total, room)
         wanted = manifest.arrays if on_disk or chosen == PACKED else arrays_raw
-        if on_disk:
-            sizes = {name: 0 if name in EDGES else array.raw_bytes for name, array in wanted.items()}
-        elif chosen == PACKED:
-            sizes = {name: least_bytes(array) for name, array in wanted.items()}
-        else:
-            sizes = {name: array.raw_bytes for name, array in wanted.items()}
+        sizes = {name: bytes_in_memory(array, chosen, on_disk) for name, array in wanted.items()}
 
         def allow(name: str, nbytes: int) -> None:
             sizes[name] = nbytes
@@ -219,7 +234,7 @@ def read_graph(
         for name in wanted:
             reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))
             if on_disk and name in EDGES:
-                arrays[name] = ArrayReader(reader, rules[name], offsets)
+                arrays[name] = array_reader(reader, rules[name], offsets, manifest.k or 1.0)
                 continue
             begins = None if offsets is None else partial(begin_masks, offsets)
             read = partial(scan, reader, rules[name], pool, refuse, progress.advance, begins=begins)
@@ -234,7 +249,7 @@ def read_graph(
             offsets, text = arrays["id_offsets"], arrays["id_bytes"]
             if damage := invalid_string(readers["id_bytes"], manifest.vertices, slicer(offsets), slicer(text)):
                 raise damage
-        if on_disk:  # nobody may write there as long as the graph is used
+        if on_disk:  # the directory stays locked as long as the graph is used
             weakref.finalize(arrays["in_sources"], stack.pop_all().close)
     progress.finish()
     if on_disk:
@@ -247,6 +262,17 @@ def read_graph(
     return graph
 
 
+def refuse(damage: FormatError) -> None:
+    raise damage
+
+
+def bytes_in_memory(array: StoredArray, codec: str, on_disk: bool) -> int:
+    """Bytes of memory that an array takes in a graph of that codec, or with edges on disk; at least."""
+    if on_disk and array.name in EDGES:
+        return 0
+    return least_bytes(array) if codec == PACKED and not on_disk else array.raw_bytes
+
+
 def read_packed(
     reader: BlockReader,
     read: Callable[..., object],
@@ -254,11 +280,11 @@ def read_packed(
     pool: ThreadPool,
     allow: Callable[[int], None],
 ) -> Packed | None:
-    """An array packed; None if its numbers do not fit 32 bits, which only raw blocks can hold."""
-    if isinstance(reader.encoding, PackedBlocks):
-        kept = Kept(reader.encoding, reader.array, reader.index["length"])
-        read(target=kept)
-        return kept.packed
+    """An array, packed in memory; None if its numbers do not fit into 32 bits, which only raw blocks can hold."""
+    if reader.array.encoding == PACKED_1:
+        assembled = Assembled(reader.array, reader.index["length"])
+        read(target=assembled)
+        return assembled.packed
     repacked = Repacked(reader.array, offsets, pool, allow)
     try:
         read(target=repacked)
@@ -267,24 +293,28 @@ def read_packed(
     return repacked.packed
 
 
-def adjacency(offsets: Array, neighbours: Any, values: Any, memory: int, k: float) -> Edges:
-    if isinstance(neighbours, ArrayReader):
-        if values is not None and values.encoding != RAW == neighbours.encoding:
-            raise GraphError(
-                "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
-            )
-        return StoredAdjacency(offsets, neighbours, values, memory, k)
-    if isinstance(neighbours, Packed):
-        return PackedAdjacency(offsets, neighbours, values)
-    return Adjacency(offsets, neighbours, values)
+def adjacency(offsets: Array, neighbours: Array | EdgeArray, values: Array | EdgeArray | None) -> Adjacency:
+    """The edges of these arrays, in a combination of codecs that compiled code can read.
+
+    Raises
+    ------
+    GraphError
+        If compiled code cannot read them from disk.
+    """
+    edges = Adjacency(offsets, neighbours, values)
+    if edges.on_disk and edges.value_array is not None and edges.value_array.codec not in (RAW, edges.encoding):
+        raise GraphError(
+            "raw edges with packed values cannot stay on disk; import the graph again, or allow more memory"
+        )
+    return edges
 
 
 def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
-    k = manifest.k or 1.0
-    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"), memory, k)
+    """The graph that consists of these `arrays`."""
+    incoming = adjacency(arrays["in_offsets"], arrays["in_sources"], arrays.get("in_values"))
     outgoing = incoming
     if manifest.directed:
-        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], arrays.get("out_values"), memory, k)
+        outgoing = adjacency(arrays["out_offsets"], arrays["out_targets"], arrays.get("out_values"))
     ids = VertexIds(manifest.vertices)
     if manifest.ids == "integer":
         ids = IntegerIds(arrays["ids"])
@@ -316,7 +346,7 @@ def verify(
         If there is no directory at `path`.
     """
     problems: list[FormatError] = []
-    with Folder(path) as folder, ThreadPool(threads) as pool:
+    with GraphDirectory(path) as folder, ThreadPool(threads) as pool:
         try:
             manifest = read_manifest(folder)
         except FormatError as error:
@@ -358,11 +388,11 @@ def info(path: str | os.PathLike[str]) -> Manifest:
     FormatError
         If there is no directory at `path`, or its manifest cannot be believed.
     """
-    with Folder(path) as folder:
+    with GraphDirectory(path) as folder:
         return read_manifest(folder)
 
 
-def read_manifest(folder: Folder) -> Manifest:
+def read_manifest(folder: GraphDirectory) -> Manifest:
     folder.refuse_links()
     handle, size = folder.open(manifests.NAME)
     path = folder.path / manifests.NAME
@@ -371,7 +401,7 @@ def read_manifest(folder: Folder) -> Manifest:
     return manifests.parse(folder.read(manifests.NAME, size, handle), path)
 
 
-def reader_of(folder: Folder, manifest: Manifest, name: str) -> BlockReader:
+def reader_of(folder: GraphDirectory, manifest: Manifest, name: str) -> BlockReader:
     """A reader of an array, on all disks; see `BlockReader`."""
     disks = [folder.disk(listed) for listed in manifest.disks]
     return BlockReader(folder, disks, manifest.arrays[name], identity(manifest.graph_id, manifest.generation))

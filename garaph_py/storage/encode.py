@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.arrays import PACKED, RAW, EdgeArray
 from ..codec.blocks import KIND_OF, cut
-from ..codec.format import RUN, Packed
-from ..codec.pack import pack, unpack
-from ..graph.build import reversed_values
-from ..graph.graph import RAW, Edges, Graph, PackedAdjacency
+from ..codec.codecs import decoded, decoded_slice, edge_array, encoded, in_memory
+from ..codec.format import Packed
+from ..graph.graph import Graph
 from ..graph.ids import IntegerIds, StringIds
+from ..graph.transpose import reversed_values
 from ..native.threads import ThreadPool
 from .blocks import PACKED_1, RAW_1
 from .keep import blocks_of_whole_runs
@@ -21,36 +22,29 @@ from .keep import blocks_of_whole_runs
 Array = npt.NDArray[Any]
 
 
-def arrays_of(graph: Graph, pool: ThreadPool) -> dict[str, Array | Packed]:
-    """The arrays that make up `graph`, by their names in the format; of a directed one, the values of its out-edges are
-    made for this, if it has none."""
-    into, values = edge_arrays(graph.in_edges)
-    arrays: dict[str, Array | Packed] = {"in_offsets": graph.in_edges.offsets, "in_sources": into}
-    if values is not None:
-        arrays["in_values"] = values
+def arrays_of(graph: Graph, pool: ThreadPool) -> dict[str, EdgeArray]:
+    """The arrays that make up `graph`, by their names in the format. A directed graph's out-edges need values if its
+    in-edges have them; these are made here if it has none."""
+    into = graph.in_edges
+    arrays: dict[str, EdgeArray | Array] = {"in_offsets": into.offsets, "in_sources": in_memory(into.neighbour_array)}
+    if into.value_array is not None:
+        arrays["in_values"] = in_memory(into.value_array)
     if graph.directed:
-        out, out_values = edge_arrays(graph.out_edges)
-        arrays |= {"out_offsets": graph.out_edges.offsets, "out_targets": out}
-        if values is not None:
-            made = reversed_values(graph.in_edges, graph.out_edges.offsets, pool) if out_values is None else out_values
+        out = graph.out_edges
+        arrays |= {"out_offsets": out.offsets, "out_targets": in_memory(out.neighbour_array)}
+        if into.value_array is not None:
+            made = reversed_values(into, out.offsets, pool) if out.value_array is None else in_memory(out.value_array)
             arrays["out_values"] = made
     if isinstance(graph.ids, StringIds):
         arrays |= string_arrays(graph.ids.arrow)
     elif isinstance(graph.ids, IntegerIds):
         ids = graph.ids.array()
         arrays["ids"] = ids.astype(np.uint64 if ids.dtype.kind == "u" else np.int64, copy=False)
-    return arrays
+    return {name: edge_array(array) for name, array in arrays.items()}
 
 
-def edge_arrays(edges: Edges) -> tuple[Array | Packed, Array | Packed | None]:
-    """Neighbours and values, packed where they are in memory."""
-    if isinstance(edges, PackedAdjacency):
-        return edges.packed, edges.packed_values
-    return edges.neighbours, edges.values
-
-
-def raw_bytes(array: Array | Packed) -> int:
-    return array.length * array.dtype.itemsize if isinstance(array, Packed) else array.nbytes
+def raw_bytes(array: EdgeArray) -> int:
+    return len(array) * array.dtype.itemsize
 
 
 def string_arrays(strings: Any) -> dict[str, Array]:
@@ -64,23 +58,21 @@ def string_arrays(strings: Any) -> dict[str, Array]:
     return {"id_offsets": offsets - first if first else offsets, "id_bytes": text}
 
 
-def ready(name: str, array: Array | Packed, encoding: str, offsets: Array | None, pool: ThreadPool) -> Array | Packed:
-    """`array` packed if it can be and its blocks are to be."""
-    if encoding == RAW or name not in KIND_OF or isinstance(array, Packed):
+def ready(name: str, array: EdgeArray, codec: str, offsets: Array | None, pool: ThreadPool) -> EdgeArray:
+    """`array` in the codec of its blocks if it is raw; else as it is, for `blocks_of` decodes it piece by piece."""
+    if array.codec != RAW or name not in KIND_OF:
         return array
-    packed = pack(array, KIND_OF[name], pool, offsets)
-    return array if packed is None else packed
+    return encoded(decoded(array, KIND_OF[name]), codec, KIND_OF[name], pool, offsets)
 
 
 def blocks_of(
-    name: str, array: Array | Packed, encoding: str, block_bytes: int, offsets: Array | None, pool: ThreadPool
+    name: str, array: EdgeArray, codec: str, block_bytes: int, offsets: Array | None, pool: ThreadPool
 ) -> tuple[tuple[str, int], Iterable[Array]]:
-    """The blocks of `array`, and their encoding: packed arrays can have either."""
-    if not isinstance(array, Packed):
-        return RAW_1, raw_blocks(array, block_bytes)
-    if encoding == RAW:
-        return RAW_1, unpacked_blocks(array, KIND_OF[name], block_bytes, offsets, pool)
-    return PACKED_1, cut(array, block_bytes // array.dtype.itemsize, offsets)
+    """The blocks of `array`, and their encoding. An array that could not be encoded is stored raw."""
+    if array.codec not in (RAW, codec):
+        return RAW_1, decoded_blocks(array, KIND_OF[name], block_bytes, offsets, pool)
+    stored_as, cut_blocks = STORED[array.codec]
+    return stored_as, cut_blocks(array, block_bytes, offsets)
 
 
 def raw_blocks(array: Array, block_bytes: int) -> Iterator[Array]:
@@ -88,11 +80,21 @@ def raw_blocks(array: Array, block_bytes: int) -> Iterator[Array]:
     return (raw[start : start + block_bytes] for start in range(0, len(raw), block_bytes))
 
 
-def unpacked_blocks(
-    packed: Packed, kind: str, block_bytes: int, offsets: Array | None, pool: ThreadPool
+def packed_blocks(packed: Packed, block_bytes: int, offsets: Array | None) -> Iterator[Array]:
+    return cut(packed, block_bytes // packed.dtype.itemsize, offsets)
+
+
+STORED: dict[str, tuple[tuple[str, int], Callable[[Any, int, Array | None], Iterator[Array]]]] = {
+    RAW: (RAW_1, lambda array, block_bytes, offsets: raw_blocks(array.data, block_bytes)),
+    PACKED: (PACKED_1, packed_blocks),
+}
+"""By codec: the encoding of an array's blocks, and ``blocks(array, block_bytes, offsets)``, the bytes of each block."""
+
+
+def decoded_blocks(
+    array: EdgeArray, kind: str, block_bytes: int, offsets: Array | None, pool: ThreadPool
 ) -> Iterator[Array]:
-    """Raw blocks, unpacked a chunk at a time."""
-    itemsize = packed.dtype.itemsize
-    runs = blocks_of_whole_runs(block_bytes, itemsize) * block_bytes // (RUN * itemsize)
-    for first in range(0, len(packed.records), runs):
-        yield from raw_blocks(unpack(packed.runs(first, first + runs), kind, pool, offsets, first * RUN), block_bytes)
+    """Raw blocks of an array in another codec, decoded a chunk at a time."""
+    chunk = blocks_of_whole_runs(block_bytes, array.dtype.itemsize) * block_bytes // array.dtype.itemsize
+    for first in range(0, len(array), chunk):
+        yield from raw_blocks(decoded_slice(array, kind, first, first + chunk, pool, offsets), block_bytes)

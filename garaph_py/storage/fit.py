@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from ..codec.arrays import PACKED, RAW
+from ..codec.codecs import ENCODINGS
 from ..errors import GraphError, ParameterError
-from ..graph.graph import ENCODINGS, PACKED, RAW, Graph
+from ..graph.graph import Graph
 from ..system.memory import available_memory, total_memory
 from ..system.sizes import parse_bytes, show_bytes
 

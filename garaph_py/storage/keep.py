@@ -1,4 +1,5 @@
-"""Edges that are packed in memory as they are read: from packed blocks, or from raw ones a chunk at a time."""
+"""Arrays that are read into memory as packed ones: put together from packed blocks, or packed chunk by chunk from raw
+blocks."""
 
 from __future__ import annotations
 
@@ -15,26 +16,31 @@ from ..system.memory import on_own_pages
 from .blocks import PACKED_1, StoredArray
 
 EDGES = ("in_sources", "in_values", "out_targets", "out_values")
-"""What is packed in memory where the graph is, and what may stay on disk."""
+"""The arrays that are packed in memory if the graph is, and that may stay on disk; by their names in the format."""
 CHUNK_BYTES = 1 << 24
+"""About how many raw bytes `Repacked` packs at a time."""
 
 
-class Kept:
-    """An array that stays packed, put together from its blocks in any order.
+class Assembled:
+    """A packed array that is put together from its packed blocks, in any order.
 
     Parameters
     ----------
-    encoding : PackedBlocks
     array : StoredArray
     stored : ndarray
         Stored bytes of each block.
+
+    Attributes
+    ----------
+    packed : Packed
+        The array; complete when `put` has had all blocks.
     """
 
-    def __init__(self, encoding: PackedBlocks, array: StoredArray, stored: Array) -> None:
+    def __init__(self, array: StoredArray, stored: Array) -> None:
         elements = array.bounds(0)[1]
         counts = np.full(len(stored), elements)
         counts[-1:] = array.length - (len(stored) - 1) * elements
-        words = (stored.astype(np.int64) - encoding.words_at(counts)) // WORD
+        words = (stored.astype(np.int64) - PackedBlocks(array.name, array.dtype).words_at(counts)) // WORD
         self._ends, self._runs = np.cumsum(words), elements // RUN
         self.packed = Packed(
             on_own_pages(-(-array.length // RUN), RECORD),
@@ -44,6 +50,7 @@ class Kept:
         )
 
     def put(self, block: int, piece: PackedBlock) -> None:
+        """Copy a block, which has been checked, to its place."""
         end = int(self._ends[block])
         first_word, first = end - len(piece.words), block * self._runs
         records = self.packed.records[first : first + len(piece.records)]
@@ -53,21 +60,21 @@ class Kept:
 
 
 class Repacked:
-    """An array of raw blocks that is packed a chunk at a time.
+    """A packed array that is made from raw blocks, a chunk at a time.
 
     Parameters
     ----------
     array : StoredArray
     offsets : ndarray of int64, or None
-        Where its lists begin, if it is one of lists.
+        Where each list begins, for an array of lists.
     pool : ThreadPool
     grown : callable
-        Receives the packed bytes after each chunk; may raise.
+        Receives the number of packed bytes after each chunk. It may raise an exception, which ends the reading.
 
     Attributes
     ----------
     packed : Packed or None
-        The array, when all chunks have been read; None if its numbers do not fit 32 bits.
+        The array, after all chunks have been read; None if its numbers do not fit into 32 bits.
     """
 
     def __init__(
@@ -76,13 +83,13 @@ class Repacked:
         self._array, self._offsets, self._pool, self._grown = array, offsets, pool, grown
         self._blocks = blocks_of_whole_runs(array.block_bytes, array.dtype.itemsize)
         room = min(array.bounds(self._blocks)[0], array.length)
-        self._chunk = on_own_pages(room, array.dtype)  # which are given back at once
+        self._chunk = on_own_pages(room, array.dtype)  # memory that goes back to the system as soon as it is freed
         self._start = self._before = 0
         self._pieces: list[Packed] = []
         self.packed: Packed | None = None
 
     def chunks(self) -> Iterator[range]:
-        """Numbers of the blocks of each chunk, to be read to `elements` before the next is asked for."""
+        """The numbers of the blocks of each chunk; they must be read to `elements` before the next one is asked for."""
         array = self._array
         for block in range(0, array.blocks, self._blocks):
             blocks = range(block, min(block + self._blocks, array.blocks))
@@ -94,7 +101,7 @@ class Repacked:
         self.packed = joined(self._pieces, array.dtype)
 
     def _pack(self, count: int) -> bool:
-        """Pack the chunk of so many elements; whether they fit."""
+        """Pack the chunk, of `count` elements; return whether their numbers fit into 32 bits."""
         chunk, kind = self._chunk[:count], KIND_OF[self._array.name]
         piece = pack(chunk, kind, self._pool, self._offsets, self._start, self._before)
         if piece is None:
@@ -105,23 +112,23 @@ class Repacked:
         return True
 
     def elements(self, first: int, last: int) -> Array:
-        """Room for elements [first, last) of the array."""
+        """The memory to which elements [first, last) of the array are to be read."""
         return self._chunk[first - self._start : last - self._start]
 
 
 def blocks_of_whole_runs(block_bytes: int, itemsize: int) -> int:
-    """How many blocks make a chunk that cuts no run, of about `CHUNK_BYTES` where they allow it."""
+    """How many blocks make a chunk of whole runs, of about `CHUNK_BYTES` if blocks are not larger than that."""
     unit = math.lcm(block_bytes, RUN * itemsize)
     return unit // block_bytes * max(1, CHUNK_BYTES // unit)
 
 
 def can_be_packed(array: StoredArray) -> bool:
-    """Whether an array is packed in memory where the graph is, provided that its numbers fit."""
+    """Whether an array is packed in memory if the graph is, provided that its numbers fit into 32 bits."""
     return array.name in EDGES and array.dtype.name in NARROW
 
 
 def least_bytes(array: StoredArray) -> int:
-    """Bytes of memory that an array takes in a packed graph; at least, if it has yet to be packed."""
+    """Bytes of memory that an array takes in a packed graph; a lower bound if it has yet to be packed."""
     if not can_be_packed(array):
         return array.raw_bytes
     if array.encoding != PACKED_1:

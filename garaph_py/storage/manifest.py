@@ -13,7 +13,7 @@ import numpy as np
 import xxhash
 
 from ..errors import DamagedGraphError, FormatError
-from ..graph.graph import EDGE_DTYPES
+from ..graph.adjacency import EDGE_DTYPES
 from .blocks import BLOCK_ENCODINGS, MAX_BLOCK_BYTES, MIN_BLOCK_BYTES, StoredArray, known_encodings
 
 NAME = "manifest.json"

@@ -1,21 +1,21 @@
-"""An array whose blocks stay on disk: which bytes to read for some of them, and whether to believe what was read."""
+"""Arrays of edges that stay on disk: which bytes to read for some elements, and checks of what was read."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from ..codec.arrays import PACKED, RAW, EdgeArray, RawArray
 from ..codec.blocks import OFFSETS_OF, PackedBlocks
 from ..codec.checked import BASE, PROBLEMS, begins_where
-from ..codec.format import RECORD, RUN
-from ..graph.graph import PACKED, RAW
+from ..codec.format import RECORD, RUN, Placed
 from ..system.memory import on_own_pages
 from .blocks import MISMATCH, BlockReader
 from .check import Constraints as Rule
@@ -25,25 +25,28 @@ from .sectors import SECTOR, cut, sums
 Array = npt.NDArray[Any]
 
 MERGED_BYTES = 1 << 21
-"""Blocks that adjoin on a disk are read together up to so many."""
+"""Blocks that adjoin on a disk are read by one request, up to this many bytes."""
 
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """Blocks that lie one after the other on one disk, or a part of one.
+    """What one read of a disk brings: blocks that adjoin there, or a part of one block.
 
     Attributes
     ----------
     disk : int
+        The number of the disk.
     offset, nbytes : int
-        What to read of the data file; aligned, so more than the blocks.
+        The bytes of the data file to read. Both are multiples of `ALIGNMENT`, so they may be more than the blocks.
     needed : int
-        Bytes up to the end of the last block, or of the part.
+        Bytes from `offset` to the end of the last block, or of the part.
     blocks : list of int
+        Numbers of the blocks.
     pieces : list of (int, int)
-        Where it goes, and how many bytes there; none if it cannot go there at once, for want of alignment.
+        Where in the page's buffer the bytes go, and how many to each place. Empty if they cannot be read to their
+        places directly, because the alignment is wrong.
     is_part : bool
-        Only sectors of a block that has been checked.
+        Whether these are only some sectors of a block, which has been checked before.
     """
 
     disk: int
@@ -57,16 +60,16 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """How blocks [first, last) come into an area.
+    """How blocks [first, last) are read into a buffer.
 
     Attributes
     ----------
     first, last : int
     at : list of int
-        Where each block's stored bytes go.
-    reads : list of Read
+        Where in the buffer the stored bytes of each block go.
+    reads : list of ReadRequest
     nbytes : int
-        Room that it takes.
+        Bytes of the buffer that the blocks take.
     """
 
     first: int
@@ -77,35 +80,46 @@ class ReadPlan:
 
 
 class ArrayReader:
-    """The blocks of one array, on disk; `graph.stored.Stored`.
+    """An array of edges on disk, of any codec: a `codec.arrays.DiskArray`. `array_reader` makes one.
 
     Parameters
     ----------
     reader : BlockReader
     rule : Rule
-        What every element satisfies.
+        What every element must satisfy.
     offsets : ndarray of int64, optional
-        Where lists begin, for an array of lists.
+        Where each list begins, for an array of lists.
+    k : float
+        How much faster the disks read one block after the other than at random (Garaph section 4.2).
+
+    Attributes
+    ----------
+    reader : BlockReader
+    array : StoredArray
+        What the manifest says of the array.
+    block_elements : int
+        Elements of a block; the last one may have fewer.
     """
 
-    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None) -> None:
-        self.reader, self._rule, self._offsets = reader, rule, offsets
+    codec: ClassVar[str]
+    unit: ClassVar[int]
+    on_disk: ClassVar[bool] = True
+    buffers: ClassVar[tuple[Array, ...]] = ()
+
+    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> None:
+        self.reader, self._rule, self._offsets, self.k = reader, rule, offsets, k
         self.array, index = reader.array, reader.index
-        self.encoding = PACKED if isinstance(reader.encoding, PackedBlocks) else RAW
-        self.elements = (
-            self.array.bounds(0)[1] if self.array.blocks > 1 else self.array.block_bytes // self.dtype.itemsize
-        )
+        self.block_elements = self.array.block_bytes // self.dtype.itemsize
         self._starts, self._lengths = index["offset"].astype(np.int64), index["length"].astype(np.int64)
         self._disks = index["disk"].astype(np.int64)
-        self._sound, self._continues = np.zeros((2, self.array.blocks), np.bool_)
-        self._bases, self._ends = np.zeros((2, self.array.blocks), np.int64)
-        aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
-        self._sectors = self.array.block_bytes // SECTOR if self.encoding == RAW and aligned else 0  # of a block
-        self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
+        self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks in which everything has been checked once
 
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.array.dtype
+
+    def __len__(self) -> int:
+        return self.array.length
 
     @property
     def stored_bytes(self) -> int:
@@ -113,49 +127,196 @@ class ArrayReader:
 
     @property
     def nbytes(self) -> int:
-        """Of memory, for sums of sectors."""
-        return self._sums.nbytes
+        return 0
 
     @cached_property
     def least(self) -> Any:
         """The least element, NaN if one is; found in a pass over all blocks."""
-        found: list[Any] = []
+        with self._opened() as handles:
+            found = [self._read_now(*self.array.bounds(block), handles).least for block in range(self.array.blocks)]
+        return np.array(found).min().astype(self.dtype)
+
+    def slice(self, first: int, last: int) -> EdgeArray:
+        """Elements [first, last), read and checked by the calling thread; see `EdgeArray.slice`.
+
+        Raises
+        ------
+        Damage
+            If what is read cannot be believed.
+        """
+        last = min(-(-last // self.unit) * self.unit, len(self))
+        with self._opened() as handles:
+            return self._read_now(first, last, handles)
+
+    @contextmanager
+    def _opened(self) -> Iterator[list[int]]:
+        """The data file on each disk, open for direct reads."""
         with ExitStack() as stack:
             handles = [open_direct(path) for path in self.reader.paths]
             for handle in handles:
                 stack.callback(os.close, handle)
-            data = on_own_pages(int(self._lengths.max()) + 3 * ALIGNMENT, np.dtype(np.uint8))
-            for block in range(self.array.blocks):
-                read = self._read([block], 0, block)
-                at = int(self._starts[block]) - read.offset
-                read_into(handles[read.disk], [data[: read.nbytes].data], read.offset, read.needed)
-                self.check(block, data, at)
-                raw = self.stored(block, data, at).view(self.dtype) if self.encoding == RAW else None
-                found.append((self.records(block, data, at)["base"] if raw is None else raw).min())
-        return np.array(found).min().astype(self.dtype)
+            yield handles
+
+    def _read_now(self, first: int, last: int, handles: list[int]) -> EdgeArray:
+        span = self.span(first, last)
+        plan = self.plan(span)
+        data = on_own_pages(plan.nbytes, np.dtype(np.uint8))
+        records = np.zeros(self.records_bytes(span) // RECORD.itemsize, RECORD)
+        for read in plan.reads:
+            to = data if read.pieces else on_own_pages(read.nbytes, np.dtype(np.uint8))
+            pieces = read.pieces or [(0, read.nbytes)]
+            read_into(
+                handles[read.disk], [to[at : at + nbytes].data for at, nbytes in pieces], read.offset, read.needed
+            )
+            if not read.pieces:
+                self.place(read, to, data, plan)
+            for block in read.blocks:
+                self.check(block, data, plan.at[block - plan.first])
+                self.note_records(block, data, plan, records)
+        self.check_joints(plan.first, plan.last)
+        return self.elements(first, last, data, records, plan)
 
     def span(self, first: int, last: int) -> range:
         """The blocks that hold elements [first, last)."""
-        return range(first // self.elements, -(-last // self.elements)) if last > first else range(0)
+        return range(first // self.block_elements, -(-last // self.block_elements)) if last > first else range(0)
 
     def room(self, first: int, last: int) -> int:
         """Bytes that the blocks with elements [first, last) take, whether or not the first one is read with them."""
         return self.plan(self.span(first, last)).nbytes + 2 * ALIGNMENT
 
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
+        """How the blocks of `span` are read.
+
+        Parameters
+        ----------
+        span : range
+        skip : bool
+            Do not read the first block, but leave room for it.
+        ranges : ndarray of int64, shape (k, 2), optional
+            The first and the last of the elements that are wanted; ascending, apart, none empty. What holds them is
+            read, as far as it can be checked. By default everything is.
+        """
+        raise NotImplementedError
+
+    def records_bytes(self, span: range) -> int:
+        """Bytes of the records of the blocks in `span`; 0 if the codec has none."""
+        return 0
+
+    def note_records(self, block: int, data: Array, plan: ReadPlan, records: Array) -> None:
+        """Write the records of a block that is in `data` to where those of the plan's blocks are, if it has some."""
+
+    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> EdgeArray:
+        """Elements [first, last), `first` a multiple of `unit`, of blocks that were read by a plan."""
+        raise NotImplementedError
+
+    def _check_once(self, block: int, stored: Array) -> None:
+        """Hold a block that has not been checked before against everything that its array must satisfy."""
+        raise NotImplementedError
+
     def _touched(self, span: range, ranges: Array) -> list[int]:
         """The blocks of a span that hold elements of any of the `ranges`."""
         counts = np.zeros(len(span) + 1, np.int64)
-        np.add.at(counts, ranges[:, 0] // self.elements - span.start, 1)
-        np.add.at(counts, (ranges[:, 1] - 1) // self.elements + 1 - span.start, -1)
+        np.add.at(counts, ranges[:, 0] // self.block_elements - span.start, 1)
+        np.add.at(counts, (ranges[:, 1] - 1) // self.block_elements + 1 - span.start, -1)
         return (span.start + np.flatnonzero(np.cumsum(counts[:-1]))).tolist()
 
+    def _adjoining(self, blocks: list[int]) -> Iterator[list[int]]:
+        """`blocks` in groups that adjoin on their disk, in the order of the first of each group."""
+        open_groups: dict[int, list[int]] = {}
+        order: list[list[int]] = []
+        for block in blocks:
+            disk, group = int(self._disks[block]), open_groups.get(int(self._disks[block]))
+            if group is not None:
+                end = self._starts[group[-1]] + self._lengths[group[-1]]
+                if end == self._starts[block] and end + self._lengths[block] - self._starts[group[0]] <= MERGED_BYTES:
+                    group.append(block)
+                    continue
+            open_groups[disk] = [block]
+            order.append(open_groups[disk])
+        return iter(order)
+
+    def _bounds_on_disk(self, group: list[int]) -> tuple[int, int, int]:
+        """Where blocks that adjoin begin and end in their data file, and where a read of them begins."""
+        begin, end = int(self._starts[group[0]]), int(self._starts[group[-1]] + self._lengths[group[-1]])
+        return begin, end, begin // ALIGNMENT * ALIGNMENT
+
+    def stored(self, block: int, data: Array, at: int) -> Array:
+        """The stored bytes of a block that is in `data` from `at` on."""
+        return data[at : at + int(self._lengths[block])]
+
+    def place(self, read: ReadRequest, staged: Array, data: Array, plan: ReadPlan) -> None:
+        """Copy blocks that were read to a staging buffer to their places."""
+        for block in read.blocks:
+            begin = int(self._starts[block]) - read.offset
+            self.stored(block, data, plan.at[block - plan.first])[:] = self.stored(block, staged, begin)
+
+    def check(self, block: int, data: Array, at: int) -> None:
+        """Hold a block against its checksum; the first time, against everything that its array must satisfy.
+
+        Raises
+        ------
+        Damage
+        """
+        stored = self.stored(block, data, at)
+        self.reader.check(block, stored.data)
+        if not self._checked[block]:
+            self._check_once(block, stored)
+            self._checked[block] = True
+
+    def check_part(self, read: ReadRequest, data: Array) -> None:
+        """Hold a part of a block in `data`, which has been checked before, against what was noted then.
+
+        Raises
+        ------
+        Damage
+        """
+        raise NotImplementedError
+
+    def check_joints(self, first: int, last: int) -> None:
+        """Check that each of the blocks [first, last), which have been checked, continues the one before.
+
+        Raises
+        ------
+        Damage
+        """
+
+
+class RawArrayReader(ArrayReader):
+    """A raw array on disk. Parts of its blocks can be read alone: see storage/sectors.py."""
+
+    codec = RAW
+    unit = 1
+
+    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> None:
+        super().__init__(reader, rule, offsets, k)
+        aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
+        self._sectors = self.array.block_bytes // SECTOR if aligned else 0  # of a block; 0 if parts cannot be read
+        self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory, for the sums of sectors."""
+        return self._sums.nbytes
+
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
+        blocks, parts = list(span[1:] if skip else span), list[ReadRequest]()
+        first, size = (span.start if len(span) else 0), self.array.block_bytes
+        if ranges is not None and self._sectors:
+            blocks, parts = self._parts(ranges, first)
+        elif ranges is not None:
+            blocks = self._touched(span, ranges)
+        reads = [self._read(group, first) for group in self._adjoining(blocks)] + parts
+        return ReadPlan(first, span.stop, [k * size for k in range(len(span))], reads, size * len(span) + ALIGNMENT)
+
     def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[ReadRequest]]:
-        """What to read for `ranges`: blocks that have to be whole, since they have not been checked yet or nothing
-        would be left out, and parts of the others, to their places after block `first`."""
+        """What to read for `ranges`, to places after block `first`: whole blocks, and parts of other blocks.
+
+        A block is read whole if it has not been checked yet, or nothing of it would be left out.
+        """
         width = self.dtype.itemsize
         parts = cut(np.stack((ranges[:, 0] * width // SECTOR, -(-ranges[:, 1] * width // SECTOR)), 1), self._sectors)
         blocks = parts[:, 0] // self._sectors
-        whole = ~self._sound[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
+        whole = ~self._checked[blocks] | (parts[:, 1] - parts[:, 0] == self._sectors)
         missing = np.unique(blocks[whole])
         reads = []
         rest = ~np.isin(blocks, missing)
@@ -167,108 +328,28 @@ class ArrayReader:
             reads.append(ReadRequest(int(self._disks[block]), offset, nbytes, needed, [block], [(place, nbytes)], True))
         return missing.tolist(), reads
 
-    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
-        """How the blocks of `span` are read, `skip` the first one; or what holds elements of the `ranges` (int64, shape
-        (k, 2), ascending, apart, none empty) and can be checked."""
-        blocks, parts = list(span[1:] if skip else span), list[ReadRequest]()
-        first, size = (span.start if len(span) else 0), self.array.block_bytes
-        if ranges is not None and self._sectors:
-            blocks, parts = self._parts(ranges, first)
-        elif ranges is not None:
-            blocks = self._touched(span, ranges)
-        if self.encoding == RAW:
-            at = [k * size for k in range(len(span))]
-            reads = [self._read(run, None, first) for run in self._runs(blocks)] + parts
-            return ReadPlan(first, span.stop, at, reads, size * len(span) + ALIGNMENT)
-        at, reads, end = [0] * len(span), [], 0
-        if skip and len(span):
-            end = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
-        for run in self._runs(blocks):
-            read = self._read(run, end, first)
-            for block in run:
-                at[block - first] = end + int(self._starts[block]) - read.offset
-            reads.append(read)
-            end += read.nbytes
-        return ReadPlan(first, span.stop, at, reads, end + ALIGNMENT)
+    def _read(self, group: list[int], first: int) -> ReadRequest:
+        """How to read blocks that adjoin, each to its own place after block `first`."""
+        begin, end, offset = self._bounds_on_disk(group)
+        nbytes, size = -(-(end - offset) // ALIGNMENT) * ALIGNMENT, self.array.block_bytes
+        pieces: list[tuple[int, int]] = []
+        if size % ALIGNMENT == 0 and begin == offset:
+            pieces = [((block - first) * size, size) for block in group[:-1]]
+            pieces.append(((group[-1] - first) * size, nbytes - len(pieces) * size))
+        return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, pieces)
 
-    def _runs(self, blocks: list[int]) -> Iterator[list[int]]:
-        """Blocks that adjoin on their disk, in the order of the first of each."""
-        open_runs: dict[int, list[int]] = {}
-        order: list[list[int]] = []
-        for block in blocks:
-            disk, run = int(self._disks[block]), open_runs.get(int(self._disks[block]))
-            if run is not None:
-                end = self._starts[run[-1]] + self._lengths[run[-1]]
-                if end == self._starts[block] and end + self._lengths[block] - self._starts[run[0]] <= MERGED_BYTES:
-                    run.append(block)
-                    continue
-            open_runs[disk] = [block]
-            order.append(open_runs[disk])
-        return iter(order)
+    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> RawArray:
+        begin, size = plan.first * self.block_elements, self.dtype.itemsize
+        return RawArray(data[(first - begin) * size : (last - begin) * size].view(self.dtype))
 
-    def _read(self, run: list[int], place: int | None, first: int) -> ReadRequest:
-        """How to read blocks that adjoin, to one `place`, or each to its own after block `first`."""
-        begin, end = int(self._starts[run[0]]), int(self._starts[run[-1]] + self._lengths[run[-1]])
-        offset = begin // ALIGNMENT * ALIGNMENT
-        nbytes = -(-(end - offset) // ALIGNMENT) * ALIGNMENT
-        pieces = [] if place is None else [(place, nbytes)]
-        size = self.array.block_bytes
-        if place is None and size % ALIGNMENT == 0 and begin == offset:
-            pieces = [((block - first) * size, size) for block in run[:-1]]
-            pieces.append(((run[-1] - first) * size, nbytes - len(pieces) * size))
-        return ReadRequest(int(self._disks[run[0]]), offset, nbytes, end - offset, run, pieces)
-
-    def stored(self, block: int, data: Array, at: int) -> Array:
-        """The stored bytes of a block that is in `data` from `at` on."""
-        return data[at : at + int(self._lengths[block])]
-
-    def place(self, read: ReadRequest, staged: Array, data: Array, plan: ReadPlan) -> None:
-        """Bring blocks that were read elsewhere to where they belong."""
-        for block in read.blocks:
-            begin = int(self._starts[block]) - read.offset
-            self.stored(block, data, plan.at[block - plan.first])[:] = self.stored(block, staged, begin)
-
-    def check(self, block: int, data: Array, at: int) -> None:
-        """Hold a block against its checksum; the first time, against everything that its array must satisfy, and note
-        sums of its sectors.
-
-        Raises
-        ------
-        Damage
-        """
-        stored = self.stored(block, data, at)
-        self.reader.check(block, stored.data)
-        if self._sound[block]:
-            return
-        begin, end = self.array.bounds(block)
-        piece = self.reader.decode(block, stored.data, None)
-        if piece is None:
-            if fault := self._rule.fault(stored.view(self.dtype)):
-                raise self.reader.damage(block, fault[1], element=fault[0])
-        else:
-            if problem := self._rule.excess(piece.most):
-                raise self.reader.damage(block, problem)
-            if (
-                piece.masks is not None
-                and self._offsets is not None
-                and not begins_where(self._offsets, begin, end, piece.masks)
-            ):
-                problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
-                raise self.reader.damage(block, problem)
-            self._bases[block], self._continues[block] = piece.base, piece.continues
-            self._ends[block] = piece.last
+    def _check_once(self, block: int, stored: Array) -> None:
+        if fault := self._rule.fault(stored.view(self.dtype)):
+            raise self.reader.damage(block, fault[1], element=fault[0])
         if self._sectors:
             noted = sums(stored)
             self._sums[block * self._sectors :][: len(noted)] = noted
-        self._sound[block] = True
 
     def check_part(self, read: ReadRequest, data: Array) -> None:
-        """Hold a part of a block that has been checked, brought to `data`, against what was noted then.
-
-        Raises
-        ------
-        Damage
-        """
         (block,), ((at, _),) = read.blocks, read.pieces
         within = read.offset - int(self._starts[block])
         found = sums(data[at : at + read.needed])
@@ -277,26 +358,87 @@ class ArrayReader:
             element = (within + int(np.argmax(wrong)) * SECTOR) // self.dtype.itemsize
             raise self.reader.damage(block, MISMATCH, element=element)
 
-    def check_joints(self, first: int, last: int) -> None:
-        """Of blocks [first, last) that have been checked: each goes on from the one before.
 
-        Raises
-        ------
-        Damage
-        """
+class PackedArrayReader(ArrayReader):
+    """A packed array on disk. Its blocks are decoded where they were read to; only their records are copied."""
+
+    codec = PACKED
+    unit = RUN
+
+    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> None:
+        super().__init__(reader, rule, offsets, k)
+        blocks = PackedBlocks(self.array.name, self.dtype)
+        self._words_at = blocks.words_at
+        # What `check_joints` compares: whether a block continues the one before, its base, and its last element.
+        self._continues = np.zeros(self.array.blocks, np.bool_)
+        self._bases, self._ends = np.zeros((2, self.array.blocks), np.int64)
+
+    def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
+        first = span.start if len(span) else 0
+        blocks = list(span[1:] if skip else span) if ranges is None else self._touched(span, ranges)
+        at, reads, place = [0] * len(span), [], 0
+        if skip and len(span):
+            place = -(-int(self._lengths[first]) // ALIGNMENT) * ALIGNMENT
+        for group in self._adjoining(blocks):
+            read = self._read(group, place)
+            for block in group:
+                at[block - first] = place + int(self._starts[block]) - read.offset
+            reads.append(read)
+            place += read.nbytes
+        return ReadPlan(first, span.stop, at, reads, place + ALIGNMENT)
+
+    def _read(self, group: list[int], place: int) -> ReadRequest:
+        """How to read blocks that adjoin, all to one `place`."""
+        _, end, offset = self._bounds_on_disk(group)
+        nbytes = -(-(end - offset) // ALIGNMENT) * ALIGNMENT
+        return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, [(place, nbytes)])
+
+    def records_bytes(self, span: range) -> int:
+        return len(span) * self.block_elements // RUN * RECORD.itemsize
+
+    def note_records(self, block: int, data: Array, plan: ReadPlan, records: Array) -> None:
+        place = block - plan.first
+        first, found = place * self.block_elements // RUN, self.records(block, data, plan.at[place])
+        records[first : first + len(found)] = found
+
+    def records(self, block: int, data: Array, at: int) -> Array:
+        """The records of a block that is in `data` from `at` on, their words counted from the beginning of `data`."""
+        begin, end = self.array.bounds(block)
+        records = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD).copy()
+        records["first_word"] += (at + self._words_at(end - begin)) // 4
+        return records
+
+    def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> Placed:
+        begin = plan.first * self.block_elements
+        own = records[(first - begin) // RUN : -(-(last - begin) // RUN)]
+        return Placed(own, data[: plan.nbytes].view(np.uint32), last - first, self.dtype)
+
+    def _check_once(self, block: int, stored: Array) -> None:
+        piece = self.reader.decode(block, stored.data, None)
+        assert piece is not None
+        if problem := self._rule.excess(piece.most):
+            raise self.reader.damage(block, problem)
+        if piece.masks is not None and self._offsets is not None:
+            begin, end = self.array.bounds(block)
+            if not begins_where(self._offsets, begin, end, piece.masks):
+                problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
+                raise self.reader.damage(block, problem)
+        self._bases[block], self._continues[block], self._ends[block] = piece.base, piece.continues, piece.last
+
+    def check_joints(self, first: int, last: int) -> None:
         blocks = np.arange(first + 1, last)
-        both = self._sound[blocks] & self._sound[blocks - 1]
+        both = self._checked[blocks] & self._checked[blocks - 1]
         strange = both & self._continues[blocks] & (self._bases[blocks] != self._ends[blocks - 1])
         if first == 0 and last and self._continues[0] and self._bases[0] != 0:
             strange, blocks = np.ones(1, np.bool_), np.zeros(1, np.int64)
         if strange.any():
-            block = int(blocks[np.argmax(strange)])
-            raise self.reader.damage(block, PROBLEMS[BASE])
+            raise self.reader.damage(int(blocks[np.argmax(strange)]), PROBLEMS[BASE])
 
-    def records(self, block: int, data: Array, at: int) -> Array:
-        """A packed block's records, their words counted from where `data` begins, of which it is a part."""
-        assert isinstance(self.reader.encoding, PackedBlocks)
-        begin, end = self.array.bounds(block)
-        records = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD).copy()
-        records["first_word"] += (at + self.reader.encoding.words_at(end - begin)) // 4
-        return records
+
+READERS: dict[str, type[ArrayReader]] = {reader.codec: reader for reader in (RawArrayReader, PackedArrayReader)}
+"""By codec, which is also the name of the encoding of an array's blocks (docs/format.md)."""
+
+
+def array_reader(reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> ArrayReader:
+    """The array whose blocks `reader` reads; see `ArrayReader`."""
+    return READERS[reader.array.encoding[0]](reader, rule, offsets, k)

@@ -1,7 +1,8 @@
 """Unfinished graph directories: their names, and the removal of those that a killed process left.
 
-A graph is written into directories with temporary names, which the writing process keeps locked (`system.files.try_lock`).
-The next process that writes a graph of the same name there removes every such directory that is not locked.
+A graph is written into directories with temporary names, which the writing process keeps locked
+(`system.files.try_lock`). The next process that writes a graph of the same name there removes every such directory
+that is not locked.
 """
 
 from __future__ import annotations

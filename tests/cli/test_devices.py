@@ -18,7 +18,7 @@ from garaph_py.cli import devices
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import measure as gpu
-from garaph_py.experiment.machine import measured_disks
+from garaph_py.experiment.machine import measured_disks, measured_gpu
 from garaph_py.native.threads import ThreadPool
 from garaph_py.system import machine
 from tests.support.command import garaph
@@ -315,7 +315,7 @@ def test_a_gpu_that_is_full_or_fails_is_said_in_one_line(monkeypatch: pytest.Mon
 
     device.driver.memcpy_htod_async = fail
     monkeypatch.setattr(gpu_device, "find", lambda: device)
-    found, problem = devices.measured_gpu()
+    found, problem = measured_gpu()
     assert found is None
     assert problem is not None
     assert "cuMemcpyHtoDAsync failed" in problem

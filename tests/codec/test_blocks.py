@@ -12,9 +12,10 @@ from garaph_py import events
 from garaph_py.codec.blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError, cut
 from garaph_py.codec.format import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packed, decode
 from garaph_py.errors import DamagedGraphError, FormatError, GraphError, ParameterError
+from garaph_py.graph.adjacency import Adjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import rmat
-from garaph_py.graph.graph import Adjacency, Graph
+from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import IntegerIds, VertexIds
 from garaph_py.storage import directory as store
 from garaph_py.storage import keep
@@ -143,7 +144,7 @@ def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
     graph = from_numbered_edges(np.arange(6000), np.zeros(6000, int), 6000, values)
     store.save(graph, tmp_path / "g", encoding="raw")
     back = store.open(tmp_path / "g", encoding="packed")
-    assert isinstance(back.in_edges.packed_values, np.ndarray)
+    assert back.in_edges.value_array.codec == "raw"
     assert equal(graph, back)
 
 
@@ -151,7 +152,7 @@ def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
 def test_a_gpu_can_pin_what_was_opened_packed(tmp_path, saved):
     store.save(rmat(8, weights=(1, 9)), tmp_path / "g", encoding=saved)
     edges = store.open(tmp_path / "g", encoding="packed").in_edges
-    for packed in (edges.packed, edges.packed_values):
+    for packed in edges.arrays():
         for array in (packed.records, packed.words):
             assert array.__array_interface__["data"][0] % mmap.PAGESIZE == 0
 
@@ -283,7 +284,7 @@ def test_lists_that_begin_elsewhere(graph, directory):
     moved = graph.in_edges.offsets.copy()
     v = int(np.flatnonzero(np.diff(moved)[:-1] > 1)[0])
     moved[v + 1] -= 1
-    packed = graph.packed().in_edges.packed
+    packed = graph.packed().in_edges.neighbour_array
     info = store.info(directory)
     rewrite(directory, info, "in_sources", list(cut(packed, UNIT // 4, moved)))
     refused(directory)

@@ -39,11 +39,11 @@ def source(saved):
     """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
     _, path, _ = saved
     edges = opened(path, 300_000).in_edges
-    reading = [disks.Disk(str(data), None) for data in edges.lists.reader.paths]
+    reading = [disks.Disk(str(data), None) for data in edges.neighbour_array.reader.paths]
     made = []
 
     def make(room, **how):
-        made.append(DiskPageSource([edges.lists], edges.offsets, room, reading, edges.k, **how))
+        made.append(DiskPageSource([edges.neighbour_array], edges.offsets, room, reading, **how))
         return made[-1]
 
     yield make

@@ -20,7 +20,8 @@ from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
 from garaph_py.graph import Graph
 from garaph_py.pages import memory
-from garaph_py.pages.disk_source import BUFFERS, spread
+from garaph_py.pages.disk_frames import spread
+from garaph_py.pages.disk_source import BUFFERS
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks
 from garaph_py.storage.blocks import INDEX_DTYPE
@@ -163,18 +164,18 @@ def test_the_command_runs_within_a_memory(saved, monkeypatch, capsys):
 
 def shape_of(edges):
     """What tells a page's edges from others', packed or not."""
-    return edges.sources if edges.encoding == "raw" else edges.sources.records[["base", "widths"]]
+    return edges.sources.data if edges.sources.codec == "raw" else edges.sources.records[["base", "widths"]]
 
 
 def test_two_threads_share_the_pages_that_stay(source):
     """Each has an order and buffers of its own, forgets what it did not ask for, and gets what it asked for."""
     whole, buffers = [], []
-    alone = source(4_000_000, page_edges=3000, made=lambda buffer: whole.append(buffer.nbytes))
-    alone.expect(alone.pages)
+    alone = source(4_000_000, page_edges=3000, on_allocate=lambda buffer: whole.append(buffer.nbytes))
+    alone.prefetch(alone.pages)
     expected = [shape_of(alone.edges(page)).copy() for page in alone.pages]
     room = 2 * BUFFERS * max(whole) + sum(whole) // 2
-    one = source(room, page_edges=3000, readers=2, made=buffers.append)
-    other, wrong = one.beside(), []
+    one = source(room, page_edges=3000, readers=2, on_allocate=buffers.append)
+    other, wrong = one.clone_for_thread(), []
     assert 0.3 * len(one.pages) < sum(one.stays) < 0.6 * len(one.pages)
 
     def work(mine, seed):
@@ -182,7 +183,7 @@ def test_two_threads_share_the_pages_that_stay(source):
             rng = np.random.default_rng(seed)
             for _ in range(40):
                 pages = [page for page in mine.pages if rng.random() < 0.7]
-                mine.expect(pages)
+                mine.prefetch(pages)
                 for page in pages[: rng.integers(len(pages))]:
                     np.testing.assert_array_equal(shape_of(mine.edges(page)), expected[page.number])
                     mine.release(page)
@@ -195,17 +196,17 @@ def test_two_threads_share_the_pages_that_stay(source):
     for thread in threads:
         thread.join()
     assert not wrong
-    assert len(buffers) == len(one._buffers) + len(other._buffers) + sum(one.stays)
+    assert len(buffers) == len(one._frames) + len(other._frames) + sum(one.stays)
     assert sum(buffer.nbytes for buffer in buffers) <= room
 
 
 def test_records_are_in_the_memory_that_is_counted(source):
     buffers = []
-    pages = source(300_000, page_edges=5000, made=buffers.append)
-    pages.expect(pages.pages)
+    pages = source(300_000, page_edges=5000, on_allocate=buffers.append)
+    pages.prefetch(pages.pages)
     for page in pages.pages:
         edges = pages.edges(page)
-        if edges.encoding == "packed":
+        if edges.sources.codec == "packed":
             assert edges.sources.records.flags.aligned
             assert any(np.shares_memory(edges.sources.records, buffer) for buffer in buffers)
         pages.release(page)
@@ -215,9 +216,9 @@ def test_records_are_in_the_memory_that_is_counted(source):
 def test_what_somebody_else_took_is_kept_for_the_next_time(source):
     """The GPU's source begins to read pages that the CPU then takes."""
     buffers = []
-    pages = source(4_000_000, page_edges=5000, made=buffers.append)
+    pages = source(4_000_000, page_edges=5000, on_allocate=buffers.append)
     for _ in range(5):
-        pages.expect(pages.pages)
+        pages.prefetch(pages.pages)
         for page in pages.pages[:4]:
             pages.edges(page)
             pages.release(page)
@@ -235,7 +236,7 @@ def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, 
 
     monkeypatch.setattr(disks.Disk, "put", lambda self, requests: refuse(requests))
     with pytest.raises(MemoryError):
-        pages.expect(pages.pages)
+        pages.prefetch(pages.pages)
     for _, (request,) in ((None, *call) for call in calls[:2]):
         request.batch.end(None)
     pages.close()

@@ -21,11 +21,11 @@ def alone(*elements):
 def read(source, pages, wanted):
     """The edges of pages of which some are wanted, a copy each, and how many bytes were read for them."""
     before = source.bytes_read
-    source.expect(pages, wanted)
+    source.prefetch(pages, wanted)
     found = []
     for page in pages:
         edges = source.edges(page)
-        found.append((edges.first_edge, np.array(edges.sources)))
+        found.append((edges.first_edge, np.array(edges.sources.data)))
         source.release(page)
     return found, source.bytes_read - before
 

@@ -106,7 +106,7 @@ def test_integers_that_do_not_fit_stay_raw(graph_of):
     edges = heavy("int64")
     edges = edges.weighted(edges.weights + (np.arange(len(edges.weights)) % 2 << 40))
     packed = graph_of(edges).packed(1)
-    assert isinstance(packed.in_edges.packed_values, np.ndarray)
+    assert packed.in_edges.value_array.codec == "raw"
     assert_exact(gp.run(gp.apps.SSSP(hub(edges)), packed, threads=2), twins.sssp(edges, hub(edges)))
 
 
@@ -185,7 +185,7 @@ def test_push_along_edges_with_values(graph_of, weights, directed):
 def test_a_run_unpacks_no_array(graph_of, monkeypatch):
     """But what it reads, a window at a time."""
     packed = graph_of(heavy("int32")).packed(1)
-    monkeypatch.setattr("garaph_py.graph.graph.unpack", None)
+    monkeypatch.setattr("garaph_py.graph.adjacency.decoded", None)
     gp.run(gp.apps.SSSP(0), packed, threads=2)
     gp.run(gp.apps.PageRank(), packed, threads=2, iterations=2)
 
@@ -238,7 +238,7 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
     walk = reader.walk(segment, streams)
     source = MemoryPageSource(packed.in_edges, 2500)
     for page in source.pages:
-        arguments = readers.Windows(1, reader).arguments(source.edges(page))
+        arguments = reader.arguments(1, reader).of(source.edges(page))
         edges = tuple(a.array[0] if isinstance(a, readers.PerCall) else a for a in arguments)
         for v in np.sort(rng.integers(page.first_vertex, page.last_vertex, 12)):
             first, last = map(int, offsets[v : v + 2])

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from garaph_py.errors import DamagedGraphError, ParameterError
+from garaph_py.graph.adjacency import EDGE_DTYPES
 from garaph_py.graph.build import from_edges, from_numbered_edges
 from garaph_py.graph.generate import rmat
-from garaph_py.graph.graph import EDGE_DTYPES, Graph
+from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import StringIds
 from garaph_py.storage import directory as store
 from garaph_py.storage import write

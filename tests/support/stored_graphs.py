@@ -26,9 +26,7 @@ def opened(path, room):
 
 def with_memory(graph, memory):
     """The graph, whose runs may take so much."""
-    into = replace(graph.in_edges, memory=memory)
-    out = replace(graph.out_edges, memory=memory) if graph.directed else into
-    return replace(graph, in_edges=into, out_edges=out)
+    return replace(graph, memory=memory)
 
 
 def hub(graph):

@@ -1,15 +1,19 @@
-"""How a kernel reads a list's edges: where they lie, or unpacked into a small window.
+"""How compiled code reads a list's edges: raw ones where they are, packed ones from a small window.
 
-A kernel is written once, over `edges`, a tuple of arguments that only its reader knows. What it does with edges is a
-*segment*, ``segment(acc, begin, end, sources, base, last, before, values, values_base, context)``: it visits the edges
-[begin, end) in order, edge e's source being ``source_of(sources, e - base, before)`` and its value
-``values[e - values_base]``, and returns `acc` and how many it visited, fewer if it wants no more. A reader's `walk`
-makes of a segment the walk along a list or a part of one.
+A kernel is written once for all codecs. It gets `edges`, a tuple of arguments that only the *reader* of the codec
+understands. What the kernel does with edges is a *segment*: a function
+``segment(acc, begin, end, sources, base, last, before, values, values_base, context)``. It visits the edges [begin,
+end) in order. The source of edge e is ``source_of(sources, e - base, before)``, and its value is
+``values[e - values_base]``. It returns `acc` and how many edges it visited: fewer than there are if it needs no more.
+From a segment a reader's `walk` makes a function that visits a whole list, or a part of one.
 
-Packed numbers are unpacked a window at a time, as their sums from the window's first. Where lists are picked, a source
-is its sum less the sum before its list: windows know nothing of lists, and a list is entered anywhere. Where lists are
-read one after the other a window is a run, which becomes sources while the run before it is visited: a segment sees
-`AHEAD` edges further, up to ``sources[last]``, whatever lists they are in, and `before` is 0.
+Packed numbers are unpacked to a window, as running sums from the first number in the window. There are two ways:
+
+- Some lists are picked out (*pick*). The window is a group. A source is its sum less the sum before its list
+  (`before`), so a list can be entered anywhere, and unpacking need not know where lists begin.
+- Lists are read one after the other (*stream*). The window is a run, and `before` is 0: sums are turned into sources
+  while the run before is visited. So a segment can look `AHEAD` edges further, up to ``sources[last]``, whichever
+  lists these belong to.
 """
 
 from __future__ import annotations
@@ -17,14 +21,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED, RAW
 from ...codec.format import GROUP, RECORD_BYTES, RECORD_WORDS, RUN, WIDTHS_AT, Packed
 from ...codec.pack import unpack_group, views
-from ...graph.graph import RAW, Edges
+from ...graph.adjacency import Adjacency
 from ...native import Kernel, PerCall, prefetch, sums_of_packed
 from ...native.kernel import kind_of
 from ...pages.source import PageEdges
@@ -33,52 +38,58 @@ Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
 LOW = 0xFFFFFFFF
+"""The 32 low bits of an int64."""
 LINE = 8
-"""Words in a cache line: what each call writes stands alone."""
+"""Numbers of 8 bytes in a cache line: each call writes to a line of its own."""
 NONE_HELD = -(1 << 62)
-"""Before any edge: no list lies in a window that begins there."""
+"""In place of the first edge in the window, if there is nothing in it: far before any edge."""
 AHEAD = 192
-"""Edges ahead to fetch what belongs to their sources: their loads take as long as so many (docs/results/cpu.md)."""
+"""How many edges ahead the data of a source is prefetched: a load takes as long as visiting so many edges
+(docs/results/cpu.md)."""
 STEP = 16
-"""Sources made of sums at a time."""
+"""How many sums are turned into sources at a time."""
 WORDS_AHEAD = 512
-"""Words ahead to fetch packed numbers that are read as a stream: two kilobytes."""
+"""How many words ahead packed numbers are prefetched where lists are read one after the other: two kilobytes."""
 
 
 def source_of(sources, i, before):
+    """The source at place `i`; see above."""
     return (np.int64(sources[i]) - before) & LOW
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reader:
-    """How edges are read.
+    """How edges of one codec are read, by a kernel that reads their values or does not.
 
     Attributes
     ----------
     signature : str
-        Types of the arguments that are `edges`.
+        The types of the arguments in `edges`.
     walk : callable
-        ``walk(segment, streams)`` is a function ``walk(acc, offsets, v, begin, end, edges, context)`` over the edges
-        [begin, end) of the list of vertex v; `streams`: lists are read one after the other.
+        ``walk(segment, streams)`` makes a function ``walk(acc, offsets, v, begin, end, edges, context)``, which visits
+        the edges [begin, end) of the list of vertex v. With `streams`, lists are read one after the other.
     fetch : callable
-        ``fetch(edges, e)``: a list that begins at edge e will be read soon.
+        ``fetch(edges, e)`` prefetches the beginning of a list, edge e.
     in_place : bool
-        Segments read the graph's own arrays.
+        Whether segments read the graph's own arrays.
+    arguments : type of Arguments
+        ``arguments(count, reader)`` makes what `count` calls take as `edges`.
     reads_values : bool
-        Edge values are of interest.
+        Whether the kernel reads edge values.
     values : dtype or None
-        Of those, if they are packed.
+        The type of those, if they have to be decoded.
     """
 
     signature: str
     walk: Callable[..., Any]
     fetch: Callable[..., Any]
     in_place: bool
+    arguments: type[Arguments]
     reads_values: bool
     values: DType | None = None
 
     def kernel(self, signature: str, function: Callable[..., Any]) -> Kernel:
-        """`function` as a kernel, its first argument the tuple `edges`."""
+        """Compile `function`, whose first argument is the tuple `edges`."""
         count = len(self.signature.split())
 
         def entry(*arguments):
@@ -88,24 +99,53 @@ class Reader:
         return Kernel(f"{self.signature} {signature}", entry)
 
 
-def reader_of(edges: Edges, values: DType | None) -> Reader:
-    """For `edges`, and for a kernel that reads their values of dtype `values`, or none."""
-    if edges.encoding == RAW:
-        return make_reader(False, values, False)
-    return make_reader(True, values, values is not None and edges.has_packed_values)
+def reader_of(edges: Adjacency, values: DType | None) -> Reader:
+    """The reader for a kernel over `edges` that reads their values, of dtype `values`, or does not (None)."""
+    values_codec = RAW if values is None or edges.value_array is None else edges.value_array.codec
+    return make_reader(edges.encoding, values_codec, values)
 
 
 @cache
-def make_reader(packed: bool, values: DType | None, packed_values: bool) -> Reader:
-    pointer, reads_values = "void*" if values is None else kind_of(values), values is not None
-    if not packed:
-        return Reader(f"u32* i64 i64 {pointer}", make_raw_walk, fetch_raw, True, reads_values)
-    signature = "i64* u8* u32* i64 i64 i64 u32* i64*"
-    if not packed_values:
-        make_walk = make_packed_walk(no_values, raw_values)
-        return Reader(f"{signature} {pointer}", make_walk, fetch_packed, False, reads_values)
+def make_reader(codec: str, values_codec: str, values: DType | None) -> Reader:
+    return READERS[codec, values_codec](values)
+
+
+def raw_reader(values: DType | None) -> Reader:
+    """Raw edges, whose values are raw too."""
+    return Reader(
+        f"u32* i64 i64 {pointer_to(values)}", make_raw_walk, fetch_raw, True, RawArguments, values is not None
+    )
+
+
+def packed_reader(values: DType | None) -> Reader:
+    """Packed edges, whose values are raw."""
+    make_walk = make_packed_walk(no_values, raw_values)
+    signature = f"{PACKED_SOURCES} {pointer_to(values)}"
+    return Reader(signature, make_walk, fetch_packed, False, PackedArguments, values is not None)
+
+
+def all_packed_reader(values: DType | None) -> Reader:
+    """Packed edges, whose values are packed too."""
     make_walk = make_packed_walk(unpack_values, unpacked_values)
-    return Reader(f"{signature} i64* u8* u32* i64 {pointer}", make_walk, fetch_packed, False, True, values)
+    signature = f"{PACKED_SOURCES} i64* u8* u32* i64 {pointer_to(values)}"
+    return Reader(signature, make_walk, fetch_packed, False, AllPackedArguments, True, values)
+
+
+READERS: dict[tuple[str, str], Callable[[DType | None], Reader]] = {
+    (RAW, RAW): raw_reader,
+    (PACKED, RAW): packed_reader,
+    (PACKED, PACKED): all_packed_reader,
+}
+"""How edges are read, by their codec and that of their values (which counts as `RAW` where no values are read)."""
+
+PACKED_SOURCES = "i64* u8* u32* i64 i64 i64 u32* i64*"
+"""Types of the arguments for packed sources: records, as integers and as bytes; words; the number of the first word;
+the first edge, and the one past the last; the window; and `held`: the edge with which the window begins, where the
+words of sources and of values that were unpacked last end, and the vertex of the next edge."""
+
+
+def pointer_to(values: DType | None) -> str:
+    return "void*" if values is None else kind_of(values)
 
 
 def make_raw_walk(segment, streams):
@@ -122,7 +162,7 @@ def fetch_raw(edges, e):
 
 
 def make_packed_walk(unpack, values_of):
-    """`unpack` and `values_of`: what there is to do for the values of a window, and where they are."""
+    """Make the `walk` of packed edges. `unpack` unpacks the values of a window; `values_of` returns where they are."""
 
     def make_walk(segment, streams):
         return stream(segment) if streams else pick(segment)
@@ -152,7 +192,9 @@ def make_packed_walk(unpack, values_of):
         def walk(acc, offsets, v, begin, end, edges, context):
             records, base, sums, held = edges[0], edges[4], edges[6], edges[7]
             first, at = offsets[v], held[0]
-            if first == begin and first >= at and end <= at + GROUP:  # most lists are short
+            if (
+                first == begin and first >= at and end <= at + GROUP
+            ):  # the whole list is in the window: most lists are short
                 values, values_base = values_of(at, edges)
                 before = np.int64(sums[first - at])
                 return segment(acc, begin, end, sums, at - 1, GROUP, before, values, values_base, context)
@@ -160,7 +202,7 @@ def make_packed_walk(unpack, values_of):
             if begin >= end:
                 return acc, visited
             e, source = first, 0
-            if e < begin // RUN * RUN:  # a run knows the source before it
+            if e < begin // RUN * RUN:  # begin with a run, whose base is the source before it
                 e = begin // RUN * RUN
                 source = records[(e - base) // RUN * RECORD_WORDS + 1]
             while e < end:
@@ -187,9 +229,11 @@ def make_packed_walk(unpack, values_of):
 
 
 def move_on(at, follows, offsets, v, edges):
-    """The sources of the run that begins at edge `at` to the first half of the window, those of the next to the second.
+    """Fill the first part of the window with the sources of the run that begins at edge `at`, and the second part with
+    those of the next run.
 
-    If `at` follows what was there, it was the next. The first edge that is wanted is one of vertex v.
+    If the run `follows` the one that was in the first part, its sources are in the second part already. The first edge
+    that will be visited belongs to vertex v.
     """
     end, window, held = edges[5:8]
     held[0] = at
@@ -203,8 +247,11 @@ def move_on(at, follows, offsets, v, edges):
 
 
 def restore(at, follows, offsets, edges):
-    """The sources of the run that begins at edge `at`, to the second part of the window, from those of vertex `held[3]`
-    on; that becomes the vertex of which the next edge is. The third part is for their sums."""
+    """Fill the second part of the window with the sources of the run that begins at edge `at`.
+
+    The third part takes their sums. Sources before the list of vertex `held[3]` are left out. Set `held[3]` to the
+    vertex of the next edge.
+    """
     records, base, end, window, held = edges[0], edges[4], edges[5], edges[6], edges[7]
     unpack_sums(at - base, RUN, follows, edges, 2 * RUN)
     v, stop, shift = held[3], min(at + RUN, end), 2 * RUN - at
@@ -215,7 +262,7 @@ def restore(at, follows, offsets, edges):
     while e < stop:
         to = min(offsets[v + 1], stop)
         for first in range(e + shift, to + shift, STEP):
-            for k in range(first, first + STEP):  # beyond the list's end, too: what follows comes after
+            for k in range(first, first + STEP):  # also beyond the list's end; later lists overwrite that
                 window[k - RUN] = np.uint32(np.int64(window[k]) - np.int64(before) & LOW)
         if e < to:
             before = window[to - 1 + shift]
@@ -226,8 +273,10 @@ def restore(at, follows, offsets, edges):
 
 
 def unpack_sums(begin, count, follows, edges, to):
-    """The sums of `count` numbers from number `begin` of the page on, to ``window[to:]``; if it `follows`, their words
-    come after those that were unpacked last."""
+    """Write the running sums of `count` numbers, from number `begin` of the page on, to ``window[to:]``.
+
+    `follows` says whether they follow the numbers that were unpacked last, as their words then do.
+    """
     records, widths, words, first_word, _, _, window, held = edges[:8]
     run, first = begin // RUN, begin % RUN // GROUP
     position = words_of(records, widths, first_word, run, first, follows, held[1])
@@ -242,8 +291,8 @@ def unpack_sums(begin, count, follows, edges, to):
 
 
 def unpack_values(begin, count, follows, edges):
-    """The values of the edges whose sums or sources stand at the beginning of the window, of which the third part is
-    for their numbers."""
+    """Unpack the values of `count` edges, from number `begin` of the page on; the third part of the window takes their
+    numbers."""
     records, widths, words, first_word, values = edges[8:]
     window, held = edges[6:8]
     run, first = begin // RUN, begin % RUN // GROUP
@@ -259,16 +308,16 @@ def unpack_values(begin, count, follows, edges):
 
 
 def words_of(records, widths, first_word, run, group, follows, held):
-    """Where a group's words are. Within a run they follow those unpacked last; where a run's are, it says itself."""
+    """Where the words of a group are: after those unpacked last if it `follows` them, else where its record says."""
     if group == 0:
         return records[run * RECORD_WORDS] - first_word
     return held if follows else place(records, widths, run, group) - first_word
 
 
 def place(records, widths, run, group):
-    """Where the words of a run's group begin."""
+    """Where the words of a group of a run begin, whatever was unpacked before."""
     position = records[run * RECORD_WORDS]
-    for k in range(RUN // GROUP):  # all of them, without a branch
+    for k in range(RUN // GROUP):  # over all groups, so that there is no branch
         position += np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + k]) * np.int64(k < group)
     return position
 
@@ -289,27 +338,59 @@ def fetch_packed(edges, e):
     prefetch(edges[0], (e - edges[4]) // RUN * RECORD_WORDS)
 
 
-class Windows:
-    """What `parts` calls take as `edges`; each has its own room to unpack to."""
+class Arguments(Protocol):
+    """Makes what `count` calls of a kernel take as `edges`, page by page; each call has its own memory to decode to."""
 
-    def __init__(self, parts: int, reader: Reader) -> None:
-        self._reader = reader
-        if not reader.in_place:
-            self._held, self._window = np.empty((parts, LINE), np.int64), np.empty((parts, 3 * RUN + STEP), np.uint32)
-            self._values = np.empty((parts, RUN if reader.values else 0), reader.values)
+    def __init__(self, count: int, reader: Reader) -> None: ...
 
-    def arguments(self, page: PageEdges) -> tuple[Any, ...]:
-        """The edges of `page`."""
-        sources, values = page.sources, page.values if self._reader.reads_values else None
-        if not isinstance(sources, Packed):
-            return sources, page.first_edge, len(sources) - 1, values
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        """The arguments for the edges of `page`."""
+
+
+class RawArguments:
+    """`Arguments` for raw edges: the graph's own arrays."""
+
+    def __init__(self, count: int, reader: Reader) -> None:
+        self._reads_values = reader.reads_values
+
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        sources: Any  # a `RawArray`, and so are the values
+        values: Any
+        first_edge, sources, values = page
+        data = sources.data
+        return data, first_edge, len(data) - 1, values.data if self._reads_values else None
+
+
+class PackedArguments:
+    """`Arguments` for packed edges with raw values."""
+
+    def __init__(self, count: int, reader: Reader) -> None:
+        self._reads_values = reader.reads_values
+        self._held, self._window = np.empty((count, LINE), np.int64), np.empty((count, 3 * RUN + STEP), np.uint32)
+
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        values: Any = page.values
+        return *self._sources(page), values.data if self._reads_values else None
+
+    def _sources(self, page: PageEdges) -> tuple[Any, ...]:
+        sources: Any  # a `Packed`
+        first_edge, sources, _ = page
         self._held[:] = NONE_HELD
-        end = page.first_edge + sources.length
-        start = *parts_of(sources), page.first_edge, end, PerCall(self._window), PerCall(self._held)
-        if not isinstance(values, Packed):
-            return *start, values
-        return *start, *parts_of(values), PerCall(self._values)
+        window, held = PerCall(self._window), PerCall(self._held)
+        return *packed_arguments(sources), first_edge, first_edge + sources.length, window, held
 
 
-def parts_of(array: Packed) -> tuple[Any, ...]:
+class AllPackedArguments(PackedArguments):
+    """`Arguments` for packed edges with packed values."""
+
+    def __init__(self, count: int, reader: Reader) -> None:
+        super().__init__(count, reader)
+        self._values = np.empty((count, RUN), reader.values)
+
+    def of(self, page: PageEdges) -> tuple[Any, ...]:
+        values: Any = page.values
+        return *self._sources(page), *packed_arguments(values), PerCall(self._values)
+
+
+def packed_arguments(array: Packed) -> tuple[Any, ...]:
     return *views(array.records), array.words, array.first_word

@@ -204,7 +204,7 @@ class CpuExecutor(StepByParts):
             return [self._pull_tiled(state, self._kernels.pull_tiled, self.out_source)]
         tasks = [(page, self._pull.task(page, state, mode)) for page in pages]
         wanted = partial(edge_ranges, state.notified, self.graph.in_edges.offsets) if mode == NOTIFY_PULL else None
-        source.expect([page for page, task in tasks if task is not None], wanted)
+        source.prefetch([page for page, task in tasks if task is not None], wanted)
         results = []
         for page, task in tasks:
             if task is None:

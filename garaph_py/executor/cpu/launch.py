@@ -13,7 +13,7 @@ from ...native.threads import ThreadPool
 from ...pages.source import PageEdges
 from ...program import BoundProgram
 from ..state import State
-from .edges import Reader, Windows
+from .edges import Arguments, Reader
 from .partitions import Partitions
 from .records import RecordKernel, RecordTable
 
@@ -40,7 +40,7 @@ class Launcher:
             "n": graph.n, "in_offsets": graph.in_edges.offsets, "out_offsets": graph.out_edges.offsets,
             "parameters": bound.parameters, "vertex_data": bound.vertex_data,
         }  # fmt: skip
-        self._windows: dict[tuple[Reader, int], Windows] = {}
+        self._windows: dict[tuple[Reader, int], Arguments] = {}
         self._partitions: dict[int, Partitions] = {}
 
     def prepare(self, *kernels: Kernel) -> None:
@@ -75,8 +75,8 @@ class Launcher:
         """The arguments by which `calls` calls of a kernel read the edges of a page."""
         key = reader, calls
         if key not in self._windows:
-            self._windows[key] = Windows(calls, reader)
-        return self._windows[key].arguments(edges)
+            self._windows[key] = reader.arguments(calls, reader)
+        return self._windows[key].of(edges)
 
     def partitions(self, count: int) -> Partitions:
         """Room for what `count` partitions of a page leave behind."""

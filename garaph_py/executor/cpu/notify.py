@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache, partial
 
-from ...graph.graph import Edges
+from ...graph.adjacency import Adjacency
 from ...graph.vertex_set import BLOCK
 from ...pages.source import PageSource
 from ..state import State
@@ -15,6 +15,7 @@ from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
 from .walk import LISTS, insert, make_for_each_list
 
 
+# wide: a reader's walk calls it for each part of a list
 def insert_targets(acc, begin, end, targets, base, last, before, values, values_base, context):
     notified, blocks = context
     for e in range(begin, end):
@@ -53,7 +54,7 @@ class Notify:
         The out-edges.
     """
 
-    def __init__(self, launcher: Launcher, runs: Runs, edges: Edges) -> None:
+    def __init__(self, launcher: Launcher, runs: Runs, edges: Adjacency) -> None:
         self._launch, self._runs, self._edges, self._reader = launcher, runs, edges, reader_of(edges, None)
         self.kernel = make_notify(self._reader)
 
@@ -61,7 +62,7 @@ class Notify:
         """Put every out-neighbour of an active vertex in ``state.notified``; out-edges followed."""
         active, offsets = state.frontier, self._edges.offsets
         pages = self._runs.active_pages(active, source)
-        source.expect(pages, partial(edge_ranges, active, offsets), values=False)
+        source.prefetch(pages, partial(edge_ranges, active, offsets), values=False)
         for page, prefix in pages.items():
             block, position, start, stop = self._runs.of_set(prefix, "right", RANDOM_ACCESS_EDGES)
             edges = self._launch.edges(self._reader, source.edges(page), len(start))

@@ -1,9 +1,10 @@
-"""Pull over one page, edges divided equally over the threads (Garaph section 4.1).
+"""Pull over one page, whose edges are divided equally over the calls of a kernel (Garaph section 4.1).
 
-A partition is a run of the page's edges. It finishes the vertices whose edges it holds whole; of a vertex that the
-partition's bounds cut it leaves a partial sum, a replica: `heads` for one begun earlier, `tails` for one begun here.
-`merge_partial_sums` merges the replicas, at most one a bound, in reverse order and applies them. Gather and apply are
-fused: no accumulators are kept but those of a word's vertices.
+A call gets one partition: a run of the page's edges. It gathers and applies the vertices whose edges all lie in the
+partition. For a vertex whose edges a bound of the partition cuts, it writes a partial sum: `head` if the edges begin in
+an earlier partition, `tail` if they begin in this one. `merge_partial_sums` then adds the partial sums of each cut
+vertex, from the last partition to the first, and applies it. Gather and apply are fused: only the accumulators of 64
+neighbouring vertices are kept at a time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .runs import Runs
 from .walk import LISTS, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 STREAM = 256
-"""Edges ahead to fetch sources that are read as a stream: a kilobyte."""
+"""Edges between the visited edge and the one whose source is prefetched, where sources are read in order: 1 KB."""
 
 CONTEXT = (
     "n", "in_offsets", "out_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
@@ -41,15 +42,16 @@ PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
 
 
 def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
-    """``acc`` plus the contributions of edges [begin, end) of vertex v, and how many of them were visited.
+    """Add the contributions of edges [begin, end) of vertex v to ``acc``; return it, and how many edges were visited.
 
-    If `filtered`, only active sources contribute: what the others have to say was summed before. If it `streams`, edges
-    are read from the first to the last and not again, so they are fetched ahead and past the caches; so are the values
-    of their sources, for those loads are what takes the time.
+    If `filtered`, only active sources contribute: contributions of inactive sources are in the value already. If the
+    kernel `streams`, it reads all edges in order, and only once. So it prefetches sources, which need not stay in the
+    caches, and the values of these sources, whose loads take most of the time.
     """
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place
 
+    # wide: a reader's walk calls it for each part of a list
     def segment(acc, begin, end, sources, base, last, before, edge_values, values_base, context):
         t, old, active = context
         for e in range(begin, end):
@@ -70,6 +72,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 
     walk = reader.walk(segment, streams)
 
+    # wide: it is what a gather depends on; the compiler inlines it
     def gather_edges(t, acc, old, v, begin, end, edges, active):
         return walk(acc, t.in_offsets, v, begin, end, edges, (t, old, active))
 
@@ -77,9 +80,10 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 
 
 def make_update(f: Functions, filtered: bool = False):
-    """Apply, store and activate one vertex; whether it is active, may change again, its out-degree, share of the total.
+    """Apply, store and activate one vertex.
 
-    If `filtered`, a value that stays is not stored: it stands in both arrays.
+    It returns whether the vertex is active, whether it may change again, its out-degree, and its part of the total. If
+    `filtered`, a value that does not change is not stored: it is in both arrays already.
     """
     apply, activate, aggregate, count, done, identity = f.apply, f.activate, f.aggregate, f.count, f.done, f.identity
     store, load_data = f.value.store, f.data.load
@@ -101,9 +105,11 @@ def make_update(f: Functions, filtered: bool = False):
 
 
 def make_tally(f: Functions):
-    """What a call's updates add up to: vertices activated, their out-edges, how many may change again, part of the
-    total. ``add`` adds an update; ``leave(t, edges, tally)`` writes them and the edges visited where the call is told
-    to."""
+    """The tally of a call: vertices activated, their out-edges, how many of them may change again, part of the total.
+
+    ``zero()`` is an empty tally, ``add(tally, update)`` adds what one update returned, and ``leave(t, edges, tally)``
+    writes the tally and the number of edges visited to the call's `counts` and `partial`.
+    """
     add_total, no_total = f.add_total, f.no_total
     store_partial = f.partial.store
 
@@ -125,7 +131,7 @@ def make_tally(f: Functions):
 
 
 def make_leave_sum(f: Functions):
-    """Leave the partial sum of a vertex that a bound of the partition cuts; whether one does."""
+    """Write the partial sum of a vertex if a bound of the partition cuts its edges; return whether one does."""
     store = f.accumulator.store
 
     def leave_sum(t, v, acc, cut_before, cut_after):
@@ -148,8 +154,9 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
     def pull(edges, t):
         """The edges [first_edge, last_edge), in which the vertices [first_vertex, last_vertex) begin.
 
-        Synchronous runs gather for 64 vertices, then apply them: with less between two gathers, more of their loads
-        are under way at a time. Asynchronous ones apply each vertex at once, for the next to see.
+        Synchronous runs gather for 64 vertices and then apply them: with less work between two gathers, more of their
+        loads are under way at the same time. Asynchronous runs apply each vertex at once, so that the next one reads
+        its new value.
         """
         chunk = 64 if t.early else 1
         first, last, start, stop = t.first_vertex, t.last_vertex, t.first_edge, t.last_edge
@@ -312,7 +319,7 @@ class Pull:
         """How to pull a page; None if no vertex of the page was notified."""
         if mode == PULL:
             first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
-            span = {
+            span: dict[str, Any] = {
                 "first_edge": first_edge, "last_edge": last_edge, "first_vertex": first_vertex,
                 "last_vertex": last_vertex,
             }  # fmt: skip

@@ -1,7 +1,7 @@
-"""Pull by tiles: everybody gathers from everybody, and nothing that is read at random leaves the core's cache.
+"""Pull by tiles: every vertex gathers from every in-neighbour, and all random accesses stay in a core's cache.
 
-One call does a block of destinations, its tiles one after the other: a destination's contributions come in ascending
-order of their sources, as in `pull`, and no vertex is cut.
+One call updates one block of destinations and visits its tiles one after the other. So contributions to a destination
+are added in ascending order of their sources, as in `pull`, and no destination is shared between calls.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED
 from ...graph import Graph
-from ...graph.graph import PACKED
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import PerCall, no_unroll, prefetch
 from ...native.threads import ThreadPool
@@ -32,12 +32,15 @@ Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
 UNPACKED = 1 << 24
-"""Edges in memory that are unpacked at a time to make tiles of them: work for several threads."""
+"""Edges that are unpacked at a time, to make tiles of a packed graph in memory: enough work for several threads."""
 
 
 def tiles_of(graph: Graph, weighted: bool, stored: PageSource, pool: ThreadPool) -> Tiles:
-    """The tiles that `graph` keeps, with edge values or without; or, for as long as the caller wants them, those of the
-    out-edges on disk, `stored`."""
+    """The tiles of `graph`, with edge values or without.
+
+    The graph keeps those of edges in memory. Those of out-edges on disk, `stored`, are made anew, and belong to the
+    caller.
+    """
 
     def made(source: PageSource) -> Tiles:
         offsets, dtype = graph.out_edges.offsets, graph.edge_dtype if weighted else None

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph import Graph
-from ...graph.graph import Edges
+from ...graph.adjacency import Adjacency
 from ...graph.vertex_set import BLOCK
 from ...native import PerCall, atomic_and, atomic_load, compare_and_swap
 from ...pages.layout import Page
@@ -39,7 +39,7 @@ AHEAD = 4
 
 
 def make_relax(f: Functions):
-    """Sum a contribution into a vertex's value; whether that changed, and to what."""
+    """Add a contribution to a vertex's value; return whether the value changed, and the new value."""
     add, activate = f.sum, f.activate
 
     def relax(self, values, v, contribution):
@@ -54,11 +54,13 @@ def make_relax(f: Functions):
     return relax
 
 
-def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
-    """`priorities`: changed vertices beyond the current bucket wait."""
+def make_push_along(f: Functions, priorities: bool):
+    """Push from one vertex along some of its out-edges. `acc` is how many vertices become active, their out-edges, and
+    how many of them may change again."""
     relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
-    done, identity, fetch = f.done, f.identity, reader.fetch
+    done, identity = f.done, f.identity
 
+    # wide: a reader's walk calls it for each part of a list
     def push_along(acc, begin, end, targets, base, last, before, edge_values, values_base, context):
         t, v, value = context
         count, count_edges, changeable = acc
@@ -76,19 +78,30 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
                     changeable += not done(t.parameters, identity(t.parameters), new)
         return (count, count_edges, changeable), end - begin
 
-    walk = reader.walk(push_along, False)
+    return push_along
 
-    def fetch_bit(acc, v, context):
+
+def make_fetch_ahead(reader: Reader):
+    """Prefetch the first targets of a later word's vertices."""
+    fetch = reader.fetch
+
+    def fetch_vertex(acc, v, context):
         edges, t = context
         fetch(edges, t.out_offsets[v])
         return acc
 
-    fetch_word = make_for_each_bit(fetch_bit)
+    fetch_word = make_for_each_bit(fetch_vertex)
 
     def fetch_ahead(acc, w, words, context):
-        """Prefetch the first targets of a later word's vertices."""
         ahead = min(w + AHEAD, words - 1)
         return fetch_word(acc, context[1].frontier[ahead], ahead, context)
+
+    return fetch_ahead
+
+
+def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
+    """`priorities`: changed vertices beyond the current bucket wait."""
+    walk, fetch_ahead = reader.walk(make_push_along(f, priorities), False), make_fetch_ahead(reader)
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context
@@ -204,7 +217,7 @@ class Push:
         self._active_pages = None
 
     @cached_property
-    def _edges(self) -> Edges:
+    def _edges(self) -> Adjacency:
         """The out-edges, with values if the program reads them; those of a directed graph in memory are made once."""
         graph = self._graph
         return graph.out_edges if self._edge is None else graph.valued_out_edges(self._launch.pool)
@@ -229,7 +242,7 @@ class Push:
         if found is None and (in_runs or len(source.pages) > 1):
             found = self._runs.active_pages(active, source)
         pages = source.pages if found is None else list(found)
-        source.expect(pages, partial(edge_ranges, active, out.offsets))
+        source.prefetch(pages, partial(edge_ranges, active, out.offsets))
         done = np.zeros(4, np.int64)
         for page in pages:
             calls, (block, position, start, stop) = 1, WHOLE_PAGE

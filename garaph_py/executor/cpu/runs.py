@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...graph import Graph
-from ...graph.graph import Edges
+from ...graph.adjacency import Adjacency
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...native.threads import split
 from ...pages.layout import Page
@@ -106,7 +106,7 @@ class Runs:
         blocks = np.searchsorted(prefix[1:-1], bounds[:-1], side=side)
         return blocks, prefix[blocks], bounds[:-1], bounds[1:]
 
-    def prefix_of(self, vertices: VertexSet, adjacency: Edges, first: int, last: int) -> tuple[int, Array]:
+    def prefix_of(self, vertices: VertexSet, adjacency: Adjacency, first: int, last: int) -> tuple[int, Array]:
         """How many of `vertices` lie in [first, last), and sums of their edges before each block, and in all."""
         base, stop = first // BLOCK, (last - 1) // BLOCK + 1
         sums = np.zeros(stop - base + 1, np.int64)

@@ -1,4 +1,4 @@
-"""Raw or packed: in which form a graph's edges come to the GPU."""
+"""Raw or packed: the codec in which a graph's edges come to the GPU."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED, RAW
 from ...errors import DeviceMemoryError
-from ...graph import Graph, PackedAdjacency, StoredAdjacency
-from ...graph.graph import PACKED, Edges
+from ...graph import Graph
+from ...graph.adjacency import Adjacency
 from ...native.threads import ThreadPool, available_cores
 from ...system.memory import available_memory
-from .edges import EdgeArrays, PackedArrays, RawArrays, arrays_on_disk
+from .edges import ArraysOnDevice, EdgeLayout, PackedOnDevice, with_raw_values
 from .gather import AUTO
 from .packing import STAGING_BYTES
 
 Array = npt.NDArray[Any]
 
 CPU_PACKS = 2e8
-"""Edges a second that a thread of the CPU packs."""
+"""Edges that one thread of the CPU packs in a second."""
 UNBOUNDED = 20
-"""Iterations to expect where nobody bounds them."""
+"""The number of iterations that are expected of a run without a bound."""
 WORTH_MEASURING = 3
-"""Fewer iterations do not even pay for the pass that measures."""
+"""With fewer iterations, packing would not even pay for the pass that measures how long it takes."""
 HOST_SHARE = 0.5
-"""Of the host's memory that is available: what packed edges beside raw ones may take."""
+"""The share of the host's available memory that packed edges may take beside raw ones."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +36,29 @@ class Choice:
 
     Attributes
     ----------
-    edges : Adjacency, PackedAdjacency or StoredAdjacency
-        In the host's memory, or on disk.
-    arrays : EdgeArrays
-        On the device.
-    packs : bool
-        The device packs what is raw on the host; all of it has to stay.
+    edges : Adjacency
+        The edges on the host, in memory or on disk.
+    arrays : EdgeLayout
+        How they lie in device memory.
+    records : ndarray of RECORD or None
+        If the GPU packs raw edges: the records of the packed sources. All pages then have to stay in device memory.
     """
 
-    edges: Edges
-    arrays: EdgeArrays
-    packs: bool = False
+    edges: Adjacency
+    arrays: EdgeLayout
+    records: Array | None = None
+
+    @property
+    def packs(self) -> bool:
+        """Whether the GPU packs the edges."""
+        return self.records is not None
 
 
 def packed_on_cpu(graph: Graph, reads_values: bool, threads: int | None) -> Choice:
     """The edges packed by the CPU, once for the graph."""
     with ThreadPool(threads) as pool:
         edges = graph.packed_in_edges(pool)
-    return Choice(edges, PackedArrays.of(edges, reads_values))
+    return Choice(edges, ArraysOnDevice.of(edges, reads_values))
 
 
 def choose(
@@ -64,44 +70,43 @@ def choose(
     iterations: int | None,
     threads: int | None,
 ) -> Choice:
-    """The form for a run.
+    """Choose the codec for a run.
 
-    Raw edges that fit stay raw, for the gather is as fast over either. Where they do not, half the bytes an iteration
-    pay for packing within some ten iterations.
+    Raw edges that fit into device memory stay raw, because the gather is as fast over either codec. Where they do not
+    fit, packed edges are half the bytes to copy in each iteration, which pays for packing within some ten iterations.
 
     Parameters
     ----------
     graph : Graph
     value_bytes : int
-        Of an edge value that the program reads, else 0.
+        Bytes of an edge value; 0 if the program reads none.
     gather : {"auto", "replicated", "segmented", "packed"}
     left : int
-        Bytes of device memory for edges.
+        Bytes of device memory that are left for edges.
     measure : callable
-        Makes the records of the packed sources on the device, in a pass over the raw ones, and says how long that took.
+        Makes the records of the packed sources on the device, in a pass over the raw ones; returns them and how many
+        seconds that took.
     iterations : int or None
-        At most so many there will be.
+        The most iterations that the run may have.
     threads : int or None
-        Of the CPU.
+        Threads of the CPU.
     """
-    edges = graph.in_edges
-    if isinstance(edges, StoredAdjacency):
-        return Choice(edges, arrays_on_disk(edges, value_bytes))
-    if isinstance(edges, PackedAdjacency):
-        return Choice(edges, PackedArrays.of(edges, value_bytes > 0))
-    raw = Choice(edges, RawArrays(value_bytes))
-    raw_bytes = graph.m * raw.arrays.width
+    edges, reads_values = graph.in_edges, value_bytes > 0
+    given = Choice(edges, ArraysOnDevice.of(edges, reads_values))
+    if edges.on_disk or edges.encoding != RAW:
+        return given
+    raw_bytes = graph.m * given.arrays.width
     expected = UNBOUNDED if iterations is None else iterations
     if gather not in (AUTO, PACKED) or (gather == AUTO and (raw_bytes <= left or expected < WORTH_MEASURING)):
-        return raw
+        return given
     if not graph.has_packed_in_edges:
         try:
             records, seconds = measure()
         except DeviceMemoryError:
             if gather == AUTO:
-                return raw
+                return given
         else:
-            arrays = PackedArrays(records, None, value_bytes)
+            arrays = with_raw_values(PackedOnDevice(records), value_bytes)
             packed_bytes = graph.m * arrays.width
             fits = packed_bytes + STAGING_BYTES <= left
             cost = seconds if fits else graph.m / (CPU_PACKS * (threads or available_cores()))
@@ -109,7 +114,7 @@ def choose(
             gain = saved * seconds / max(4 * graph.m, 1) * expected
             too_large = not fits and packed_bytes > HOST_SHARE * available_memory()
             if gather == AUTO and (gain <= cost or too_large):
-                return raw
+                return given
             if fits:
-                return Choice(edges, arrays, packs=True)
-    return packed_on_cpu(graph, value_bytes > 0, threads)
+                return Choice(edges, arrays, records)
+    return packed_on_cpu(graph, reads_values, threads)

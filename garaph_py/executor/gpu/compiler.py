@@ -114,7 +114,7 @@ def compile_kernels(generated: str, architecture: str) -> bytes:
     def compile_log() -> str:
         log = b" " * checked(nvrtc.nvrtcGetProgramLogSize(program))
         checked(nvrtc.nvrtcGetProgramLog(program, log))
-        return log.decode(errors="replace")
+        return str(log.decode(errors="replace"))
 
     texts = {**sources(), NAME: generated}
     names, bodies = [[item.encode() for item in items] for items in (texts.keys(), texts.values())]
@@ -124,7 +124,7 @@ def compile_kernels(generated: str, architecture: str) -> bytes:
         checked(nvrtc.nvrtcCompileProgram(program, len(options), options), log=True)
         code = b" " * checked(nvrtc.nvrtcGetLTOIRSize(program))
         checked(nvrtc.nvrtcGetLTOIR(program, code))
-        return code
+        return bytes(code)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 

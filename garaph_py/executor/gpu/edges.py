@@ -1,212 +1,235 @@
-"""How a page's edges lie in device memory: as they are, or packed."""
+"""How the edges of a page lie in device memory, for each codec, and what is copied there.
+
+A page on the device begins with a whole run: gather kernels take `RUN` edges at a time (ranks.py), and a packed array
+can only be decoded from the beginning of a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED, RAW, DiskArray, EdgeArray
 from ...codec.format import PADDING, RECORD, Packed
-from ...graph import PackedAdjacency, StoredAdjacency
-from ...graph.graph import PACKED, RAW, Edges
-from ...graph.stored import Stored
+from ...graph.adjacency import Adjacency
 from ...pages.layout import Page
 from ...pages.source import PageEdges
 from .ranks import RUN, run_range, runs_of
 
 Array = npt.NDArray[Any]
+
 ALIGNMENT = 256
+"""Bytes: each array in a page's device memory begins at a multiple of this, as the driver's own allocations do."""
 
 
-class EdgeArrays(Protocol):
-    """The arrays of a page's edges, each with whole runs.
-
-    Attributes
-    ----------
-    width : float
-        Bytes of an edge in all of them, on average.
-    encoding : {"raw", "packed"}
-        Of the sources.
-    """
-
-    encoding: ClassVar[str]
+class EdgeLayout(Protocol):
+    """How the edges of any page lie in device memory."""
 
     @property
-    def width(self) -> float: ...
-
-    def sizes(self, page: Page) -> list[int]:
-        """Bytes of each array."""
-
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
-        """Say to the kernels, in a task's ``page``, where the arrays are."""
-
-
-@dataclass(frozen=True)
-class RawArrays:
-    """Sources, and edge values if there are `value_bytes` of each."""
-
-    encoding: ClassVar[str] = RAW
-
-    value_bytes: int = 0
+    def encoding(self) -> str:
+        """The codec of the sources."""
 
     @property
     def width(self) -> float:
-        return 4 + self.value_bytes
+        """Bytes of an edge, with its value if it is read; on average."""
 
     def sizes(self, page: Page) -> list[int]:
-        return [runs_of(page) * RUN * width for width in (4, self.value_bytes) if width]
+        """Bytes of each of the page's buffers."""
 
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
-        told["sources"], told["edge_values"] = addresses[0], addresses[-1]
+    def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
+        """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
+
+
+class Names(NamedTuple):
+    """The fields of a task's ``page`` for one array: its address if it is raw, or what a packed one needs."""
+
+    raw: str
+    records: str
+    words: str
+    first_word: str
+
+
+SOURCES = Names("sources", "records", "words", "first_word")
+VALUES = Names("edge_values", "value_records", "value_words", "first_value_word")
+
+
+class DeviceArray(Protocol):
+    """How one array, of sources or of edge values, lies in device memory."""
+
+    codec: ClassVar[str]
+    buffers: ClassVar[int]
+
+    @property
+    def width(self) -> float:
+        """Bytes of an element, on average."""
+
+    def sizes(self, page: Page) -> list[int]:
+        """Bytes of each buffer, for a page."""
+
+    def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
+        """Write the buffers' addresses to the fields with these names."""
 
 
 @dataclass(frozen=True)
-class PackedArrays:
-    """Records and words of the sources; then records and words of the edge values, or these as they are, if any.
+class RawOnDevice:
+    """A raw array, of `width` bytes an element."""
 
-    Parameters
-    ----------
-    sources : ndarray of RECORD
-        Of the whole graph.
-    values : ndarray of RECORD, optional
-        Of packed values.
-    value_bytes : int
-        Of values that are not packed.
+    codec: ClassVar[str] = RAW
+    buffers: ClassVar[int] = 1
+
+    width: int
+
+    def sizes(self, page: Page) -> list[int]:
+        return [runs_of(page) * RUN * self.width]
+
+    def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
+        args[names.raw] = addresses[0]
+
+
+@dataclass(frozen=True)
+class PackedOnDevice:
+    """A packed array, of which the host has the `records` of the whole graph: records, then words."""
+
+    codec: ClassVar[str] = PACKED
+    buffers: ClassVar[int] = 2
+
+    records: Array
+
+    @cached_property
+    def width(self) -> float:
+        runs = len(self.records)
+        return (4 * words_between(self.records, 0, runs) + self.records.nbytes) / (runs * RUN) if runs else 4
+
+    def sizes(self, page: Page) -> list[int]:
+        runs = run_range(page)
+        return [len(runs) * RECORD.itemsize, 4 * (words_between(self.records, runs.start, runs.stop) + PADDING)]
+
+    def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
+        args[names.records], args[names.words] = addresses
+        args[names.first_word] = first_word(self.records, page.first_edge // RUN)
+
+
+@dataclass(frozen=True)
+class PackedFromDisk:
+    """A packed array that is read from disk: records, then the blocks that hold the words, as they are stored.
+
+    Records say where words are among the bytes of the blocks, so words need not be moved together.
     """
 
-    encoding: ClassVar[str] = PACKED
+    codec: ClassVar[str] = PACKED
+    buffers: ClassVar[int] = 2
 
-    sources: Array
-    values: Array | None = None
-    value_bytes: int = 0
+    array: DiskArray
+
+    @property
+    def width(self) -> float:
+        return self.array.stored_bytes / max(len(self.array), 1)
+
+    def sizes(self, page: Page) -> list[int]:
+        runs = run_range(page)
+        return [len(runs) * RECORD.itemsize, self.array.room(runs.start * RUN, page.last_edge)]
+
+    def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
+        args[names.records], args[names.words] = addresses
+        args[names.first_word] = 0
+
+
+LAYOUTS: dict[tuple[str, bool], Callable[[EdgeArray], DeviceArray]] = {
+    (RAW, False): lambda array: RawOnDevice(array.dtype.itemsize),
+    (RAW, True): lambda array: RawOnDevice(array.dtype.itemsize),
+    (PACKED, False): lambda array: PackedOnDevice(cast(Packed, array).records),
+    (PACKED, True): lambda array: PackedFromDisk(cast(DiskArray, array)),
+}
+"""How an array lies in device memory, by its codec and whether it is on disk."""
+
+
+@dataclass(frozen=True)
+class ArraysOnDevice:
+    """The `EdgeLayout` of sources, then edge values if the program reads them."""
+
+    sources: DeviceArray
+    values: DeviceArray | None = None
 
     @classmethod
-    def of(cls, edges: PackedAdjacency, reads_values: bool) -> PackedArrays:
-        values = edges.packed_values if reads_values else None
-        if isinstance(values, Packed):
-            return cls(edges.packed.records, values.records)
-        return cls(edges.packed.records, None, 0 if values is None else values.itemsize)
-
-    @cached_property
-    def width(self) -> float:
-        if not len(self.sources):
-            return 4 + self.value_bytes
-        parts = [self.sources] if self.values is None else [self.sources, self.values]
-        packed = sum(words_between(records, 0, len(records)) for records in parts)
-        edges = len(self.sources) * RUN
-        return (4 * packed + sum(records.nbytes for records in parts)) / edges + self.value_bytes
-
-    def sizes(self, page: Page) -> list[int]:
-        runs, sizes = run_range(page), []
-        for records in (self.sources, self.values):
-            if records is not None:
-                words = words_between(records, runs.start, runs.stop)
-                sizes += [len(runs) * RECORD.itemsize, 4 * (words + PADDING)]
-        return [*sizes, len(runs) * RUN * self.value_bytes] if self.value_bytes else sizes
-
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
-        run = page.first_edge // RUN
-        told["records"], told["words"], told["first_word"] = *addresses[:2], first_word(self.sources, run)
-        if self.values is not None:
-            told["value_records"], told["value_words"] = addresses[2:]
-            told["first_value_word"] = first_word(self.values, run)
-        elif self.value_bytes:
-            told["edge_values"] = addresses[2]
-
-
-@dataclass(frozen=True)
-class StoredArrays:
-    """As `PackedArrays`, of edges on disk: words stand where their blocks put them, among what else is in these.
-
-    Parameters
-    ----------
-    edges : StoredAdjacency
-    value_bytes : int
-        Of edge values that are of interest.
-    """
-
-    encoding: ClassVar[str] = PACKED
-
-    edges: StoredAdjacency
-    value_bytes: int = 0
-
-    @cached_property
-    def _arrays(self) -> list[Stored]:
-        return self.edges.arrays(self.value_bytes > 0)
+    def of(cls, edges: Adjacency, reads_values: bool) -> ArraysOnDevice:
+        """The layout of `edges` in their codec, with their values or without."""
+        return cls(*(LAYOUTS[array.codec, array.on_disk](array) for array in edges.arrays(reads_values)))
 
     @property
+    def encoding(self) -> str:
+        return self.sources.codec
+
+    @property
+    def _arrays(self) -> list[DeviceArray]:
+        return [self.sources] if self.values is None else [self.sources, self.values]
+
+    @cached_property
     def width(self) -> float:
-        return sum(array.stored_bytes for array in self._arrays) / max(int(self.edges.offsets[-1]), 1)
+        return sum(array.width for array in self._arrays)
 
     def sizes(self, page: Page) -> list[int]:
-        runs, sizes = run_range(page), []
-        for array in self._arrays:
-            if array.encoding == PACKED:
-                sizes += [len(runs) * RECORD.itemsize, array.room(runs.start * RUN, page.last_edge)]
-            else:
-                sizes.append(len(runs) * RUN * self.value_bytes)
-        return sizes
+        return [size for array in self._arrays for size in array.sizes(page)]
 
-    def tell(self, told: Array, page: Page, addresses: list[int]) -> None:
-        told["records"], told["words"], told["first_word"] = *addresses[:2], 0
-        if len(addresses) == 4:
-            told["value_records"], told["value_words"], told["first_value_word"] = *addresses[2:], 0
-        elif self.value_bytes:
-            told["edge_values"] = addresses[2]
+    def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
+        count = self.sources.buffers
+        self.sources.write_args(args, SOURCES, page, addresses[:count])
+        if self.values is not None:
+            self.values.write_args(args, VALUES, page, addresses[count:])
 
 
-def arrays_on_disk(edges: StoredAdjacency, value_bytes: int) -> EdgeArrays:
-    """How edges that stay on disk lie in device memory."""
-    return RawArrays(value_bytes) if edges.encoding == RAW else StoredArrays(edges, value_bytes)
+def with_raw_values(sources: DeviceArray, value_bytes: int) -> ArraysOnDevice:
+    """The layout of `sources` and raw values of so many bytes each, 0 if the program reads none."""
+    return ArraysOnDevice(sources, RawOnDevice(value_bytes) if value_bytes else None)
+
+
+def raw_layout(value_bytes: int = 0) -> ArraysOnDevice:
+    """The layout of raw sources, and of raw values of so many bytes each, 0 if the program reads none."""
+    return with_raw_values(RawOnDevice(4), value_bytes)
 
 
 def first_word(records: Array, run: int) -> int:
+    """The number of the first word of a run, among the words of the whole array."""
     return int(records["first_word"][run]) if run < len(records) else 0
 
 
 def words_between(records: Array, first: int, last: int) -> int:
-    """Words of the runs [first, last)."""
+    """The number of words of the runs [first, last)."""
     if first >= last:
         return 0
     return int(records["first_word"][last - 1] + records["widths"][last - 1].sum() - records["first_word"][first])
 
 
 def places(sizes: Iterable[int]) -> list[int]:
-    """Where arrays of such sizes begin in one buffer, and last where they end."""
+    """Where buffers of such sizes begin in a page's device memory, and last where they end."""
     return list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
-def page_bytes(page: Page, arrays: EdgeArrays) -> int:
-    """Device memory of a page's edges."""
-    return places(arrays.sizes(page))[-1]
+def page_bytes(page: Page, layout: EdgeLayout) -> int:
+    """Bytes of device memory for a page's edges."""
+    return places(layout.sizes(page))[-1]
 
 
-def pinned_arrays(edges: Edges) -> list[Array]:
-    """What is copied from, page by page."""
-    if isinstance(edges, StoredAdjacency):  # a source pins its buffers as it makes them
-        return []
-    parts: list[Packed | Array | None] = []
-    if isinstance(edges, PackedAdjacency):
-        parts += [edges.packed, edges.packed_values]
-    else:
-        parts += [edges.neighbours, edges.values]
-    arrays: list[Array] = []
-    for part in parts:
-        arrays += [part.records, part.words] if isinstance(part, Packed) else [] if part is None else [part]
-    return arrays
+def pinned_arrays(edges: Adjacency) -> list[Array]:
+    """The arrays in host memory that pages are copied from. There are none for edges on disk: a source of pages pins
+    its buffers when it makes them."""
+    return [buffer for array in edges.arrays() for buffer in array.buffers]
 
 
 def host_arrays(edges: PageEdges) -> list[tuple[Array, int]]:
-    """A page's arrays as they are to be copied, and how many bytes into theirs on the device."""
-    found: list[tuple[Array, int]] = []
-    for part in (edges.sources, edges.values):
-        if isinstance(part, Packed):
-            found += [(part.records, 0), (part.words, 0)]
-        elif part is not None:
-            found.append((part, edges.first_edge % RUN * part.itemsize))
-    return [(np.ascontiguousarray(array).view(np.uint8).reshape(-1), at) for array, at in found]
+    """The bytes to be copied of a page, for each of its buffers on the device; and how many bytes into the buffer.
+
+    A buffer begins with a whole run, but raw arrays in memory with the page's own first edge.
+    """
+    into, arrays = edges.first_edge % RUN, (edges.sources, edges.values)
+    return [
+        (np.ascontiguousarray(buffer).view(np.uint8).reshape(-1), into * buffer.itemsize)
+        for array in arrays
+        if array is not None
+        for buffer in array.buffers
+    ]

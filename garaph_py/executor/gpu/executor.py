@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
+from ...codec.arrays import PACKED
 from ...errors import DeviceError, DeviceMemoryError
 from ...graph import Graph
-from ...graph.graph import PACKED
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...pages.layout import Page, commit_plan, cut
 from ...pages.provider import SourceFactory
@@ -28,10 +28,10 @@ from ..state import HOST, State
 from ..step import StepByParts
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
-from .edges import PackedArrays, pinned_arrays
+from .edges import pinned_arrays
 from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
-from .launch import Launcher, block_count
+from .launch import Launcher
 from .memory import DeviceMemory
 from .memory_plan import (
     FREE_SHARE,
@@ -44,8 +44,9 @@ from .memory_plan import (
 )
 from .packing import STAGING_BYTES, Packing, measured
 from .pinned import Pinned
-from .ranks import RUN, Ranks
+from .ranks import Ranks
 from .residency import VERTICES, Residency
+from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
 from .work import PageWork, result_of
@@ -77,7 +78,7 @@ class GpuExecutor(StepByParts):
     device : Device
     settings : Settings
     host : Notifier, optional
-        Whoever notifies; without one, iterations only pull.
+        The CPU, which notifies for the GPU; without it, iterations only pull.
     listener : callable
         Is told when functions are compiled.
 
@@ -118,9 +119,7 @@ class GpuExecutor(StepByParts):
         with device, failing(device.driver):
             self.launcher = Launcher(bound, device, listener, can_replicate(bound))
             self._memory = DeviceMemory(device, 0)
-        layouts = self.launcher.layouts
-        self._task = np.zeros(1, layouts.task)
-        self._context = self._task["context"]
+            self._arrays = RunArrays(bound, graph, self._ranks, self.launcher, device)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -219,16 +218,15 @@ class GpuExecutor(StepByParts):
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
             self._memory.budget = budget
-            for name, nbytes in self._plan.arrays.items():
-                self._context[name] = self._memory.allocate(name, nbytes)
-            self._fill()
+            self._arrays.allocate(self._plan.arrays, self._memory)
+            self._arrays.fill()
             self.streams = Streams(
                 self.device, self.residency, self.edges.arrays, self._memory, self.spans, self.settings.transfer
             )
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pinned.empty(max(len(pages), 1), tally)
             self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
-            self._told: dict[tuple[Page, int | None], bytes] = {}
+            self._arguments: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
             self.gather = Gather(
                 bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
@@ -236,7 +234,7 @@ class GpuExecutor(StepByParts):
             for array in pinned_arrays(self.edges.edges):
                 self._pinned.pin(array)
             self.source = self._sources.into(
-                pages=pages, elsewhere=self.residency.resident, made=self._pin, edges=self.edges.edges
+                pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
             )
             if self.edges.packs:
                 self.pack()
@@ -244,7 +242,7 @@ class GpuExecutor(StepByParts):
                 self.streams.prefetch(self.source)
             values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
             if not synchronous:
-                self._context["next_values"] = self._context["values"]
+                self._arrays.share("next_values", "values")
             state = State.empty(values, pending, synchronous, self._vertex_set())
             state.next_frontier = self._vertex_set()
             results = self._initial_values(state)
@@ -266,36 +264,14 @@ class GpuExecutor(StepByParts):
 
     def pack(self) -> None:
         """Fill every page, all of which stay, from raw sources."""
-        edges, arrays = self.edges.edges, self.edges.arrays
-        assert isinstance(arrays, PackedArrays)
+        edges, records = self.edges.edges, self.edges.records
+        assert records is not None
         packing = Packing(edges.neighbours, self.launcher, self._memory, self.address("starts"))
         for page in self.residency.pages:
             buffer = self.streams.resident(page)
-            packing.fill(page, arrays, self.streams.places(page, buffer), edges.values)
+            packing.fill(page, self.edges.arrays, records, self.streams.places(page, buffer), edges.values)
             buffer.page = page
         packing.close()
-
-    def _fill(self) -> None:
-        """Copy to the device what stays the same, and make the rest of it there."""
-        graph, ranks, context = self.graph, self._ranks, self._context
-        context["n"], context["parameters"] = graph.n, self.bound.parameters
-        known = {
-            "in_offsets": graph.in_edges.offsets,
-            "run_ranks": ranks.by_run,
-            "word_ranks": ranks.by_word,
-        }
-        if graph.directed:
-            known["out_offsets"] = graph.out_edges.offsets
-        else:
-            context["out_offsets"] = context["in_offsets"]
-        if self.bound.reads_dst:
-            known["destinations"] = ranks.destinations
-        if self.bound.vertex_data is not None:
-            known["vertex_data"] = self.bound.vertex_data
-        for name, array in known.items():
-            if array.nbytes:
-                self.device.driver.memcpy_htod(int(context[name][0]), np.ascontiguousarray(array).view(np.uint8))
-        self.launcher.mark_starts(int(context["in_offsets"][0]), graph.n, int(context["starts"][0]), None)
 
     def _vertex_set(self) -> VertexSet:
         n = self.graph.n
@@ -343,8 +319,7 @@ class GpuExecutor(StepByParts):
             driver.memset_d8(self.address("next_frontier"), 0, max(len(state.frontier.bits) * 8, 1))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
-                task = self._task.copy()
-                task["page"]["last_vertex"] = self.graph.n
+                task = self._arrays.task_of_range(0, self.graph.n)
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
@@ -373,7 +348,7 @@ class GpuExecutor(StepByParts):
             on_complete(page, result)
 
         work = PageWork(
-            self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._context, state,
+            self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._arrays.context, state,
             self._tallies, self._tally_address, self.bound.total is not None, complete,
             self.settings.transfer,
         )  # fmt: skip
@@ -399,32 +374,26 @@ class GpuExecutor(StepByParts):
                 self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
 
     def address(self, name: str) -> int:
-        """Where an array of the run's context is now."""
-        return int(self._context[name][0])
+        """Where an array of the run is on the device now."""
+        return self._arrays.address(name)
 
     def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
-        """A kernel's arguments for `page`, whose edges are in `buffer`."""
+        """A kernel's argument for `page`, whose edges are in `buffer`."""
         key = page, None if buffer is None else buffer.address
-        told = self._told.get(key)
-        if told is None:
-            told = self._tell(page, buffer)
+        arguments = self._arguments.get(key)
+        if arguments is None:
+            arguments = self._arguments_of(page, buffer)
             if page == self.residency.pages[page.number]:  # a part will hardly come again
-                self._told[key] = told
-        return np.frombuffer(bytearray(self._context.tobytes() + told), self._task.dtype)
+                self._arguments[key] = arguments
+        return self._arrays.task_of(arguments)
 
-    def _tell(self, page: Page, buffer: Buffer | None) -> bytes:
+    def _arguments_of(self, page: Page, buffer: Buffer | None) -> bytes:
         """What kernels are told of a page in every iteration, as bytes."""
-        told = np.zeros(1, self.launcher.layouts.page)
-        told["first_vertex"], told["last_vertex"] = page.first_vertex, page.last_vertex
-        told["first_edge"], told["last_edge"] = page.first_edge, page.last_edge
-        told["base_edge"] = page.first_edge // RUN * RUN
-        told["first_rank"], told["last_rank"] = self._ranks.before[[page.first_vertex, page.last_vertex]]
-        told["tally"] = self._tally_address + page.number * self._tallies.itemsize
-        told["blocks"] = block_count(page.vertices)
-        self.gather.write_args(told, page)
+        arguments = self._arrays.page_arguments(page, self._tally_address + page.number * self._tallies.itemsize)
+        self.gather.write_args(arguments, page)
         if buffer is not None:
-            self.edges.arrays.tell(told, page, self.streams.places(page, buffer))
-        return told.tobytes()
+            self.edges.arrays.write_args(arguments, page, self.streams.places(page, buffer))
+        return arguments.tobytes()
 
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
@@ -461,12 +430,8 @@ class GpuExecutor(StepByParts):
                     at = page.first_vertex * size
                     driver.memcpy_dtod(to + at, source + at, page.vertices * size)
                 if swaps:
-                    self._swap("values", "next_values")
-        self._swap("frontier", "next_frontier")
-
-    def _swap(self, one: str, other: str) -> None:
-        context = self._context
-        context[one], context[other] = context[other].copy(), context[one].copy()
+                    self._arrays.swap("values", "next_values")
+        self._arrays.swap("frontier", "next_frontier")
 
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
@@ -477,8 +442,7 @@ class GpuExecutor(StepByParts):
             place = self._memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
             for first in range(0, n, REPORT_VERTICES):
                 last = min(first + REPORT_VERTICES, n)
-                task = self._task.copy()
-                task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
+                task = self._arrays.task_of_range(first, last)
                 task["page"]["reported"] = place
                 self.launcher.on_threads("report", last - first, None, task)
                 self.device.driver.memcpy_dtoh(out[first:last].view(np.uint8), place)

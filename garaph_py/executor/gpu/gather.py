@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...codec.arrays import PACKED
 from ...errors import DeviceMemoryError
-from ...graph.graph import PACKED
 from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.functions import partial_dtype

@@ -11,7 +11,7 @@ from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
-from .edges import EdgeArrays
+from .edges import EdgeLayout
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
@@ -67,7 +67,7 @@ class DeviceMemoryPlan:
         return self.budget - self.fixed
 
     def residency(
-        self, offsets: npt.NDArray[Any], edges: EdgeArrays, staging: int, streams: int, page_edges: int | None
+        self, offsets: npt.NDArray[Any], edges: EdgeLayout, staging: int, streams: int, page_edges: int | None
     ) -> Residency:
         """The pages, and which of them stay: see `residency.plan`. `staging` are bytes to pack the edges with."""
         return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges)

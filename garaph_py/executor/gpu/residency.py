@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...errors import DeviceMemoryError
 from ...pages.layout import Page, layout
-from .edges import EdgeArrays, page_bytes
+from .edges import EdgeLayout, page_bytes
 
 Array = npt.NDArray[Any]
 
@@ -64,7 +64,7 @@ class Residency:
 
 
 def plan(
-    offsets: Array, arrays: EdgeArrays, fixed: int, budget: int, streams: int, page_edges: int | None = None
+    offsets: Array, arrays: EdgeLayout, fixed: int, budget: int, streams: int, page_edges: int | None = None
 ) -> Residency:
     """Lay out pages and choose those that stay within `budget`.
 
@@ -72,7 +72,7 @@ def plan(
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
-    arrays : EdgeArrays
+    arrays : EdgeLayout
         Says how many bytes a page's edges take.
     fixed : int
         Bytes of everything that is not edges: values, offsets, indexes.

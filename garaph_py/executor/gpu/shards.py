@@ -29,6 +29,7 @@ ITEM_EDGES = 1 << 15
 def cutting() -> Kernel:
     """The kernel that makes shards greedily, one after the other."""
 
+    # wide: a compiled kernel takes numbers and arrays, not objects
     def cut(offsets, first, last, copies, bounds, degrees, factors, firsts, chosen):
         """Cut the vertices [first, last) into shards; write their first vertices and factors, return how many."""
         shards, v = 0, first

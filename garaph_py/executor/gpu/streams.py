@@ -23,7 +23,7 @@ from ...pages.source import PageSource
 from ...system import interrupts
 from ..modes import COPIED
 from .device import Device
-from .edges import EdgeArrays, page_bytes, places
+from .edges import EdgeLayout, page_bytes, places
 from .memory import DeviceMemory
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .residency import Residency
@@ -87,7 +87,7 @@ class Streams:
     ----------
     device : Device
     residency : Residency
-    arrays : EdgeArrays
+    arrays : EdgeLayout
         The arrays of a page's edges on the device.
     memory : DeviceMemory
     spans : list of Span, optional
@@ -111,7 +111,7 @@ class Streams:
     """
 
     def __init__(
-        self, device: Device, residency: Residency, arrays: EdgeArrays, memory: DeviceMemory,
+        self, device: Device, residency: Residency, arrays: EdgeLayout, memory: DeviceMemory,
         spans: list[Span] | None = None, transfer: str = COPIED,
     ) -> None:  # fmt: skip
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
@@ -203,7 +203,7 @@ class Streams:
         thread = self.thread
         pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))
         try:
-            source.expect(queue.streamed_pages())
+            source.prefetch(queue.streamed_pages())
             with thread.running():
                 while True:
                     interrupts.check()

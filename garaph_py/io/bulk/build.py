@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
+from ...codec.arrays import PACKED
 from ...codec.blocks import KIND_OF
 from ...codec.pack import NARROW
 from ...errors import DiskFullError, GraphError, ParameterError
-from ...graph.graph import PACKED
 from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.order import check_order
 from ...native import prepare

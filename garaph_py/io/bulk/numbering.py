@@ -7,7 +7,7 @@ The first scan passes every batch to `see`; then `finish` returns the ids. The s
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,27 +29,6 @@ MIN_PENDING = 1 << 16
 """Ids that are collected before they are sorted and merged into the known ids."""
 
 
-class Numbering(Protocol):
-    """Gives numbers to the vertices of one kind of ids.
-
-    Attributes
-    ----------
-    table : ndarray, optional
-        After `finish`: the number of each id, or of each code that `see` gave to a name.
-    """
-
-    table: Array | None
-
-    def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
-        """Add the ids of a batch, and return the integers that the second scan passes to `number` instead."""
-
-    def finish(self) -> VertexIds:
-        """The ids of all vertices; call it after the last `see`."""
-
-    def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
-        """Internal ids (uint32) of a batch."""
-
-
 class IntegerNumbering:
     """Numbers integer ids in ascending order: with a table over their range if that fits, else by sorting them.
 
@@ -58,6 +37,11 @@ class IntegerNumbering:
     memory : int
         Bytes of memory that the numbering may take.
     pool : ThreadPool
+
+    Attributes
+    ----------
+    table : ndarray, optional
+        After `finish`, if there is room: the number of each id.
     """
 
     def __init__(self, memory: int, pool: ThreadPool) -> None:
@@ -70,6 +54,7 @@ class IntegerNumbering:
         self._range = False
 
     def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
+        """Add the ids of a batch, and return them for `number`, which the second scan calls."""
         columns = plain(sources), plain(targets)
         if len(columns[0]):
             self._low = min(self._low, *(int(column.min()) for column in columns))
@@ -115,6 +100,7 @@ class IntegerNumbering:
         self._pending.clear()
 
     def finish(self) -> VertexIds:
+        """The ids of all vertices; call it after the last `see`."""
         if self._present is None:
             self._merge()
             if self._low >= 0 and self._high == len(self._names) - 1:
@@ -134,6 +120,7 @@ class IntegerNumbering:
         return IntegerIds(self._names)
 
     def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
+        """Internal ids (uint32) of a batch."""
         return self._number(plain(sources)), self._number(plain(targets))
 
     def _number(self, column: Array) -> Array:
@@ -162,6 +149,11 @@ class NameNumbering:
     ----------
     memory : int
         Bytes of memory that the numbering may take.
+
+    Attributes
+    ----------
+    table : ndarray, optional
+        After `finish`: the number of each code that `see` returned.
     """
 
     def __init__(self, memory: int) -> None:
@@ -174,6 +166,7 @@ class NameNumbering:
         self.table: Array | None = None
 
     def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
+        """Add the ids of a batch, and return a code (uint32) for each; the second scan passes the codes to `number`."""
         import pyarrow as pa
 
         chunks = [self._names]
@@ -197,6 +190,7 @@ class NameNumbering:
         return columns
 
     def finish(self) -> VertexIds:
+        """The ids of all vertices; call it after the last `see`."""
         import pyarrow as pa
 
         order = np.concatenate([*self._as_sources, np.flatnonzero(~self._is_source)]).astype(np.int64)
@@ -205,6 +199,7 @@ class NameNumbering:
         return StringIds(self._names.take(pa.array(order)))
 
     def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
+        """Internal ids (uint32) of a batch of codes."""
         assert self.table is not None
         return self.table[sources], self.table[targets]
 

@@ -20,7 +20,7 @@ from ...native.threads import ThreadPool
 from ...system import interrupts
 from ...system.memory import release_unused
 from ..formats.format import EdgeList, joined_strings
-from .numbering import IntegerNumbering, NameNumbering, Numbering
+from .numbering import IntegerNumbering, NameNumbering
 from .spill import SpillFile, prefetched
 
 Array = npt.NDArray[Any]
@@ -102,7 +102,7 @@ class NumberedEdges:
         self, source: EdgeSource, folder: Path, memory: int, pool: ThreadPool, listener: events.Listener
     ) -> None:
         self._source = source
-        self._numbering: Numbering | None = None
+        self._numbering: IntegerNumbering | NameNumbering | None = None
         self._numbers: Array | None = None  # the new number of each vertex after `reorder`
         self._spill = None if source.streams_again else SpillFile(folder)
         self._batches: list[SpilledBatch] = []

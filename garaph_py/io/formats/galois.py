@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
-from ...graph.graph import Adjacency, Graph
+from ...graph.adjacency import Adjacency
+from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError, GraphError
-from ...graph.graph import Adjacency, Edges, Graph
+from ...graph.adjacency import Adjacency
+from ...graph.graph import Graph
 from ...graph.ids import VertexIds
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
@@ -116,7 +117,7 @@ def whole_weights(graph: Graph) -> Array:
     return values
 
 
-def write_lists(writer: ArrayWriter, lists: Edges) -> None:
+def write_lists(writer: ArrayWriter, lists: Adjacency) -> None:
     writer.write(lists.offsets)
     if lists.values is None:
         writer.write(lists.neighbours)

@@ -11,10 +11,11 @@ import numpy as np
 from ... import events
 from ...errors import FormatError
 from ...graph import group
-from ...graph.build import reversed_edges, transposed
+from ...graph.adjacency import Adjacency
 from ...graph.generate import U32, mix
-from ...graph.graph import Adjacency, Edges, Graph
+from ...graph.graph import Graph
 from ...graph.ids import VertexIds
+from ...graph.transpose import reversed_edges, transposed
 from ...native import Kernel, prepare
 from ...native.threads import ThreadPool, split
 
@@ -33,7 +34,7 @@ class Lists:
         of two lists are equal, they have the same edges, except with negligible probability.
     """
 
-    adjacency: Edges
+    adjacency: Adjacency
     ascending: bool
     forth: int
     back: int
@@ -73,7 +74,9 @@ def inspect_kernel(width: int) -> Kernel:
     return Kernel(f"i64* u32* u{8 * width or 32}* i64 i64 i64 u64*", make_inspect(bool(width)))
 
 
-def checked(path: Path, adjacency: Edges, place: int, width: int, pool: ThreadPool, listener: events.Listener) -> Lists:
+def checked(
+    path: Path, adjacency: Adjacency, place: int, width: int, pool: ThreadPool, listener: events.Listener
+) -> Lists:
     """Check the neighbours of `adjacency`, whose offsets have been checked.
 
     Parameters
@@ -143,7 +146,7 @@ def graph_of(path: Path, out: Lists, directed: bool, pool: ThreadPool, listener:
     return undirected_graph(path, out, ids, pool, listener)
 
 
-def weighted_out_edges(graph: Graph) -> Edges:
+def weighted_out_edges(graph: Graph) -> Adjacency:
     """The out-edges with their values, for writers; a directed graph has values at its in-edges only."""
     if not graph.directed:
         return graph.in_edges

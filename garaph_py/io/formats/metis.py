@@ -16,9 +16,10 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError, GraphError
 from ...graph import group
-from ...graph.build import transposed
-from ...graph.graph import Adjacency, Graph
+from ...graph.adjacency import Adjacency
+from ...graph.graph import Graph
 from ...graph.ids import VertexIds
+from ...graph.transpose import transposed
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import ROWS, whole_values

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.executor.modes import PULL, PUSH
-from garaph_py.graph import build
+from garaph_py.graph import transpose
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
@@ -255,14 +255,14 @@ def test_distances_and_widths_for_any_weights(n, triples):
 @pytest.mark.parametrize("weights", ["int32", "float64"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packed, weights):
-    monkeypatch.setattr(build, "CHUNK", 1024)
+    monkeypatch.setattr(transpose, "CHUNK", 1024)
     edges = twins.skewed(45, 500, 70000, weights)
     graph = graph_of(edges)
     with ThreadPool(2) as pool:
         given = graph.packed() if packed else graph
         out = given.valued_out_edges(pool)
         assert given.valued_out_edges(pool) is out
-        assert out.has_packed_values == (packed and weights == "int32")
+        assert (out.value_array.codec == "packed") == (packed and weights == "int32")
         plain = graph_of(twins.skewed(45, 50, 300))
         assert plain.valued_out_edges(pool) is plain.out_edges
     u = np.repeat(np.arange(graph.n), graph.out_degrees)

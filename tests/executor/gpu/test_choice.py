@@ -6,7 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, ParameterError
 from garaph_py.executor.gpu import choice
-from garaph_py.executor.gpu.edges import PackedArrays, RawArrays
+from garaph_py.executor.gpu.edges import raw_layout
 from garaph_py.executor.gpu.packing import STAGING_BYTES
 from garaph_py.native.threads import ThreadPool
 from garaph_py.program import bind
@@ -22,7 +22,11 @@ def graph(graph_of):
 
 def records_of(graph):
     with ThreadPool(2) as pool:
-        return gp.Graph(graph.in_edges, graph.out_edges, graph.directed, graph.ids).packed_in_edges(pool).packed.records
+        return (
+            gp.Graph(graph.in_edges, graph.out_edges, graph.directed, graph.ids)
+            .packed_in_edges(pool)
+            .neighbour_array.records
+        )
 
 
 def chosen(graph, gather="auto", left=1 << 30, iterations=None, seconds=1.0, measured=None, value_bytes=4):
@@ -37,29 +41,29 @@ def chosen(graph, gather="auto", left=1 << 30, iterations=None, seconds=1.0, mea
 def test_what_fits_stays_raw(graph):
     measured = []
     found = chosen(graph, measured=measured)
-    assert found.arrays == RawArrays(4)
+    assert found.arrays == raw_layout(4)
     assert not found.packs
     assert not measured
 
 
 @pytest.mark.parametrize("gather", ["segmented", "replicated"])
 def test_raw_gathers_stay_raw(graph, gather):
-    assert chosen(graph, gather, left=1000).arrays == RawArrays(4)
+    assert chosen(graph, gather, left=1000).arrays == raw_layout(4)
 
 
 def test_asked_for_it_packs_on_the_device_where_all_of_it_fits(graph):
     found = chosen(graph, "packed", left=STAGING_BYTES + 8 * graph.m)
     assert found.packs
     assert found.edges is graph.in_edges
-    assert found.arrays.value_bytes == 4
+    assert found.arrays.values.width == 4
     assert not graph.has_packed_in_edges
 
 
 def test_else_the_cpu_packs_once_values_too(graph):
     found = chosen(graph, "packed", left=1000)
     assert not found.packs
-    assert isinstance(found.arrays, PackedArrays)
-    assert found.arrays.values is not None
+    assert found.arrays.encoding == "packed"
+    assert found.arrays.values.codec == "packed"
     assert found.edges is chosen(graph, "packed", left=1000).edges
 
 
@@ -68,12 +72,12 @@ def test_else_the_cpu_packs_once_values_too(graph):
 ])  # fmt: skip
 def test_auto_packs_what_does_not_fit_if_it_pays(graph, iterations, seconds, packs):
     found = chosen(graph, left=1000, iterations=iterations, seconds=seconds)
-    assert isinstance(found.arrays, PackedArrays) == packs
+    assert (found.arrays.encoding == "packed") == packs
 
 
 def test_auto_leaves_the_host_its_memory(graph, monkeypatch):
     monkeypatch.setattr(choice, "HOST_SHARE", 0)
-    assert chosen(graph, left=1000, seconds=1e9).arrays == RawArrays(4)
+    assert chosen(graph, left=1000, seconds=1e9).arrays == raw_layout(4)
 
 
 @pytest.mark.parametrize(("gather", "packs"), [("auto", False), ("packed", True)])
@@ -82,7 +86,7 @@ def test_no_memory_to_measure_in(graph, gather, packs):
         raise DeviceMemoryError("no")
 
     found = choice.choose(graph, 0, gather, 100, measure, None, 2)
-    assert isinstance(found.arrays, PackedArrays) == packs
+    assert (found.arrays.encoding == "packed") == packs
 
 
 def test_a_packed_graph_comes_as_it_is(graph):

@@ -137,7 +137,7 @@ class Keywords(gp.VertexProgram):
     register: float = 2.0
     template: gp.PerVertex = 1.0
     struct: gp.PerVertex = 0.0
-    EVERYONE: float = 1.0
+    FULL_MASK: float = 1.0
 
     value = {"this": np.float32, "int": np.int64, "new": np.float32}  # noqa: RUF012
     accumulator = {"union": np.float32, "out0": np.float32}  # noqa: RUF012
@@ -146,7 +146,7 @@ class Keywords(gp.VertexProgram):
     reports = {"operator": float, "long": int, "value": gp.program.VertexId}  # noqa: RUF012
 
     def init(self, id, struct):
-        return struct, id, self.EVERYONE
+        return struct, id, self.FULL_MASK
 
     def gather(self, src, edge, dst):
         return src.this * self.delete + dst.new, edge

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.graph import Graph
 from garaph_py.storage import directory as store
 
 pytestmark = pytest.mark.gpu
@@ -19,8 +18,7 @@ def stored(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("gpu") / "graph"
     store.save(graph, path, encoding=request.param, block_bytes=1 << 16)
     opened = gp.open(path, memory=2 * graph.in_edges.offsets.nbytes)
-    edges = replace(opened.in_edges, memory=graph.nbytes // 2 + 60 * graph.n)
-    return graph, Graph(edges, edges, opened.directed, opened.ids)
+    return graph, replace(opened, memory=graph.nbytes // 2 + 60 * graph.n)
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])

@@ -62,14 +62,14 @@ def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
     monkeypatch.setattr(packing, "CHUNK_RUNS", 7)
     graph = graph_of(twins.skewed(2, 5000, 200_000))
     with ThreadPool() as pool:
-        expected = graph.packed_in_edges(pool).packed
-    del graph.__dict__["_packed_in_edges"]
+        expected = graph.packed_in_edges(pool).neighbour_array
+    graph.derived.release()
     found = device.find()
     settings = Settings(gather="packed", page_edges=30_000)
     with GpuExecutor(bind(gp.apps.BFS(0), graph), graph, found, settings) as kernel:
         kernel.initialize(True)
         assert kernel.edges.packs
-        records = kernel.edges.arrays.sources
+        records = kernel.edges.arrays.sources.records
         assert records.tobytes() == expected.records.tobytes()
         for page in kernel.residency.pages:
             cut = expected.runs(page.first_edge // 1024, -(-page.last_edge // 1024))
@@ -160,7 +160,7 @@ def test_mutated_words_read_nothing_outside():
     """Ten thousand runs of random words: a page decodes, and sources that are none stay within the values."""
     graph = rmat(18, 40, seed=2, weights=(1, 255)).packed()
     rng = np.random.default_rng(1)
-    for part in (graph.in_edges.packed, graph.in_edges.packed_values):
+    for part in graph.in_edges.arrays():
         assert len(part.records) > 10_000
         part.words[:-PADDING] = rng.integers(0, 1 << 32, len(part.words) - PADDING, np.uint32)
     result = gp.run(gp.apps.SSSP(0), graph, iterations=2, device="gpu", sync=True, mode="pull")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.gpu import residency
-from garaph_py.executor.gpu.edges import RawArrays, page_bytes
+from garaph_py.executor.gpu.edges import page_bytes, raw_layout
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import VERTICES, plan
 from garaph_py.pages.layout import layout
@@ -25,7 +25,7 @@ def small():
         yield
 
 
-ARRAYS = st.sampled_from([RawArrays(), RawArrays(4), RawArrays(8)])
+ARRAYS = st.sampled_from([raw_layout(), raw_layout(4), raw_layout(8)])
 
 
 STREAMS = st.integers(1, 6)
@@ -95,7 +95,9 @@ def test_more_memory_never_keeps_less_of_the_same_pages(degrees, arrays, page_ed
 def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():
     offsets = np.arange(10001, dtype=np.int64) * 100
     least = 4 * 7 * RUN  # 64 vertices have 6400 edges, which touch seven runs
-    found = [plan(offsets, RawArrays(), 0, budget, 4) for budget in (1_000_000, 4 * least, 3 * least, 2 * least, least)]
+    found = [
+        plan(offsets, raw_layout(), 0, budget, 4) for budget in (1_000_000, 4 * least, 3 * least, 2 * least, least)
+    ]
     assert [one.streams for one in found] == [4, 4, 3, 2, 1]
     assert [one.is_short for one in found] == [False, True, True, True, True]
     assert found[0].buffer_bytes > least
@@ -108,15 +110,15 @@ def test_no_page_fits():
     with pytest.raises(
         DeviceMemoryError, match=r"3\.0 MiB .* vertices and 256\.0 MiB .* page.* 200\.0 MiB; .*gpu_memory"
     ):
-        plan(offsets, RawArrays(), 3 << 20, 200 << 20, 4)
+        plan(offsets, raw_layout(), 3 << 20, 200 << 20, 4)
     with pytest.raises(DeviceMemoryError, match="CPU"):
-        plan(np.zeros(100, np.int64), RawArrays(), 1000, 999, 1)
+        plan(np.zeros(100, np.int64), raw_layout(), 1000, 999, 1)
 
 
 def test_pages_of_more_edges_than_32_bits_count():
     offsets = np.arange(4097, dtype=np.int64) << 22
-    found = plan(offsets, RawArrays(8), 1 << 20, 16 << 30, 4)
+    found = plan(offsets, raw_layout(8), 1 << 20, 16 << 30, 4)
     assert_covered(found.pages, offsets)
     assert found.pages[-1].last_edge == 1 << 34
-    assert 0 < resident_bytes(found, RawArrays(8)) < found.used <= 16 << 30
-    assert all(page_bytes(page, RawArrays(8)) == page.edges * 12 for page in found.pages)
+    assert 0 < resident_bytes(found, raw_layout(8)) < found.used <= 16 << 30
+    assert all(page_bytes(page, raw_layout(8)) == page.edges * 12 for page in found.pages)

@@ -10,7 +10,7 @@ import pytest
 
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu.device import failing
-from garaph_py.executor.gpu.edges import RawArrays
+from garaph_py.executor.gpu.edges import raw_layout
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import plan
 from garaph_py.executor.gpu.streams import Streams
@@ -97,7 +97,7 @@ def setting(graph_of):
 
     def make(share, fails_at=None, spans=None):
         graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
-        offsets, width = graph.in_edges.offsets, RawArrays(4)
+        offsets, width = graph.in_edges.offsets, raw_layout(4)
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
         device = FakeDevice(fails_at)
@@ -146,8 +146,8 @@ def test_every_page_finds_its_edges(setting, share):
             left[buffer.address] = page
             sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
-            np.testing.assert_array_equal(sources, edges.sources)
-            np.testing.assert_array_equal(weights, edges.values)
+            np.testing.assert_array_equal(sources, edges.sources.data)
+            np.testing.assert_array_equal(weights, edges.values.data)
             seen.append(page)
 
         work = Work(see)
@@ -178,7 +178,7 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
     for turn in range(2):
 
         def see(page, buffer, turn=turn):
-            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources.data)
             if page in resident:
                 assert getattr(buffer.copied, "waited", False) == (turn == 0)
                 buffer.copied.waited = False
@@ -202,7 +202,7 @@ def test_what_others_steal_is_left_to_them(setting):
         waiting, stolen = streams.order(source.pages, True, split), []
 
         def see(page, buffer, waiting=waiting, stolen=stolen, turn=turn):
-            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources)
+            np.testing.assert_array_equal(found_in(device, streams, page, buffer)[0], source.edges(page).sources.data)
             before = waiting.edges
             if turn and (part := waiting.steal(None if rng.random() < 0.1 else int(rng.integers(8000)))) is not None:
                 assert waiting.edges in (before, before - part.edges)  # a page that is there does not count

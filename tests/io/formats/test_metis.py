@@ -79,9 +79,9 @@ def test_metis(tmp_path, contents, edges):
         (b"2 1 100\n4 2\n\n", 3, "0 numbers; by the first line it has 1 of the vertex and then neighbours"),
         (b"3 2\n2\n1\n\n", None, "2 neighbours, but 2 edges have 4"),
         (b"2 1\n1\n\n2\n", 4, "after those of all 2"),
-        (b"3 2\n2 3\n1\n2\n", None, "vertex 1 has neighbour 3, but 3 has not 1"),
+        (b"3 2\n2 3\n1\n2\n", None, "vertex 1 has neighbour 3, but 3 does not have 1"),
         (b"3 2\n2\n1 3\n1\n", None, "vertex 2 has neighbour 3|vertex 3 has neighbour 1"),
-        (b"2 1 1\n2 5\n1 6\n", None, "vertex 1 has neighbour 2, but 2 has not 1 as often, with equal weight"),
+        (b"2 1 1\n2 5\n1 6\n", None, "vertex 1 has neighbour 2, but 2 does not have 1 as often, with equal weight"),
     ],
 )
 def test_malformed_metis(tmp_path, contents, line, message):

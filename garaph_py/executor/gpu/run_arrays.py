@@ -1,0 +1,94 @@
+"""The run's arrays on the device by name, and the arguments of kernels that say where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...graph import Graph
+from ...pages.layout import Page
+from ...program import BoundProgram
+from .device import Device
+from .launch import Launcher, block_count
+from .memory import DeviceMemory
+from .ranks import RUN, Ranks
+
+Array = npt.NDArray[Any]
+
+
+class RunArrays:
+    """The arrays of a run in device memory. The device's context must be current.
+
+    Attributes
+    ----------
+    context : ndarray of `task.Layouts.context`, shape (1,)
+        Their addresses, as kernels get them.
+    """
+
+    def __init__(self, bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, device: Device) -> None:
+        self._bound, self._graph, self._ranks, self._launcher, self._device = bound, graph, ranks, launcher, device
+        self.task = np.zeros(1, launcher.layouts.task)
+        self.context = self.task["context"]
+
+    def allocate(self, sizes: dict[str, int], memory: DeviceMemory) -> None:
+        """Allocate the arrays of these names, in bytes."""
+        for name, nbytes in sizes.items():
+            self.context[name] = memory.allocate(name, nbytes)
+
+    def fill(self) -> None:
+        """Copy to the device what stays the same, and compute the rest of it there."""
+        graph, ranks, context = self._graph, self._ranks, self.context
+        context["n"], context["parameters"] = graph.n, self._bound.parameters
+        known = {
+            "in_offsets": graph.in_edges.offsets,
+            "run_ranks": ranks.by_run,
+            "word_ranks": ranks.by_word,
+        }
+        if graph.directed:
+            known["out_offsets"] = graph.out_edges.offsets
+        else:
+            context["out_offsets"] = context["in_offsets"]
+        if self._bound.reads_dst:
+            known["destinations"] = ranks.destinations
+        if self._bound.vertex_data is not None:
+            known["vertex_data"] = self._bound.vertex_data
+        for name, array in known.items():
+            if array.nbytes:
+                self._device.driver.memcpy_htod(self.address(name), np.ascontiguousarray(array).view(np.uint8))
+        self._launcher.mark_starts(self.address("in_offsets"), graph.n, self.address("starts"), None)
+
+    def address(self, name: str) -> int:
+        """The address of an array now: `swap` changes it."""
+        return int(self.context[name][0])
+
+    def swap(self, one: str, other: str) -> None:
+        """Exchange two arrays."""
+        context = self.context
+        context[one], context[other] = context[other].copy(), context[one].copy()
+
+    def share(self, name: str, other: str) -> None:
+        """Let `name` be the same array as `other`."""
+        self.context[name] = self.context[other]
+
+    def task_of(self, arguments: bytes) -> Array:
+        """The argument of a kernel: the run's arrays, and what a page's `arguments` say."""
+        return np.frombuffer(bytearray(self.context.tobytes() + arguments), self.task.dtype)
+
+    def task_of_range(self, first: int, last: int) -> Array:
+        """The argument of a kernel that takes the vertices [first, last), whatever page they are in."""
+        task = self.task.copy()
+        task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
+        return task
+
+    def page_arguments(self, page: Page, tally: int) -> Array:
+        """What a kernel is told of a page, wherever its edges are; `tally` is the address of the page's counts."""
+        arguments = np.zeros(1, self._launcher.layouts.page)
+        arguments["first_vertex"], arguments["last_vertex"] = page.first_vertex, page.last_vertex
+        arguments["first_edge"], arguments["last_edge"] = page.first_edge, page.last_edge
+        arguments["base_edge"] = page.first_edge // RUN * RUN
+        first_rank, last_rank = self._ranks.before[[page.first_vertex, page.last_vertex]]
+        arguments["first_rank"], arguments["last_rank"] = first_rank, last_rank
+        arguments["tally"], arguments["blocks"] = tally, block_count(page.vertices)
+        return arguments

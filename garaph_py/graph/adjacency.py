@@ -1,0 +1,155 @@
+"""One side of a graph: for each vertex, the edges that lead to it or from it (Garaph section 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codec.arrays import EdgeArray
+from ..codec.codecs import decoded, edge_array, encoded, in_memory
+from ..codec.format import LISTS, NUMBERS
+from ..native.threads import ThreadPool
+
+Array = npt.NDArray[Any]
+
+EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np.float64)))
+"""The types that edge values can have."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Adjacency:
+    """Edges grouped by one endpoint: CSC for incoming edges, CSR for outgoing ones.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n + 1,)
+        The edges of vertex v have the numbers ``offsets[v]`` to ``offsets[v + 1]``.
+    neighbour_array : EdgeArray, or ndarray of uint32, shape (m,)
+        The other endpoint of each edge, ascending within a vertex: the sources of incoming edges, the targets of
+        outgoing ones. A numpy array is taken as a raw `EdgeArray`; as an attribute this is always an `EdgeArray`.
+    value_array : EdgeArray, or ndarray, shape (m,), optional
+        Edge values, of one of `EDGE_DTYPES`; likewise.
+    """
+
+    offsets: Array
+    neighbour_array: EdgeArray
+    value_array: EdgeArray | None
+
+    def __init__(
+        self,
+        offsets: Array,
+        neighbour_array: Array | EdgeArray | None = None,
+        value_array: Array | EdgeArray | None = None,
+        **old: Array | None,
+    ) -> None:
+        if old:
+            from .deprecated import old_arguments
+
+            neighbour_array, value_array = old_arguments(neighbour_array, value_array, **old)
+        assert neighbour_array is not None
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "neighbour_array", edge_array(neighbour_array))
+        object.__setattr__(self, "value_array", None if value_array is None else edge_array(value_array))
+
+    @property
+    def neighbours(self) -> Array:
+        """The other endpoints as a numpy array: uint32, shape (m,). Packed ones are unpacked each time.
+
+        Raises
+        ------
+        GraphError
+            If they are on disk.
+        """
+        return decoded(self.neighbour_array, LISTS, None, self.offsets)
+
+    @property
+    def values(self) -> Array | None:
+        """The edge values as a numpy array, or None. Packed ones are unpacked each time.
+
+        Raises
+        ------
+        GraphError
+            If the edges are on disk.
+        """
+        if self.value_array is None:
+            in_memory(self.neighbour_array)
+            return None
+        return decoded(self.value_array, NUMBERS)
+
+    @property
+    def encoding(self) -> str:
+        """The codec of the other endpoints: ``"raw"`` or ``"packed"``."""
+        return self.neighbour_array.codec
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether the edges are read from disk when they are needed; offsets are in memory."""
+        return self.neighbour_array.on_disk
+
+    @property
+    def k(self) -> float:
+        """How much faster the edges can be read sequentially than at random (Garaph section 4.2); 1 in memory."""
+        return self.neighbour_array.k
+
+    @property
+    def value_dtype(self) -> np.dtype[Any] | None:
+        return None if self.value_array is None else self.value_array.dtype
+
+    @property
+    def least_value(self) -> Any:
+        """The least edge value; there must be edges, and they must have values."""
+        assert self.value_array is not None
+        return self.value_array.least
+
+    @property
+    def edge_bytes(self) -> int:
+        """Bytes of memory without the offsets."""
+        return sum(array.nbytes for array in self.arrays())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return int(self.offsets.nbytes) + self.edge_bytes
+
+    def arrays(self, values: bool = True) -> list[EdgeArray]:
+        """The other endpoints, then the edge values if there are some and `values` are wanted."""
+        if self.value_array is None or not values:
+            return [self.neighbour_array]
+        return [self.neighbour_array, self.value_array]
+
+    def with_values(self, values: Array, pool: ThreadPool) -> Adjacency:
+        """The same edges with these values, in the codec of the edges if it can hold them."""
+        return Adjacency(self.offsets, self.neighbour_array, encoded(values, self.encoding, NUMBERS, pool))
+
+    def without_values(self) -> Adjacency:
+        """The same edges without values."""
+        return Adjacency(self.offsets, self.neighbour_array)
+
+    def encoded(self, codec: str, pool: ThreadPool) -> Adjacency:
+        """The same edges in another codec, values too if it can hold them; these edges, if they are in it.
+
+        Raises
+        ------
+        GraphError
+            If they have to be encoded anew and are on disk, or those of a vertex do not ascend.
+        """
+        if self.encoding == codec:
+            return self
+        neighbours = decoded(self.neighbour_array, LISTS, pool, self.offsets)
+        values = None if self.value_array is None else decoded(self.value_array, NUMBERS, pool)
+        return Adjacency(
+            self.offsets,
+            encoded(neighbours, codec, LISTS, pool, self.offsets),
+            None if values is None else encoded(values, codec, NUMBERS, pool),
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        """The attributes that the classes had which this one replaces (graph/deprecated.py)."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        from .deprecated import old_attribute
+
+        return old_attribute(self, name)

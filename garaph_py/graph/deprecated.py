@@ -1,0 +1,84 @@
+"""Names of this package that have been replaced. Each works for one more version, with a `DeprecationWarning`.
+
+There were three classes of edges: `Adjacency` for raw ones in memory, ``PackedAdjacency`` for packed ones in memory,
+and ``StoredAdjacency`` for those on disk. Now there is `Adjacency`, whose arrays know their codec and location.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from ..codec.arrays import PACKED, EdgeArray, RawArray
+from ..native.threads import ThreadPool
+from .adjacency import Adjacency, Array
+
+ATTRIBUTES = {
+    "packed": "neighbour_array",
+    "packed_values": "value_array",
+    "lists": "neighbour_array",
+    "numbers": "value_array",
+}
+"""Attributes of the old classes, and what they are now."""
+
+
+def old_attribute(edges: Adjacency, name: str) -> Any:
+    """What ``edges.name`` was in the old classes."""
+    if name == "has_packed_values":
+        warn(f"Adjacency.{name}", "Adjacency.value_array.codec")
+        return edges.value_array is not None and edges.value_array.codec == PACKED
+    if name not in ATTRIBUTES:
+        raise AttributeError(f"'Adjacency' object has no attribute '{name}'")
+    warn(f"Adjacency.{name}", f"Adjacency.{ATTRIBUTES[name]}")
+    array = getattr(edges, ATTRIBUTES[name])
+    return array.data if isinstance(array, RawArray) else array
+
+
+def old_arguments(
+    neighbour_array: Array | EdgeArray | None,
+    value_array: Array | EdgeArray | None,
+    neighbours: Array | None = None,
+    values: Array | None = None,
+) -> tuple[Array | EdgeArray | None, Array | EdgeArray | None]:
+    """The arguments of `Adjacency`, of which some were given by the names that they had."""
+    warn("the arguments neighbours and values of Adjacency", "neighbour_array and value_array")
+    return (
+        neighbour_array if neighbours is None else neighbours,
+        value_array if values is None else values,
+    )
+
+
+def warn(old: str, new: str, stacklevel: int = 4) -> None:
+    """Warn the caller that used `old`: by default three calls further up."""
+    warnings.warn(f"{old} goes with the next version; use {new}", DeprecationWarning, stacklevel=stacklevel)
+
+
+class OldKind(type):
+    """Makes ``isinstance(edges, PackedAdjacency)`` ask the edges."""
+
+    on_disk: bool
+
+    def __instancecheck__(cls, edges: object) -> bool:
+        if not isinstance(edges, Adjacency) or edges.on_disk != cls.on_disk:
+            return False
+        return cls.on_disk or edges.encoding == PACKED
+
+
+class PackedAdjacency(metaclass=OldKind):
+    """Replaced by `Adjacency` with packed arrays."""
+
+    on_disk = False
+
+    def __new__(cls, offsets: Array, packed: EdgeArray, packed_values: Any = None) -> Adjacency:  # type: ignore[misc]
+        return Adjacency(offsets, packed, packed_values)
+
+    @staticmethod
+    def of(edges: Adjacency, pool: ThreadPool) -> Adjacency:
+        """`edges` packed."""
+        return edges.encoded(PACKED, pool)
+
+
+class StoredAdjacency(metaclass=OldKind):
+    """Replaced by `Adjacency` with arrays on disk."""
+
+    on_disk = True

@@ -1,0 +1,70 @@
+"""What is derived from a graph's arrays: made when it is first needed, kept with the graph until it is released."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class Derived:
+    """The derived arrays of one graph: tiles, values of the out-edges, packed in-edges, degrees.
+
+    Each has a name. The first thread that asks for one makes it, while others that ask wait. Arrays may be released at
+    any time, also during a run: the run keeps those that it uses, and their memory is freed when it ends. The next use
+    makes them anew. A copy of a graph begins without derived arrays.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[str, Any] = {}
+        self._nbytes: dict[str, int] = {}
+        self._lock = RLock()  # to make one array may take another
+
+    def get(self, name: str, make: Callable[[], T], nbytes: Callable[[T], int]) -> T:
+        """The array called `name`.
+
+        Parameters
+        ----------
+        name : str
+        make : callable
+            Makes it, if there is none.
+        nbytes : callable
+            ``nbytes(array)`` is the memory that it takes beside the graph, in bytes.
+        """
+        found = self._made.get(name)
+        if found is None:
+            with self._lock:
+                found = self._made.get(name)
+                if found is None:
+                    found = make()
+                    self._nbytes[name] = nbytes(found)
+                    self._made[name] = found
+        return cast(T, found)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._made
+
+    @property
+    def names(self) -> list[str]:
+        """The names of those that there are."""
+        return list(self._made)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that they take beside the graph's own arrays (`Graph.nbytes`)."""
+        return sum(list(self._nbytes.values()))
+
+    def release(self, *names: str) -> None:
+        """Release the arrays with these `names`, or all of them; a name without an array is ignored."""
+        with self._lock:
+            for name in names or self.names:
+                self._made.pop(name, None)
+                self._nbytes.pop(name, None)
+
+    def __reduce__(self) -> tuple[type[Derived], tuple[()]]:
+        return Derived, ()
+
+    def __repr__(self) -> str:
+        return f"<Derived: {', '.join(self._made) or 'nothing'}, {self.nbytes:,} bytes>"

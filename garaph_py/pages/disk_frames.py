@@ -1,0 +1,197 @@
+"""Memory for pages that are read from disk: buffers, frames, and how much memory they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..codec.arrays import EdgeArray
+from ..codec.format import RECORD, RUN
+from ..errors import GraphError
+from ..storage.disks import Batch, Request
+from ..storage.reader import ArrayReader, ReadPlan, ReadRequest
+from ..system.memory import on_own_pages
+from ..system.sizes import show_bytes
+from .layout import Page, layout
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(eq=False)
+class PageBuffer:
+    """Memory for one array's part of a page.
+
+    Attributes
+    ----------
+    blocks : ArrayReader
+        The array.
+    data : ndarray of uint8
+        Blocks from its beginning on, and at its end the records.
+    records : ndarray of RECORD
+        Of packed blocks, one after the other.
+    plan : ReadPlan
+        Of the blocks that are in it, or are being read to it.
+    whole : bool
+        Whether it gets all blocks of the plan, all of each.
+    borrows : bool
+        Whether the first block is copied from the buffer of the page before.
+    """
+
+    blocks: ArrayReader
+    data: Array
+    records: Array = field(default_factory=lambda: np.empty(0, RECORD))
+    plan: ReadPlan = field(default_factory=lambda: ReadPlan(0, 0, [], [], 0))
+    whole: bool = False
+    borrows: bool = False
+
+    def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest]:
+        """Make room for the blocks of a span; return what to read: all of them, or what holds elements of `ranges`."""
+        room = len(self.data) - self.blocks.records_bytes(span)
+        self.plan = self.blocks.plan(span, borrows, ranges)
+        if ranges is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
+            self.plan, ranges = self.blocks.plan(span), None
+        assert self.plan.nbytes <= room
+        self.whole, self.borrows = ranges is None, borrows
+        self.records = self.data[room:].view(RECORD)
+        self.records[:] = 0  # for blocks that are not read
+        return self.plan.reads
+
+    def request(self, read: ReadRequest, batch: Batch, page: Page) -> Request:
+        """`read` as a request to its disk."""
+        views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
+        if not views:
+            staged = on_own_pages(read.nbytes, np.dtype(np.uint8))
+            views = [staged.data]
+
+        def check() -> None:
+            if staged is not None:
+                self.blocks.place(read, staged, self.data, self.plan)
+            if read.is_part:
+                self.blocks.check_part(read, self.data)
+            else:
+                for block in read.blocks:
+                    self.take(block)
+
+        path = self.blocks.reader.paths[read.disk]
+        return Request(path, read.offset, views, read.needed, check, batch, page.number)
+
+    def take(self, block: int) -> None:
+        """Check a block that has been read."""
+        self.blocks.check(block, self.data, self.plan.at[block - self.plan.first])
+        self.blocks.note_records(block, self.data, self.plan, self.records)
+
+    def borrow(self, other: PageBuffer) -> None:
+        """Copy the first block from the buffer of the page before, where it is the last one."""
+        block = self.plan.first
+        stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
+        at = self.plan.at[0]
+        self.data[at : at + len(stored)] = stored
+        self.blocks.note_records(block, self.data, self.plan, self.records)
+
+    def elements(self, first: int, last: int) -> EdgeArray:
+        """Elements [first, last) of the array, `first` a multiple of `RUN`."""
+        return self.blocks.elements(first, last, self.data, self.records, self.plan)
+
+
+@dataclass(eq=False)
+class PageFrame:
+    """Memory for one page.
+
+    Attributes
+    ----------
+    buffers : list of PageBuffer
+        One for each array.
+    stays : bool
+        Whether its page stays in memory once it has been read.
+    batch : Batch
+        The requests that read its page.
+    before : PageFrame or None
+        The frame of the page before, as long as blocks that both share have to be copied from it.
+    users : int
+        How many need its contents: the thread that works on the page, and the frame of the next page.
+    begun : bool
+        Whether the page is being read, or has been.
+    loaded : bool
+        Whether the frame stays and has all of its page.
+    """
+
+    buffers: list[PageBuffer]
+    stays: bool
+    batch: Batch = field(default_factory=Batch)
+    before: PageFrame | None = None
+    users: int = 0
+    begun: bool = False
+    loaded: bool = False
+
+
+class RoomError(GraphError):
+    """There is too little memory for the pages of a source; it needs at least `least` bytes."""
+
+    def __init__(self, least: int) -> None:
+        super().__init__(f"a page of edges takes {show_bytes(least)} of memory, more than there are")
+        self.least = least
+
+
+class Sizes:
+    """The memory that pages take.
+
+    Parameters
+    ----------
+    arrays : sequence of ArrayReader
+    pages : sequence of Page
+    readers : int
+        Threads that read pages, each to frames of its own.
+
+    Attributes
+    ----------
+    of_pages : list of list of int
+        Bytes of each page, for each array.
+    totals : list of int
+        Bytes of each page, for all arrays.
+    largest : list of int
+        For each array, bytes that hold any page.
+    frame : int
+        Bytes of a frame that holds any page, for each reader.
+    """
+
+    def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page], readers: int) -> None:
+        self.pages = pages
+        self.of_pages: list[list[int]] = [[room_of(array, page) for array in arrays] for page in pages]
+        self.totals: list[int] = [sum(sizes) for sizes in self.of_pages]
+        self.largest = [max(column) for column in zip(*self.of_pages, strict=True)] or [0] * len(arrays)
+        self.frame: int = readers * sum(self.largest)
+
+    def least(self, elsewhere: int = 0) -> int:
+        """The least memory to read the pages with, in bytes: one frame, or less if all pages together take less. If
+        some pages stay `elsewhere`, it takes a frame in any case."""
+        return self.frame if elsewhere else min(self.frame, sum(self.totals))
+
+
+def room_of(array: ArrayReader, page: Page) -> int:
+    """Bytes that a page takes, for one array."""
+    first = page.first_edge // RUN * RUN
+    return array.room(first, page.last_edge) + array.records_bytes(array.span(first, page.last_edge))
+
+
+def block_edges(arrays: Sequence[ArrayReader]) -> int:
+    """The edges of a block. Smaller pages do not take less memory, since a page usually touches two blocks."""
+    return min(array.block_elements for array in arrays)
+
+
+def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) -> int:
+    """The least memory, in bytes, with which a `DiskPageSource` can be made."""
+    return Sizes(arrays, layout(offsets, block_edges(arrays)), readers).least()
+
+
+def spread(sizes: Sequence[int], room: int) -> list[bool]:
+    """Which pages stay in memory, spread evenly over all, given the `sizes` of all and the `room` for them in bytes."""
+    stays, share, passed, used = [], room / max(sum(sizes), 1), 0, 0
+    for size in sizes:
+        passed += size
+        stays.append(used + size <= min(passed * share, room))
+        used += size * stays[-1]
+    return stays

@@ -1,0 +1,81 @@
+"""Names that were replaced work for one more version, and say what to use."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py import graph as module
+from garaph_py.graph import Adjacency
+from garaph_py.native.threads import ThreadPool
+
+
+@pytest.fixture
+def graph():
+    return gp.rmat(6, 4, weights=(1, 9))
+
+
+@pytest.fixture
+def old_packed():
+    with pytest.warns(DeprecationWarning, match="PackedAdjacency goes with the next version; use Adjacency") as caught:
+        found = module.PackedAdjacency
+    assert caught[0].filename == __file__
+    return found
+
+
+def test_the_class_of_packed_edges(graph, old_packed):
+    with ThreadPool(1) as pool:
+        packed = old_packed.of(graph.in_edges, pool)
+    assert isinstance(packed, old_packed)
+    assert isinstance(packed, Adjacency)
+    assert not isinstance(graph.in_edges, old_packed)
+    np.testing.assert_array_equal(packed.neighbours, graph.in_edges.neighbours)
+    again = old_packed(packed.offsets, packed.neighbour_array, packed.value_array)
+    assert isinstance(again, old_packed)
+
+
+def test_the_class_of_edges_on_disk(graph, tmp_path):
+    gp.save(graph, tmp_path / "g", block_bytes=8192, encoding="raw")
+    with pytest.warns(DeprecationWarning, match="StoredAdjacency"):
+        old = module.StoredAdjacency
+    assert not isinstance(graph.in_edges, old)
+    assert isinstance(gp.open(tmp_path / "g", memory=2000).in_edges, old)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("packed", "neighbour_array"), ("packed_values", "value_array"), ("lists", "neighbour_array"),
+    ("numbers", "value_array"),
+])  # fmt: skip
+def test_attributes(graph, old, new):
+    packed = graph.packed(1).in_edges
+    with pytest.warns(DeprecationWarning, match=f"Adjacency.{old} goes .* use Adjacency.{new}") as caught:
+        found = getattr(packed, old)
+    assert found is getattr(packed, new)
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=old):
+        assert isinstance(getattr(graph.in_edges, old), np.ndarray)
+
+
+def test_has_packed_values(graph):
+    for edges, expected in ((graph.in_edges, False), (graph.packed(1).in_edges, True)):
+        with pytest.warns(DeprecationWarning, match="use Adjacency.value_array.codec"):
+            assert edges.has_packed_values is expected
+
+
+def test_arguments(graph):
+    edges = graph.in_edges
+    with pytest.warns(DeprecationWarning, match="neighbour_array and value_array"):
+        other = Adjacency(edges.offsets, neighbours=edges.neighbours, values=edges.values)
+    assert other.neighbours is edges.neighbours
+    values = np.zeros(graph.m, np.float32)
+    with pytest.warns(DeprecationWarning, match="neighbour_array and value_array"):
+        assert replace(edges, values=values).values is values
+    assert replace(edges, offsets=edges.offsets).values is edges.values
+
+
+def test_other_names_are_none(graph):
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = graph.in_edges.nothing
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = module.Nothing
