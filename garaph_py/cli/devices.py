@@ -50,7 +50,7 @@ def devices(
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:
     """What is printed of the CPU and the memory."""
-    from ..system.machine import TABLE_BYTES
+    from ..experiment.memory_speed import TABLE_BYTES
 
     places = f"the same, 4 bytes at random places of {show_bytes(TABLE_BYTES)}"
     return [

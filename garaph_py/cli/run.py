@@ -26,7 +26,7 @@ Option = typer.Option
 
 
 # wide: typer reads the options of the command from its signature.
-# long: the lines that declare them.
+# long: most lines declare these options.
 def run(
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],

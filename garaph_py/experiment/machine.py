@@ -19,6 +19,7 @@ from ..native import prepare
 from ..native.threads import ThreadPool, available_cores
 from ..system import machine
 from ..system.machine import Disk
+from . import memory_speed
 
 T = TypeVar("T")
 
@@ -60,10 +61,10 @@ class Found:
 def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) -> Found:
     """Measure the processor, the disks that `paths` are on, and the GPU."""
     with ThreadPool(threads) as pool:
-        prepare(machine.KERNELS, listener)
+        prepare(memory_speed.KERNELS, listener)
         processor = machine.processor(available_cores())
-        read = measured(listener, "memory", lambda: machine.read_bandwidth(pool))
-        gathers = measured(listener, "random gathers", lambda: machine.gather_rate(pool))
+        read = measured(listener, "memory", lambda: memory_speed.read_bandwidth(pool))
+        gathers = measured(listener, "random gathers", lambda: memory_speed.gather_rate(pool))
         disks = measured_disks(paths, listener)
         gpu, problem = measured(listener, "the GPU", measured_gpu)
     cpu = dataclasses.asdict(processor) | {"threads": pool.size, "read": read, "gathers": gathers}

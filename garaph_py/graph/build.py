@@ -20,7 +20,7 @@ from .number import number_vertices
 Array = npt.NDArray[Any]
 
 
-# The public builders have many parameters, all but the first few by keyword, like `garaph_py.read`.
+# wide: a public function, whose options are keywords.
 def from_edges(
     sources: Any,
     targets: Any,

@@ -58,6 +58,7 @@ def relabel(vertex, keys, mask, shift):
     return vertex
 
 
+# wide: a compiled function takes its arrays one by one.
 def rmat_edges(start, stop, first, scale, keys, to_a, to_b, to_c, permute, sources, targets):
     """Make the edges [start, stop), in columns that begin with edge `first`.
 
@@ -168,6 +169,7 @@ class RandomEdges:
         return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)
 
 
+# wide: a public function, whose options are keywords.
 def rmat(
     scale: int,
     edge_factor: int = 16,
@@ -215,6 +217,7 @@ def rmat(
     return edges.graph(directed, threads, on_event)
 
 
+# wide: a public function, whose options are keywords.
 def random_rmat(
     scale: int,
     edge_factor: int = 16,

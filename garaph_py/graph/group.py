@@ -40,6 +40,7 @@ def expand_offsets(offsets, first, last, out):
 
 
 def make_scatter(has_values: bool):
+    # wide: a compiled function takes its arrays one by one.
     def scatter(keys, others, values, start, stop, shift, cursor, out_keys, out_others, out_values):
         """Write the edges [start, stop) to their buckets; `cursor` holds the next place in each bucket."""
         for edge in range(start, stop):
@@ -56,6 +57,7 @@ def make_scatter(has_values: bool):
 
 
 def make_place(has_values: bool):
+    # wide: a compiled function takes its arrays one by one.
     def place(keys, others, values, start, stop, first, last, offsets, cursor, out_others, out_values):
         """Sort the edges [start, stop), whose keys lie in [first, last), by counting; `cursor` is scratch memory."""
         for key in range(last - first):
@@ -79,6 +81,7 @@ def make_place(has_values: bool):
     return place
 
 
+# wide: a compiled function takes its arrays one by one.
 def carry_values(others, values, count, first, last, cursor, out_values, m):
     """Copy the values of `count` edges to the groups of their other endpoints, if these lie in [first, last).
 

@@ -62,6 +62,7 @@ def count_tiles(targets, start, stop, counts):
 
 
 def make_place_tiles(has_values: bool):
+    # wide: a compiled function takes its arrays one by one.
     def place_tiles(offsets, base, targets, values, first, last, cursor, edges, out_values):
         """Write the out-edges of the vertices [first, last) to their tiles; `targets` begins with edge `base`.
 

@@ -212,6 +212,7 @@ def constant(numbers: list[int]) -> Any:
 
 
 @numba.extending.intrinsic
+# wide: Numba's typing context, and the arguments of the intrinsic.
 def _sums_of_packed(
     typing_context: Any, words: Any, position: Any, width: Any, begins: Any, before: Any, sums: Any, at: Any
 ) -> Any:

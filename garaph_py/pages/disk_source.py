@@ -77,6 +77,7 @@ class DiskPageSource:
         If `room` is too small for one page. Where the source lays pages out itself, it tries the smallest ones.
     """
 
+    # wide: made in one place only, by `provider.SourceFactory`.
     def __init__(
         self, arrays: Sequence[ArrayReader], offsets: Array, room: int, disks: list[Disk],
         page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,

@@ -10,34 +10,22 @@ import mmap
 import os
 import platform
 import shutil
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import psutil
 
-from ..native import Kernel
-from ..native.threads import ThreadPool, split
 from .memory import available_memory, total_memory
 
 Array = npt.NDArray[np.int64]
 
-REPEATS = 5
-"""Measurements of memory speed, of which the median counts."""
-READ_BYTES = 1 << 30
-"""Bytes read to measure memory bandwidth: more than the caches of most processors hold."""
-TABLE_BYTES, GATHERS = 64 << 20, 1 << 25
-"""Bytes of the table from which random reads are measured, and how many there are."""
-PARTS = 8
-"""Pieces of work for each thread, so that a slow core does not hold up the others."""
 FILE_BYTES, CHUNK = 256 << 20, 4 << 20
 """Bytes of the file that is written to measure a disk, at most, and bytes of each write."""
 SECONDS = 1.0
@@ -120,71 +108,6 @@ def processor_name() -> str:
         lines = []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, "") or platform.processor() or platform.machine()
-
-
-def fill(words: Any, start: int, stop: int) -> int:
-    """Write ``words[start:stop]``."""
-    for k in range(start, stop):
-        words[k] = k
-    return 0
-
-
-def read(words: Any, start: int, stop: int) -> int:
-    """Read ``words[start:stop]``; returns their sum, so that the compiler cannot drop the reads."""
-    total = 0
-    for k in range(start, stop):
-        total += words[k]
-    return total
-
-
-def gather(table: Any, places: Any, start: int, stop: int) -> int:
-    """Read `table` at ``places[start:stop]``; returns the sum."""
-    total = 0
-    for k in range(start, stop):
-        total += table[places[k]]
-    return total
-
-
-FILL = Kernel("i64* i64 i64", fill)
-READ = Kernel("i64* i64 i64", read)
-GATHER = Kernel("u32* u32* i64 i64", gather)
-KERNELS = (FILL, READ, GATHER)
-
-
-def read_bandwidth(pool: ThreadPool, nbytes: int = READ_BYTES) -> float:
-    """Measure the memory bandwidth: bytes per second that all threads together read sequentially.
-
-    They read `nbytes` bytes, or a quarter of the free memory if that is less.
-    """
-    words = np.empty(max(min(nbytes, available_memory() // 4) // 8, 1), np.int64)
-    bounds = split(len(words), PARTS * pool.size)
-    first, last = bounds[:-1], bounds[1:]
-    pool.launch(FILL.rows(len(first), words, first, last))
-    rows = READ.rows(len(first), words, first, last)
-    return words.nbytes / median_seconds(lambda: pool.launch(rows))
-
-
-def gather_rate(pool: ThreadPool, table_bytes: int = TABLE_BYTES, count: int = GATHERS) -> float:
-    """Measure random reads from memory: 4-byte numbers per second that all threads together read.
-
-    They read at random places in a table of `table_bytes` bytes. The places come from an array, as a graph's sources
-    do.
-    """
-    table = np.ones(table_bytes // 4, np.uint32)
-    places = np.random.default_rng(1).integers(0, len(table), count, np.uint32)
-    bounds = split(count, PARTS * pool.size)
-    rows = GATHER.rows(len(bounds) - 1, table, places, bounds[:-1], bounds[1:])
-    return count / median_seconds(lambda: pool.launch(rows))
-
-
-def median_seconds(work: Callable[[], object]) -> float:
-    """The wall time of ``work()`` in seconds: the median of `REPEATS` calls."""
-    taken = []
-    for _ in range(REPEATS):
-        started = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - started)
-    return statistics.median(taken)
 
 
 def disk(path: str | os.PathLike[str]) -> Disk:

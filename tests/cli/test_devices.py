@@ -18,6 +18,7 @@ from garaph_py.cli import devices
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device as gpu_device
 from garaph_py.executor.gpu import measure as gpu
+from garaph_py.experiment import memory_speed
 from garaph_py.experiment.machine import measured_disks, measured_gpu
 from garaph_py.native.threads import ThreadPool
 from garaph_py.system import machine
@@ -31,8 +32,8 @@ GPU = gpu.Measured(
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Small measurements in a folder of their own, on a machine without GPU; the folder."""
-    monkeypatch.setattr(machine.read_bandwidth, "__defaults__", (1 << 20,))
-    monkeypatch.setattr(machine.gather_rate, "__defaults__", (1 << 20, 1 << 16))
+    monkeypatch.setattr(memory_speed.read_bandwidth, "__defaults__", (1 << 20,))
+    monkeypatch.setattr(memory_speed.gather_rate, "__defaults__", (1 << 20, 1 << 16))
     monkeypatch.setattr(machine, "FILE_BYTES", 2 * machine.CHUNK)
     monkeypatch.setattr(gpu_device, "_found", None)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
@@ -207,20 +208,20 @@ def test_the_longest_mount_point_counts(monkeypatch: pytest.MonkeyPatch) -> None
 def test_kernels_add_up_what_their_twins_do() -> None:
     numbers = np.arange(1000, dtype=np.int64) - 300
     table, places = np.arange(500, dtype=np.uint32) + 7, np.random.default_rng(2).integers(0, 500, 900, np.uint32)
-    assert machine.READ(numbers, 3, 997) == numbers[3:997].sum() == machine.READ.function(numbers, 3, 997)
-    assert machine.GATHER(table, places, 5, 800) == table[places[5:800]].sum()
-    assert machine.GATHER.function(table, places, 5, 800) == table[places[5:800]].sum()
+    assert memory_speed.READ(numbers, 3, 997) == numbers[3:997].sum() == memory_speed.READ.function(numbers, 3, 997)
+    assert memory_speed.GATHER(table, places, 5, 800) == table[places[5:800]].sum()
+    assert memory_speed.GATHER.function(table, places, 5, 800) == table[places[5:800]].sum()
     out, twin = np.zeros(10, np.int64), np.zeros(10, np.int64)
-    machine.FILL(out, 2, 8)
-    machine.FILL.function(twin, 2, 8)
+    memory_speed.FILL(out, 2, 8)
+    memory_speed.FILL.function(twin, 2, 8)
     assert out.tolist() == twin.tolist() == [0, 0, 2, 3, 4, 5, 6, 7, 0, 0]
 
 
 def test_rates_are_of_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "median_seconds", lambda work: work() is None or 0.5)
+    monkeypatch.setattr(memory_speed, "median_seconds", lambda work: work() is None or 0.5)
     with ThreadPool(2) as pool:
-        assert machine.read_bandwidth(pool, 1 << 16) == 2 << 16
-        assert machine.gather_rate(pool, 1 << 12, 1000) == 2000
+        assert memory_speed.read_bandwidth(pool, 1 << 16) == 2 << 16
+        assert memory_speed.gather_rate(pool, 1 << 12, 1000) == 2000
 
 
 class Driver:

@@ -383,10 +383,11 @@ def test_the_command(
 
 
 def test_the_machine_is_described(spec_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from garaph_py.experiment import memory_speed
     from garaph_py.system import machine
 
-    monkeypatch.setattr(machine.read_bandwidth, "__defaults__", (1 << 20,))
-    monkeypatch.setattr(machine.gather_rate, "__defaults__", (1 << 20, 1 << 16))
+    monkeypatch.setattr(memory_speed.read_bandwidth, "__defaults__", (1 << 20,))
+    monkeypatch.setattr(memory_speed.gather_rate, "__defaults__", (1 << 20, 1 << 16))
     monkeypatch.setattr(machine, "FILE_BYTES", 2 * machine.CHUNK)
     experiment.run(spec_of("[sweep]\nprogram='PageRank'\ngraph='rmat:4:2'"), tmp_path / "out")
     found = json.loads((tmp_path / "out" / "machine.json").read_text())
