@@ -24,7 +24,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 RAW, PACKED = "raw", "packed"
-"""Names of the codecs: each element as numpy has it, or numbers of few bits (docs/architecture.md, "Packed edges")."""
+"""Names of the codecs: each element as numpy has it, or numbers of few bits (docs/packed.md)."""
 
 
 class EdgeArray(Protocol):

@@ -40,6 +40,7 @@ def is_stray(numbers, count):
     return bits != np.uint32(0)
 
 
+# wide: compiled code takes its arrays one by one
 def lists(records, widths, masks, words, length, window, elements, stride, most):
     """Elements are sums modulo 2**32; where one does not fit into 32 bits, its sum wraps, which is detected."""
     before, greatest = np.int64(0), np.uint32(0)
@@ -71,6 +72,7 @@ def lists(records, widths, masks, words, length, window, elements, stride, most)
     return 0
 
 
+# wide: compiled code takes its arrays one by one
 def ascending(records, widths, masks, words, length, numbers, elements, stride, most):
     before = np.int64(0)
     for run in range((length + RUN - 1) // RUN):
@@ -94,6 +96,7 @@ def ascending(records, widths, masks, words, length, numbers, elements, stride, 
     return 0
 
 
+# wide: compiled code takes its arrays one by one
 def others(records, widths, masks, words, length, numbers, elements, stride, most):
     greatest = np.int64(-TOP - 1)
     for run in range((length + RUN - 1) // RUN):

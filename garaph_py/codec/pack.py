@@ -64,6 +64,7 @@ def pack_group(numbers, at, width, words, position):
             filled -= 32
 
 
+# wide: compiled code takes its arrays one by one
 def ascending_numbers(elements, offsets, start, before, v, begin, end, out):
     """Write what is packed for elements [begin, end) to `out`; return `v` and the base, which is `before` if `begin` is
     0."""
@@ -76,6 +77,7 @@ def ascending_numbers(elements, offsets, start, before, v, begin, end, out):
     return v, base
 
 
+# wide: compiled code takes its arrays one by one
 def list_numbers(elements, offsets, start, before, v, begin, end, out):
     """As `ascending_numbers`, for lists. `v` is the first list that begins at `begin` or later; the one returned, at
     `end` or later. `offsets` count from `start` elements before the array."""
@@ -88,6 +90,7 @@ def list_numbers(elements, offsets, start, before, v, begin, end, out):
     return v, base
 
 
+# wide: compiled code takes its arrays one by one
 def other_numbers(elements, offsets, start, before, v, begin, end, out):
     base = np.int64(elements[begin])
     for e in range(begin, end):
@@ -97,6 +100,7 @@ def other_numbers(elements, offsets, start, before, v, begin, end, out):
     return v, base
 
 
+# wide: compiled code takes its arrays one by one
 def restore_list(numbers, offsets, start, v, begin, end, base, elements):
     """The inverse of `list_numbers`; return `v`, moved on."""
     e, before = begin, base
@@ -111,6 +115,7 @@ def restore_list(numbers, offsets, start, v, begin, end, base, elements):
     return v
 
 
+# wide: compiled code takes its arrays one by one
 def restore_ascending(numbers, offsets, start, v, begin, end, base, elements):
     before = base
     for e in range(begin, end):
@@ -119,6 +124,7 @@ def restore_ascending(numbers, offsets, start, v, begin, end, base, elements):
     return v
 
 
+# wide: compiled code takes its arrays one by one
 def restore_others(numbers, offsets, start, v, begin, end, base, elements):
     for e in range(begin, end):
         elements[e] = base + np.int64(numbers[e - begin])
@@ -126,6 +132,7 @@ def restore_others(numbers, offsets, start, v, begin, end, base, elements):
 
 
 def make_numbers_of_run(numbers_of):
+    # wide: compiled code takes its arrays one by one
     def numbers_of_run(elements, offsets, start, before, length, v, run, numbers):
         """Write all `RUN` numbers of a run; those past the end of the array are 0."""
         begin, end = run * RUN, min((run + 1) * RUN, length)
@@ -140,6 +147,7 @@ def make_numbers_of_run(numbers_of):
 def make_measure(numbers_of):
     numbers_of_run = make_numbers_of_run(numbers_of)
 
+    # wide: compiled code takes its arrays one by one
     def measure(elements, offsets, start, before, length, first, last, v, numbers, records, widths):
         """Write the bases and widths of the runs [first, last), with the number of a run's words in place of its first
         word. Return whether all numbers fit into 32 bits."""
@@ -168,6 +176,7 @@ def make_measure(numbers_of):
 def make_fill(numbers_of):
     numbers_of_run = make_numbers_of_run(numbers_of)
 
+    # wide: compiled code takes its arrays one by one
     def fill(elements, offsets, start, before, length, first, last, v, numbers, records, widths, words):
         """Write the words of the runs [first, last)."""
         for run in range(first, last):
@@ -183,6 +192,7 @@ def make_fill(numbers_of):
 
 
 def make_restore(restore_of):
+    # wide: compiled code takes its arrays one by one
     def restore(elements, offsets, start, length, first, last, v, numbers, records, widths, words, first_word):
         """Write the elements of the runs [first, last)."""
         for run in range(first, last):

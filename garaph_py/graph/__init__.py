@@ -22,7 +22,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in ("PackedAdjacency", "StoredAdjacency"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import deprecated
+    from . import deprecated_classes
+    from .deprecated import warn
 
-    deprecated.warn(f"garaph_py.graph.{name}", "Adjacency, with its encoding and on_disk", stacklevel=3)
-    return getattr(deprecated, name)
+    warn(f"garaph_py.graph.{name}", "Adjacency, with its encoding and on_disk", stacklevel=3)
+    return getattr(deprecated_classes, name)

@@ -19,6 +19,7 @@ from .transpose import reversed_edges
 Array = npt.NDArray[Any]
 
 
+# wide: the options by which users build graphs, passed on as they are
 def compress(
     columns: list[Any],
     ids: VertexIds,

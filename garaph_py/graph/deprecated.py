@@ -1,7 +1,8 @@
-"""Names of this package that have been replaced. Each works for one more version, with a `DeprecationWarning`.
+"""Names of `Adjacency` that have been replaced. Each works for one more version, with a `DeprecationWarning`.
 
 There were three classes of edges: `Adjacency` for raw ones in memory, ``PackedAdjacency`` for packed ones in memory,
-and ``StoredAdjacency`` for those on disk. Now there is `Adjacency`, whose arrays know their codec and location.
+and ``StoredAdjacency`` for those on disk. Now there is `Adjacency`, whose arrays know their codec and location; the old
+classes are in deprecated_classes.py.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy.typing as npt
+
 from ..codec.arrays import PACKED, EdgeArray, RawArray
-from ..native.threads import ThreadPool
-from .adjacency import Adjacency, Array
+
+Array = npt.NDArray[Any]
 
 ATTRIBUTES = {
     "packed": "neighbour_array",
@@ -22,7 +25,7 @@ ATTRIBUTES = {
 """Attributes of the old classes, and what they are now."""
 
 
-def old_attribute(edges: Adjacency, name: str) -> Any:
+def old_attribute(edges: Any, name: str) -> Any:
     """What ``edges.name`` was in the old classes."""
     if name == "has_packed_values":
         warn(f"Adjacency.{name}", "Adjacency.value_array.codec")
@@ -51,34 +54,3 @@ def old_arguments(
 def warn(old: str, new: str, stacklevel: int = 4) -> None:
     """Warn the caller that used `old`: by default three calls further up."""
     warnings.warn(f"{old} goes with the next version; use {new}", DeprecationWarning, stacklevel=stacklevel)
-
-
-class OldKind(type):
-    """Makes ``isinstance(edges, PackedAdjacency)`` ask the edges."""
-
-    on_disk: bool
-
-    def __instancecheck__(cls, edges: object) -> bool:
-        if not isinstance(edges, Adjacency) or edges.on_disk != cls.on_disk:
-            return False
-        return cls.on_disk or edges.encoding == PACKED
-
-
-class PackedAdjacency(metaclass=OldKind):
-    """Replaced by `Adjacency` with packed arrays."""
-
-    on_disk = False
-
-    def __new__(cls, offsets: Array, packed: EdgeArray, packed_values: Any = None) -> Adjacency:  # type: ignore[misc]
-        return Adjacency(offsets, packed, packed_values)
-
-    @staticmethod
-    def of(edges: Adjacency, pool: ThreadPool) -> Adjacency:
-        """`edges` packed."""
-        return edges.encoded(PACKED, pool)
-
-
-class StoredAdjacency(metaclass=OldKind):
-    """Replaced by `Adjacency` with arrays on disk."""
-
-    on_disk = True

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import threading
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ import garaph_py as gp
 from garaph_py.codec.blocks import begin_masks
 from garaph_py.codec.checked import begins_where
 from garaph_py.errors import DamagedGraphError, GraphError, VerificationError
-from garaph_py.graph import Graph
 from garaph_py.pages import memory
 from garaph_py.pages.disk_frames import spread
 from garaph_py.pages.disk_source import BUFFERS
@@ -147,9 +145,9 @@ def test_a_stored_run_is_seen_and_resumed(saved, tmp_path):
 
 def test_the_disks_k_decides_when_to_notify(saved):
     _, path, _ = saved
-    stored = opened(path, 300_000)
-    slow = replace(stored.in_edges, k=1e6)
-    slow = Graph(slow, replace(stored.out_edges, k=1e6) if stored.directed else slow, stored.directed, stored.ids)
+    stored, slow = opened(path, 300_000), opened(path, 300_000)
+    for array in (*slow.in_edges.arrays(), *slow.out_edges.arrays()):
+        array.k = 1e6
     for graph, expected in ((stored, "notify-pull"), (slow, "pull")):
         run = gp.run(gp.apps.BFS(hub(graph)), graph, device="cpu", engine="garaph", iterations=1)
         assert run.stats.iterations[0].mode == expected

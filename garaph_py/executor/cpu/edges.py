@@ -161,6 +161,7 @@ def fetch_raw(edges, e):
     prefetch(sources, e - base)
 
 
+# long: the two functions that it makes share its arguments
 def make_packed_walk(unpack, values_of):
     """Make the `walk` of packed edges. `unpack` unpacks the values of a window; `values_of` returns where they are."""
 
