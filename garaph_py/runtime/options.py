@@ -101,7 +101,7 @@ class RunOptions:
             raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
         if self.deterministic and self.device == HYBRID:
             raise ParameterError(
-                "deterministic=True: who takes which page is a matter of time; leave device='hybrid' out"
+                "deterministic=True: in a hybrid run, timing decides who takes a page; leave device='hybrid' out"
             )
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
@@ -174,12 +174,13 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
             "another mode"
         )
     if mode in CPU_MODES and bound.reads_edge_values and not graph.has_valued_out_edges:
-        made = (
-            "saved without; import it again, open it with" if graph.on_disk else "too much to make in its memory; allow"
-        )
+        if graph.on_disk:
+            problem = "this directed graph was saved without those of its out-edges; import it again, open it with"
+        else:
+            problem = "those of this directed graph's out-edges do not fit its memory; allow"
         raise ParameterError(
-            f"mode={mode!r}: {bound.name} reads edge values, and those of this directed graph's out-edges were {made} "
-            "more memory (memory, --memory), or choose another mode"
+            f"mode={mode!r}: {bound.name} reads edge values, and {problem} more memory (memory, --memory), or choose "
+            "another mode"
         )
     if mode == PULL_TILED:
         if options.sync is False or not bound.tiles:

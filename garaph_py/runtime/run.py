@@ -53,7 +53,7 @@ def run(
     resume: bool = False,
     on_event: events.Listener = events.ignore,
 ) -> Result:
-    """Run a vertex program until no vertex is active, it has converged, or `iterations` are done.
+    """Run a vertex program until no vertex is active, the program has converged, or `iterations` are done.
 
     Parameters
     ----------
@@ -61,64 +61,72 @@ def run(
         From `garaph_py.apps`, or your own.
     graph : Graph
     iterations : int, optional
-        Stop after so many; by default only convergence ends the run.
+        Stop after so many iterations; by default only convergence ends the run.
     engine : {"auto", "garaph"}
-        Whose rules to follow: the paper's to the letter (Garaph sections 3.2 and 4.2), or whatever is best.
+        ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` does what
+        was measured to be fastest.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
-        Force one mode in every iteration. ``"push"`` is for programs that relax (see `VertexProgram`), ``"pull-tiled"``
-        for synchronous runs of programs without `done`, `prepare` and ``dst``: several times faster where many
-        iterations update everybody, for 4 bytes an edge more (and the edge values once more, if the program reads
-        them). The graph keeps the tiles; later runs use them of their own accord. Where edges stay on disk the tiles
-        need room in the memory that the graph was opened with, and are this run's alone. Both run on the CPU.
+        The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
+        (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
+        ``dst``: it is several times faster where many iterations update all vertices, and takes 4 bytes more for each
+        edge, and the edge values once more if the program reads them. The graph keeps these tiles, and later runs with
+        ``"auto"`` use them. Where edges stay on disk, the tiles have to fit the memory that the graph was opened with,
+        and are freed after the run. Both modes run on the CPU.
     sync : bool, optional
-        Synchronous: new values are seen in the next iteration, and the answer does not depend on timing. Otherwise
-        at once, which often converges in fewer iterations; a program's `done` is then not used. By default
-        synchronous, but for runs to the end of programs that are `monotone`: they end in the same values either way.
+        True for a synchronous run: new values are seen in the next iteration, and the answer does not depend on timing.
+        False for an asynchronous one: new values are seen at once, which often converges in fewer iterations; a
+        program's `done` is then not used. By default a run is synchronous, unless it is a run to convergence of a
+        program that is `monotone`, which ends in the same values either way.
     threads : int, optional
-        By default every core this process may use; where a GPU works as well, two are left to whoever serves it.
+        Threads of the CPU; by default one for each core that this process may use. In a hybrid run on more than four
+        cores, two cores are left free, for the GPU thread and a thread of the driver.
     page_edges : int, optional
         Bound on the in-edges of a page.
     encoding : {"auto", "raw", "packed"}
-        How edges are stored while it runs: as `graph` has them, or as `Graph.unpacked` or `Graph.packed` makes them for
-        this run. Packed edges are half the bytes for more work; the answer is the same.
+        How edges are stored during the run: ``"auto"`` as in `graph`, otherwise as `Graph.unpacked` or `Graph.packed`
+        makes them for this run. Packed edges take about half the bytes, and more work. The answer is the same.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        ``"hybrid"``: both work on one job where alpha (equation 3) is at least 1, each taking the next page when it is
-        free, else the CPU alone, but for pages that the GPU has done sooner. ``"auto"`` does that where there is a GPU
-        and the graph is worth its start (`plan.MIN_GPU_EDGES` edges a thread); a `deterministic` run, or one in forced
-        notify-pull, then takes the GPU alone. Otherwise it takes the CPU, and logs in one line why the GPU was of no
-        use; ``"gpu"`` and ``"hybrid"`` raise that.
-        A GPU that fails on the way costs no answer: the run ends on the CPU, from the last iteration that was complete.
+        ``"hybrid"`` uses both. In an iteration whose alpha (equation 3) is at least 1, CPU and GPU each take the next
+        page when they are free; in the others the CPU works alone, except for pages that the GPU finishes sooner.
+        ``"auto"`` is ``"hybrid"`` if there is a GPU and the graph has enough edges to be worth its start
+        (`plan.MIN_GPU_EDGES` for each thread); for a `deterministic` run, or one with ``mode="notify-pull"``, it is
+        then ``"gpu"``. Otherwise it is ``"cpu"``. If the graph is large enough, but the GPU cannot be used, ``"auto"``
+        logs the reason and takes the CPU, while ``"gpu"`` and ``"hybrid"`` raise it.
+        If the GPU fails during the run, the CPU goes on from the last iteration that was complete.
     gpu_memory : int or str, optional
-        Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller card is emulated. What does not fit is streamed.
-        By default nine tenths of what is free. (What the driver takes for itself, some hundred MB, is not counted.)
+        Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller GPU is emulated. Pages that do not fit are
+        streamed. By default nine tenths of the free memory. The driver's own memory, some hundred MB, is not counted.
     streams : int
-        Pages that may be under way on the GPU (section 5.2).
+        Pages that may be under way on the GPU at once (section 5.2).
     gather : {"auto", "replicated", "segmented", "packed"}
-        How the GPU sums: by replicated accumulators in shared memory (section 3.2), by segmented reductions in
-        registers, over edges as they are or packed. ``"auto"`` times the first two on the first page, and packs edges
-        that do not fit the GPU's memory where that pays within the iterations there will be. A packed graph stays so.
+        How the GPU sums: ``"replicated"`` with replicated accumulators in shared memory (section 3.2),
+        ``"segmented"`` with segmented reductions in registers, ``"packed"`` likewise over packed edges. ``"auto"``
+        times the first two on the first page. It packs edges that do not fit the GPU's memory if that saves time within
+        the iterations of the run. The edges of a packed graph stay packed.
     replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
-        For ``"replicated"``: equation 2, measured on the device, or the same factor for every shard.
+        Copies of each sum, for ``"replicated"``: by equation 2, by a measurement on the device, or so many for every
+        shard.
     deterministic : bool
-        The same bits of floats in every run with the same arguments on the same device: synchronous, and segmented on
-        a GPU.
+        Every run with the same arguments on the same device gives the same bits, also of floats. The run is
+        synchronous, and a GPU sums with ``"segmented"``.
     verify : bool
-        Check the answer by the properties that define it, where the program has a verifier.
+        Check the answer by the properties that define it; the program has to have a verifier.
     trace : path, optional
-        Write who did what when, a track for every CPU worker, stream and copy engine, to this file of JSON, which
-        ui.perfetto.dev opens.
+        Write a timeline to this JSON file, with a track for each CPU thread, stream and copy engine; ui.perfetto.dev
+        opens it.
     report : path, optional
-        Write a page of HTML to this file: the iterations as a table, curves, who worked when, and why each mode.
+        Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and which
+        processor worked when.
     checkpoint : path, optional
-        Keep checkpoints in this directory while the run is under way (docs/checkpoints.md): it is made if need be, and
-        removed when the answer is there. On Ctrl-C and SIGTERM the iteration is brought to its end, and a checkpoint
-        made; a second Ctrl-C does not wait for that.
+        Keep checkpoints in this directory during the run (docs/checkpoints.md). The directory is made if need be, and
+        removed when the run has ended. After Ctrl-C or SIGTERM the run finishes the iteration and makes a checkpoint
+        before it ends; a second Ctrl-C ends it at once.
     checkpoint_every : int or str, optional
-        Iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By default as often as it takes 2 % of the
-        run's time.
+        How often to make one: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By default
+        as often as possible while checkpoints take at most 2 % of the run's time.
     resume : bool
         Go on from the newest checkpoint in that directory, if there is one. `Result.stats` then has the iterations
-        that are done here.
+        of this run only.
     on_event : callable, optional
         Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen.
 
@@ -131,13 +139,13 @@ def run(
     ProgramError
         If the program is not well formed.
     GraphError, ParameterError
-        If graph or arguments do not fit it.
+        If the graph or the arguments do not fit the program.
     DeviceError
-        If ``device="gpu"`` and no GPU can be used.
+        If ``device="gpu"`` or ``"hybrid"``, and no GPU can be used.
     VerificationError
         If `verify` finds the answer wrong.
     DamagedCheckpointError
-        If there is a checkpoint to resume, and none that is as it was written.
+        If there are checkpoints to resume, and all are damaged.
     """
     options = RunOptions(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, page_edges=page_edges,
