@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import configparser
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -42,7 +41,7 @@ PARAMETERS = 7
 
 HELPERS = {"support", "trial"}
 """Folders in tests/ that do not mirror one of the package: what tests share, and trials of the package's seams."""
-SUITES = {"test_conformance", "test_examples"}
+SUITES = {"test_conformance"}
 """Tests that go through every implementation of a protocol in their folder, whatever module it is in."""
 
 
