@@ -96,7 +96,9 @@ def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
     np.testing.assert_array_equal(found.values, gp.run(sssp, graph, device="cpu").values)
     assert "push" not in {step.mode for step in found.stats.iterations}
     for mode in ("push", "pull-tiled"):
-        with pytest.raises(ParameterError, match=rf"mode='{mode}'.*saved without those of its out-edges; import it again"):
+        with pytest.raises(
+            ParameterError, match=rf"mode='{mode}'.*saved without those of its out-edges; import it again"
+        ):
             gp.run(sssp, stored, mode=mode)
 
 
