@@ -1,6 +1,6 @@
 // Pack sources. measure_runs writes each run's record: the base, the width of each group, and in place of the first
-// word the number of words. The host turns these numbers into places. pack_runs then writes the words. `sources` begins with
-// edge `base_edge`, which is before `first_edge`; all runs are whole, except for the graph's last.
+// word the number of words. The host turns these numbers into places. pack_runs then writes the words. `sources` begins
+// with edge `base_edge`, which is before `first_edge`; all runs are whole, except for the graph's last.
 // Launch: one warp for each run. Shared memory: none.
 #include "packed.cuh"
 

@@ -1,6 +1,8 @@
 """What all tests share: a place for compiled code, graphs, real data where there is some, modest property tests."""
 
+import fcntl
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,16 @@ def pytest_collection_modifyitems(items):
         except DeviceError as error:
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=str(error)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Processes that test in parallel share one GPU; a test that makes it fail has the GPU for itself."""
+    if item.get_closest_marker("gpu") is None:
+        return (yield)
+    with (Path(tempfile.gettempdir()) / "garaph-tests-on-gpu.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if item.get_closest_marker("breaks_gpu") else fcntl.LOCK_SH)
+        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

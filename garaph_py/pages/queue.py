@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from .layout import Page
 
@@ -49,7 +49,7 @@ class PageQueue(Generic[Slot]):
         cls, pages: Iterable[Page], buffered: Mapping[Page, Slot], resident: Mapping[Page, Slot],
         split: Split | None = None,
     ) -> PageQueue[Slot]:  # fmt: skip
-        """A queue of `pages` in the given order; two mappings tell the slots of those that are on the device."""
+        """A queue of `pages` in the given order; the mappings have the slots of those that are on the device."""
         queue = cls(deque(), deque(), deque(), split)
         for page in pages:
             if page in resident:
@@ -138,6 +138,27 @@ class PageQueue(Generic[Slot]):
         with self.lock:
             for pages in (self.buffered, self.resident, self.streamed):
                 pages.clear()
+
+
+class HoldsPage(Protocol):
+    """A buffer that keeps the edges of a page until another page's are copied to it."""
+
+    page: Page | None
+
+
+PageBuffer = TypeVar("PageBuffer", bound=HoldsPage)
+
+
+def take_buffered(free: deque[PageBuffer], wanted: Container[Page]) -> dict[Page, PageBuffer]:
+    """Take the buffers out of `free` that hold a wanted page."""
+    buffered: dict[Page, PageBuffer] = {}
+    for _ in range(len(free)):
+        buffer = free.popleft()
+        if buffer.page is not None and buffer.page in wanted and buffer.page not in buffered:
+            buffered[buffer.page] = buffer
+        else:
+            free.append(buffer)
+    return buffered
 
 
 def device_order(pages: Iterable[Page], shared: bool) -> list[Page]:

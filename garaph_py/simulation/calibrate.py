@@ -127,7 +127,9 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         columns = unit_columns(edges, steps)
         if sparse := mode in (NOTIFY_PULL, PUSH):  # in other modes the number of vertices goes with that of edges
             columns += unit_columns(np.array([row["active"] for _, row in found]) / threads, steps)
-        if constant := sparse or len(set(edges)) > len(columns):  # otherwise it cannot be told from the unit costs
+        if constant := sparse or len(set(edges)) > len(
+            columns
+        ):  # otherwise the fit cannot separate it from the unit costs
             columns.append(np.ones(len(found)))
         values = fit(columns, [row["seconds"] for _, row in found])
         edge = pop_unit_cost(values, grows)

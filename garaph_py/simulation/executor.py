@@ -1,4 +1,4 @@
-"""Executors on a model of a machine: what stays where from iteration to iteration, and how long each one takes."""
+"""Models of the executors: which edges and values are where after each iteration, and how long each one takes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..executor.gpu.residency import too_little
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from ..pages.layout import Page, commit_plan
-from ..pages.queue import PageQueue, device_order
+from ..pages.queue import PageQueue, device_order, take_buffered
 from .clock import Channel
 from .gpu import BufferModel
 from .iteration import GpuPlaces, IterationModel, Listener, PageCosts, Take, ignore
@@ -180,7 +180,7 @@ class SimulatedGpu:
     ----------
     cpu : SimulatedCpu
     room : int or None
-        Bytes of the GPU's memory that are left for edges; None for what the machine has beside `Workload.fixed`.
+        Bytes of the GPU's memory that are left for edges; None if only `Workload.fixed` is to be left out.
     """
 
     def __init__(self, cpu: SimulatedCpu, room: int | None) -> None:
@@ -195,7 +195,7 @@ class SimulatedGpu:
         resident = residency.pages[: residency.resident]
         self.link, self.pages = machine.link, residency.pages
         self._resident = [BufferModel() for _ in resident]
-        self._buffers = [BufferModel() for _ in range(residency.streams)]
+        self._free = deque(BufferModel() for _ in range(residency.streams))
         self._prefetched = set[Page]()  # copied before the first iteration, and not yet processed
         if not workload.on_disks and workload.keep:
             for page, buffer in zip(resident, self._resident, strict=True):
@@ -244,34 +244,27 @@ class SimulatedGpu:
     ) -> Pulled:
         """Pull over `pages`, of which a CPU may `take` some."""
         workload, work = self.workload, self.work
-        places = GpuPlaces(
-            self._resident, deque[BufferModel](), Channel(self.link.to_device), Channel(self.link.from_device)
-        )
-        queue = self._queue(pages, take is not None, places.free)
+        to_device, from_device = Channel(self.link.to_device), Channel(self.link.from_device)
+        places = GpuPlaces(self._resident, self._free, to_device, from_device)
+        queue = self._queue(device_order(pages, take is not None))
         model = IterationModel(queue, costs, self.cpu.disks(), places, take, listener)
         model.run()
         prefetched = sum(page.edges for page in self._prefetched & model.owners.keys())
         self._prefetched -= model.owners.keys()
-        # the CPU need not wait for what the GPU does beside its pages, and the rates count that, too
+        # the CPU does not wait for the rest of the GPU's iteration, but the GPU's rate counts it, as in a real run
         gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, workload.vertices, workload.vertex_data)
         copied = model.copied_edges + prefetched
         step = SimulatedStep(
             sum(model.edges.values()), max(model.cpu_seconds, gpu_seconds), model.owners,
-            to_device=copied * workload.edge_bytes, from_device=places.from_device.nbytes,
+            to_device=copied * workload.edge_bytes, from_device=from_device.nbytes,
         )  # fmt: skip
         return Pulled(step, model.edges[GPU], copied, gpu_seconds)
 
-    def _queue(self, pages: list[Page], shared: bool, free: deque[BufferModel]) -> PageQueue[BufferModel]:
-        """The queue of the pages, as `Streams.order` makes it; buffers that hold none of them become `free`."""
-        ordered = device_order(pages, shared)
-        wanted, buffered = set(ordered), {}
-        for buffer in self._buffers:
-            if buffer.page is not None and buffer.page in wanted and self.workload.keep:
-                buffered[buffer.page] = buffer
-            else:
-                free.append(buffer)
+    def _queue(self, pages: list[Page]) -> PageQueue[BufferModel]:
+        """The queue of the pages, as `Streams.order` makes it."""
+        buffered = take_buffered(self._free, set(pages)) if self.workload.keep else {}
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        return PageQueue.of(ordered, buffered, resident, self.workload.split)
+        return PageQueue.of(pages, buffered, resident, self.workload.split)
 
 
 class SimulatedHybrid:

@@ -53,9 +53,9 @@ class RecordedRun:
         Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``, ``from_device``,
         ``pages``, ``pages_skipped``.
     copy_rate : float or None
-        Bytes a second of single copies to the GPU, if a trace or an experiment's machine tells it.
+        Bytes a second of single copies to the GPU, if a trace or an experiment's machine.json has it.
     edge_seconds : float or None
-        The GPU's seconds for an edge, if a trace tells it.
+        The GPU's seconds for an edge, if a trace has the times of kernels.
     """
 
     graph: str
@@ -77,7 +77,7 @@ def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
     """The runs in a folder that ``garaph experiment`` has written.
 
     The folder has results.parquet, iterations.parquet and perhaps machine.json. Runs that failed or had no iteration
-    are left out, and so are runs with packed edges, since the tables do not tell how many bytes these took.
+    are left out, and so are runs with packed edges, since the tables do not have the bytes of these.
 
     Raises
     ------
@@ -127,7 +127,7 @@ def table_of(path: Path) -> list[dict[str, Any]]:
 
 
 def copy_rate_of(path: Path) -> float | None:
-    """Bytes a second of copies to the GPU, from an experiment's machine.json, if that is there and tells it."""
+    """Bytes a second of copies to the GPU, from an experiment's machine.json, if that is there and has them."""
     try:
         return float(json.loads(path.read_bytes())["gpus"][0]["to_device"])
     except (FileNotFoundError, ValueError, KeyError, TypeError, IndexError):

@@ -35,7 +35,7 @@ def replay(
     ----------
     recorded : Recorded
     machine : Machine, optional
-        By default the machine that the run itself tells about, with a GPU only if the run used one.
+        By default a machine that is calibrated by this run; it has a GPU only if the run used one.
     device, engine : str, optional
         By default as recorded.
     room : int, optional

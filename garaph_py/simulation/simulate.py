@@ -46,7 +46,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     options : RunOptions
         Of these, ``device``, which must not be ``"auto"``, ``engine`` and ``mode`` count.
     room : int, optional
-        Bytes of the GPU's memory that are left for edges; by default what the machine has beside `Workload.fixed`.
+        Bytes of the GPU's memory that are left for edges; by default all but `Workload.fixed`.
 
     Raises
     ------

@@ -28,7 +28,7 @@ MAX_RUNS = 1_000_000
 """Runs of vertices by which a graph is known that is not in memory; pages are cut between runs. It is no power of two,
 so that pages, whose bounds are powers of two, do not divide it evenly: real graphs end in a smaller page."""
 ACTIVE_BITS = 1
-"""Bits of a vertex that the GPU sends back beside its value: whether the vertex is active."""
+"""Bits that the GPU sends back for a vertex in addition to its value: whether the vertex is active."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.codec.format import LISTS, NUMBERS, Packed, decode
+from garaph_py.codec.arrays import RAW
+from garaph_py.codec.format import LISTS, NUMBERS, decode
 from garaph_py.native.threads import start
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory import MemoryNeeds
@@ -59,8 +60,8 @@ def factory(graph, tmp_path):
 def numbers_of(part, kind, page, edges, graph):
     """The elements of a page in its array of sources or values."""
     run = slice(page.first_edge - edges.first_edge, page.last_edge - edges.first_edge)
-    if not isinstance(part, Packed):
-        return np.array(part[run], np.int64)
+    if part.codec == RAW:
+        return np.array(part.data[run], np.int64)
     starts = np.zeros(graph.m + 1, bool)
     starts[graph.in_edges.offsets] = True
     return np.array(decode(part, starts[edges.first_edge :], kind)[run], np.int64)
@@ -170,7 +171,7 @@ def test_bytes_are_read_from_disks_alone(factory, graph, place):
 def test_two_threads_read_side_by_side(factory, graph, place):
     sources = factory(place, readers=2)
     own = sources.into(PAGE_EDGES)
-    other, failed = sources.beside(own), []
+    other, failed = sources.clone_for_thread(own), []
 
     def work():
         try:

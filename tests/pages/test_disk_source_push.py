@@ -8,6 +8,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DamagedGraphError, GraphError, ParameterError
+from garaph_py.graph import Adjacency
 from garaph_py.storage import directory as store
 from garaph_py.storage.files import GraphDirectory
 from garaph_py.storage.fit import RUN_BYTES, bytes_held, fitted
@@ -153,7 +154,8 @@ def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, gr
 def test_forged_values_of_out_edges(saved, tmp_path):
     """Whose checksums are right: a push along negative ones would never end."""
     graph, _, encoding = saved
-    path, lies = tmp_path / "graph", replace(graph.out_edges, values=np.full(graph.m, -5, graph.edge_dtype))
+    out = graph.out_edges
+    path, lies = tmp_path / "graph", Adjacency(out.offsets, out.neighbours, np.full(graph.m, -5, graph.edge_dtype))
     store.save(replace(graph, out_edges=lies), path, encoding=encoding, block_bytes=8192)
     with pytest.raises(GraphError, match=r"needs edge values of 0 or more, but out-edges have -5.*import the"):
         gp.run(gp.apps.SSSP(hub(graph)), opened(path, 500_000), device="cpu")

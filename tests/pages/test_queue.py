@@ -2,11 +2,13 @@
 
 import sys
 import threading
+from collections import deque
+from types import SimpleNamespace
 
 import pytest
 
 from garaph_py.pages.layout import Page
-from garaph_py.pages.queue import PageQueue, device_order
+from garaph_py.pages.queue import PageQueue, device_order, take_buffered
 
 
 def pages_of(*sizes):
@@ -105,3 +107,11 @@ def test_two_threads_take_every_resident_page_once():
             assert sorted(page.number for page in taken + stolen) == list(range(200))
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_buffers_that_hold_a_wanted_page_are_taken():
+    first, second, third = pages_of(10, 10, 10)
+    buffers = [SimpleNamespace(page=page) for page in (second, None, third, second, first)]
+    free = deque(buffers)
+    assert take_buffered(free, {first, second}) == {second: buffers[0], first: buffers[4]}
+    assert list(free) == [buffers[1], buffers[2], buffers[3]]

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ...events import Span
 from ...native.threads import available_cores
 from ...pages.layout import Page
-from ...pages.queue import PageQueue, Split, device_order
+from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
 from ...system import interrupts
 from ..modes import COPIED
@@ -185,22 +185,20 @@ class Streams:
             if page.number < len(self._resident):
                 self._resident[page.number].stream = self.compute[k % COMPUTE_STREAMS]
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
-        return PageQueue.of(ordered, self._take_buffered(set(ordered)), resident, split)
-
-    def _take_buffered(self, wanted: set[Page]) -> dict[Page, Buffer]:
-        """The buffers of streams that hold a wanted page. They are no longer free."""
-        buffered: dict[Page, Buffer] = {}
-        for _ in range(len(self._free)):
-            buffer = self._free.popleft()
-            if buffer.page is not None and buffer.page in wanted and buffer.page not in buffered:
-                buffered[buffer.page] = buffer
-            else:
-                self._free.append(buffer)
-        return buffered
+        return PageQueue.of(ordered, take_buffered(self._free, set(ordered)), resident, split)
 
     def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
-        """Process the pages of `queue` that nobody else steals: copy those that are not on the device, and do the
-        `work` with each; return when all new values are on the host.
+        """Do the work with every page of a queue that is not stolen; return when all new values are on the host.
+
+        Pages that are not on the device are copied first.
+
+        Parameters
+        ----------
+        queue : PageQueue
+            As `order` makes it; it is empty afterwards.
+        source : PageSource
+            Of the pages' edges.
+        work : Work
         """
         thread = self.thread
         pipeline = Pipeline(queue, self._resident, self._free, min(MAX_COPIES, source.max_in_flight))

@@ -91,12 +91,15 @@ class FakeMemory:
         return self.used - nbytes
 
 
+SKEWED = twins.skewed(3, 6000, 90000, "int32")
+
+
 @pytest.fixture
 def setting(graph_of):
     """A function that makes device, streams, and source of a graph with weights, a share of whose pages stay."""
 
     def make(share, fails_at=None, spans=None):
-        graph = graph_of(twins.skewed(3, 6000, 90000, "int32"))
+        graph = graph_of(SKEWED)
         offsets, width = graph.in_edges.offsets, raw_layout(4)
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
@@ -194,10 +197,11 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
         }
 
 
-def test_what_others_steal_is_left_to_them(setting):
+def test_what_others_steal_is_left_to_them(setting, graph_of):
     """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
     device, streams, source = setting(0.3)
-    split, rng, taken = partial(cut, source._edges.offsets, multiple=64), np.random.default_rng(1), []
+    offsets = graph_of(SKEWED).in_edges.offsets
+    split, rng, taken = partial(cut, offsets, multiple=64), np.random.default_rng(1), []
     for turn in range(4):
         waiting, stolen = streams.order(source.pages, True, split), []
 
