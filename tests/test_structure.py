@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
