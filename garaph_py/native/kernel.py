@@ -53,6 +53,7 @@ class Kernel:
         self.function = cast(types.FunctionType, function)
         self.name = function.__name__
         self.signature = tuple(signature.split())
+        self.takes_array = tuple(kind.endswith("*") for kind in self.signature)
 
     @cached_property
     def key(self) -> str:
@@ -111,6 +112,8 @@ class ArgumentTable:
         self.words = np.zeros((count, len(kernel.signature)), np.int64)
         self.results = np.zeros(count, np.int64)
         self._held: dict[int, tuple[Any, bool]] = {}  # the arrays in the rows, by argument, and whether `PerCall`
+        self._numbers: dict[int, int] = {}  # the numbers that are the same in all rows, by argument
+        self._takes_array = kernel.takes_array
         self._addresses = address_of(self.words), address_of(self.results)
         self._stride, self._native = self.words.strides[0], kernel._native[1]
 
@@ -127,10 +130,8 @@ class ArgumentTable:
             A number or an array for all calls; an array of `count` numbers, one for each call; or `PerCall` for an
             array argument that differs. None is a null pointer.
         """
-        kind = self.kernel.signature[k]
-        if not kind.endswith("*"):
-            column = self.words[:, k]
-            (column.view(np.float64) if kind == "f64" else column)[:] = value
+        if not self._takes_array[k]:
+            self._put_number(k, value)
             return
         each = isinstance(value, PerCall)
         array = value.array if each else value
@@ -141,8 +142,19 @@ class ArgumentTable:
             self.words[:, k] = 0
         else:
             steps = np.arange(len(self)) * array.strides[0] if each else 0
-            self.words[:, k] = checked_address(kind, array) + steps
+            self.words[:, k] = checked_address(self.kernel.signature[k], array) + steps
         self._held[k] = array, each
+
+    def _put_number(self, k: int, value: Any) -> None:
+        """Set argument `k`, a number; one that all calls have already is not written again."""
+        if type(value) is int:
+            if self._numbers.get(k) == value:
+                return
+            self._numbers[k] = value
+        else:
+            self._numbers.pop(k, None)
+        column = self.words[:, k]
+        (column.view(np.float64) if self.kernel.signature[k] == "f64" else column)[:] = value
 
     def fill(self, *arguments: Any) -> ArgumentTable:
         """Set all arguments; return this table."""
