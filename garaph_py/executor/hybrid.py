@@ -157,7 +157,12 @@ class HybridExecutor:
         if self.device == CPU:
             return self._host.begin(state, mode)
         for member in self._working:
-            send_values(member, state)
+            try:
+                send_values(member, state)
+            except DeviceError as error:
+                if len(self._working) == 1:
+                    raise
+                self._lose(member, error)
         self._host.invalidate_cache()
         followed = self._host.begin(state, mode) if self.device == BOTH else 0
         for member in self._working:
@@ -247,7 +252,7 @@ class HybridExecutor:
         working, named = self._working, decision.pages or {}
         if len(working) == 1 and not named:
             return Assigned([], [(working[0], list(working[0].executor.source.pages))])
-        assigned, first = Assigned([], []), 0
+        assigned, first, given = Assigned([], []), 0, set[Page]()
         for member, end in zip(working, edge_bounds(working, self._graph.m), strict=True):
             pages = []
             for page in member.executor.source.pages:
@@ -256,13 +261,13 @@ class HybridExecutor:
                     takes = page.first_vertex >= first and page.first_edge < end
                 else:
                     takes = how.processor in (member.name, GPU)
-                if takes:
+                if takes and page not in given:
                     pages.append(page)
             first = max([first, *(page.last_vertex for page in pages)])
+            given.update(pages)
             assigned.devices.append((member, pages))
-        given = {page for _, pages in assigned.devices for page in pages}
-        if named:
-            assigned.host.extend(page for page in self.source.pages if page not in given)
+        if named:  # a device's pages need not be those of the run's first device
+            assigned.host.extend(missing(self.source.pages, sorted(given, key=lambda page: page.first_vertex)))
         return assigned
 
     def _divide(self, state: State) -> Assigned:

@@ -8,11 +8,12 @@ classes are in deprecated_classes.py.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 
-from ..codec.arrays import PACKED, EdgeArray, RawArray
+from ..codec.arrays import PACKED, RAW, EdgeArray, RawArray
 
 Array = npt.NDArray[Any]
 
@@ -30,6 +31,9 @@ def old_attribute(edges: Any, name: str) -> Any:
     if name == "has_packed_values":
         warn(f"Adjacency.{name}", "Adjacency.value_array.codec")
         return edges.value_array is not None and edges.value_array.codec == PACKED
+    if name == "unpacked":
+        warn(f"Adjacency.{name}", "Adjacency.encoded")
+        return partial(edges.encoded, RAW)
     if name not in ATTRIBUTES:
         raise AttributeError(f"'Adjacency' object has no attribute '{name}'")
     warn(f"Adjacency.{name}", f"Adjacency.{ATTRIBUTES[name]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -145,11 +145,13 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
     bound = bind_for_types(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted=True)
-    options = RunOptions(
-        device=device_of(result["device"], rows), engine=result["engine"], mode=result["mode"], sync=result["sync"],
-        iterations=result["iterations"], deterministic=result["deterministic"],
+    asked = RunOptions(
+        engine=result["engine"], mode=result["mode"], sync=result["sync"], iterations=result["iterations"],
+        deterministic=result["deterministic"],
     )  # fmt: skip
-    synchronous = is_synchronous(bound, options)
+    synchronous = is_synchronous(bound, asked)
+    # a deterministic run whose GPU failed was on two processors, though none may be asked to
+    options = replace(asked, device=device_of(result["device"], rows), deterministic=False)
     n, m = result["vertices"], result["graph_edges"]
     traits = Traits.of(bound, synchronous)
     width = device_bytes(bound, n, m, SYMMETRIC not in result["graph"], synchronous)

@@ -79,3 +79,14 @@ def test_other_names_are_none(graph):
         _ = graph.in_edges.nothing
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = module.Nothing
+
+
+def test_the_method_that_unpacked_edges(graph):
+    packed = graph.packed().in_edges
+    said = pytest.warns(DeprecationWarning, match="Adjacency.unpacked .*; use Adjacency.encoded")
+    with ThreadPool(1) as pool, said as caught:
+        raw = packed.unpacked(pool)
+    assert caught[0].filename == __file__
+    assert raw.encoding == "raw"
+    np.testing.assert_array_equal(raw.neighbours, graph.in_edges.neighbours)
+    np.testing.assert_array_equal(raw.values, graph.in_edges.values)

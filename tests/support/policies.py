@@ -1,0 +1,21 @@
+"""Policies that are told what to decide."""
+
+from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.modes import COPIED, PULL
+
+
+class Sharing:
+    """Makes the same decision in every iteration, for a host and devices that share the pages."""
+
+    name, modes = "told", (PULL,)
+    chooses_asynchrony = one_partition_per_thread = opens_buckets = False
+    gather, transfer = "segmented", COPIED
+
+    def __init__(self, decision):
+        self.decision = decision
+
+    def decide(self, seen):
+        return self.decision
+
+    def first_rates(self, threads, load):
+        return Rates.expected(threads, *load, reactive=True)
