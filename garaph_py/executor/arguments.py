@@ -56,7 +56,7 @@ RANGE = (
     Argument("last_edge", "i64", ""),
     Argument("first_block", "i64", "the blocks [first_block, last_block) of 4096 vertices belong to the call"),
     Argument("last_block", "i64", ""),
-    Argument("block", "i64", "the block in which a run of a set's edges begins; in pull-tiled: the destinations' block"),
+    Argument("block", "i64", "the block in which a run of a set's edges begins; in pull-tiled: of destinations"),
     Argument("position", "i64", "index of the block's first edge among the set's edges, laid end to end"),
     Argument("start", "i64", "the set's edges [start, stop), by the same index, belong to the call"),
     Argument("stop", "i64", ""),
