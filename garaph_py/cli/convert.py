@@ -1,4 +1,4 @@
-"""``garaph convert`` and ``garaph formats``: graphs from one kind of file to another."""
+"""``garaph convert`` converts a graph between file formats; ``garaph formats`` lists the formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIRECTORY = "directory"
 COLUMNS = ("format", "suffix", "", "ids", "weights", "direction", "isolated", "what it is")
 
 
-# wide: typer reads the options of the command from its signature.
+# wide: typer derives the command's options from its signature.
 def convert(
     source: Annotated[Path, typer.Argument(metavar="A", help="A graph directory, or a file of edges.")],
     target: Annotated[
@@ -88,7 +88,7 @@ def convert(
 def graph_of(
     source: Path, format: str | None, undirected: bool, no_weights: bool, threads: int | None, progress: Progress
 ) -> Graph:
-    """The graph in a graph directory or a file of edges, which has this format if its name does not tell."""
+    """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
     if source.is_dir():
         from ..storage import directory as store
 
@@ -109,7 +109,7 @@ def graph_of(
 
 
 def file_format(target: Path, name: str | None) -> Format:
-    """The format to write; a name that has none is refused before anything is read."""
+    """The format to write. Refuses a name without a format, before anything is read."""
     from ..io.formats import writable
 
     if target.is_dir():
@@ -126,7 +126,7 @@ def without_values(graph: Graph) -> Graph:
 
 
 def losses(graph: Graph, format: Format) -> list[str]:
-    """What a file of that format does not keep of `graph`, for people to read."""
+    """The properties of `graph` that a file of that format does not keep, as text for the user."""
     found = []
     if format.keeps.ids == "none" and graph.ids.kind != "range":
         found.append("vertex ids; the file numbers vertices as the graph does inside")

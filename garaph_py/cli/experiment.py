@@ -1,4 +1,4 @@
-"""``garaph experiment``: measures what a TOML file says."""
+"""``garaph experiment``: makes the measurements that a TOML file describes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def experiment(
 
 
 def summary(spec: Spec, rows: list[Row]) -> None:
-    """Print a line for each combination: in what it differs from the others, and its median time or its error."""
+    """Print a line for each combination: the settings that vary, and its median time or its error."""
     settings = [combination.settings for combination in spec.combinations]
     varied = [name for name in settings[0] if any(row[name] != settings[0][name] for row in settings)]
     for combination in spec.combinations:

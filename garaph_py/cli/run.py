@@ -25,7 +25,7 @@ from .options import Directed, Format, Quiet, Symmetrize, Threads
 Option = typer.Option
 
 
-# wide: typer reads the options of the command from its signature.
+# wide: typer derives the command's options from its signature.
 # long: most lines declare these options.
 def run(
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
@@ -190,7 +190,7 @@ def plain(signature: str) -> str:
 def parameters(
     kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]
 ) -> dict[str, str]:
-    """The program's parameters as text, by their names; `more` are those given as NAME=VALUE."""
+    """The program's parameters as text, by name; `more` are the parameters given as NAME=VALUE."""
     given = {}
     for item in more:
         name, equals, value = item.partition("=")
@@ -205,13 +205,13 @@ def parameters(
 
 
 def source_parameter(kind: type[VertexProgram]) -> str:
-    """The name of the program's source: its one parameter that is a vertex, or else ``source``."""
+    """The parameter that ``--source`` sets: the only parameter that is a vertex, or else ``source``."""
     vertices = [name for name, hint in hints(kind).items() if hint == VertexId]
     return vertices[0] if len(vertices) == 1 else "source"
 
 
 def writer(output: Path | None) -> Any:
-    """The function that writes a result to `output`, by its suffix. A wrong name is refused here, before the run."""
+    """The function that writes a result to `output`, by its suffix. Refuses an invalid name, before the run."""
     from ..output.result import Result
 
     if output is None:
@@ -224,7 +224,7 @@ def writer(output: Path | None) -> Any:
 
 
 def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
-    """`progress`, and one line on standard error if the program has to be compiled."""
+    """A listener: `progress`, plus one line on standard error if the program has to be compiled."""
     from .. import events
 
     said: list[bool] = []

@@ -1,4 +1,4 @@
-"""``garaph simulate`` and ``garaph calibrate``: simulated runs, and the machine that they are simulated on."""
+"""``garaph simulate`` simulates runs; ``garaph calibrate`` fits the model of the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
-# wide: typer reads the options of the command from its signature.
+# wide: typer derives the command's options from its signature.
 def simulate(
     spec: Annotated[
         Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
@@ -71,7 +71,7 @@ def simulate(
 
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
-    """Simulate every run on every device, and print a table; of a single run also its iterations."""
+    """Simulate every run on every device, and print a table; for a single run, also print its iterations."""
     from ..runtime.options import RunOptions
     from ..simulation import simulate
 
@@ -98,7 +98,7 @@ def play_again(
     trace: Path, machine: Machine | None, device: str | None, engine: str | None, memory: int | None,
     iterations: int | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """Simulate a recorded run, and print it as it was beside as it is simulated."""
+    """Simulate a recorded run, and print the recorded and the simulated iterations side by side."""
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 

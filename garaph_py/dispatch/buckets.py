@@ -62,9 +62,9 @@ class Buckets:
         self.before: Bucket | None = None
 
     def next(self, edges: int) -> bool:
-        """Advance the threshold until the frontier is not empty or no vertex is pending; return whether it is not empty.
+        """Advance the threshold until the frontier is not empty or no vertex is pending.
 
-        `edges` is the number of edges of the graph.
+        Returns whether the frontier is not empty. `edges` is the number of edges of the graph.
         """
         state, thresholds = self.state, self.state.thresholds
         if self.step is None:

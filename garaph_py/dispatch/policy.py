@@ -138,7 +138,7 @@ class AutoPolicy(_Rules):
         return Rates.expected(threads, *load, reactive=False)
 
     def alone(self, seen: Observation) -> Decision:
-        """Push if a relaxation has few active edges; else notify-pull if f is small; else pull, by tiles if possible."""
+        """Push if a relaxation has a small f; else notify-pull if f is small; else pull, by tiles if possible."""
         if seen.updates_all_vertices:
             return dense(seen, "every vertex is to be updated")
         if seen.is_relaxation and seen.pushes:
@@ -178,7 +178,7 @@ def notify_bound_after(bound: float, f: float, skipped: int, pages: int, edges: 
 
     f does not predict how many pages can be skipped: that depends on where the notified vertices are. So notify-pull is
     tried once. If it skipped fewer than half of the pages, it is tried again only when the active vertices have no more
-    out-edges than there are pages; if that fails, too, never again.
+    out-edges than there are pages; if that fails, too, the bound becomes 0.
     """
     least = pages / max(edges, 1)
     return bound if 2 * skipped >= pages else least if f > least else 0.0
