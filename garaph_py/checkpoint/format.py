@@ -148,7 +148,7 @@ class CheckpointFile:
     def _header(self) -> Header:
         size = self._files.size(self._handle)
         if size < BEGIN:
-            raise self._damage(f"{size} bytes are no checkpoint")
+            raise self._damage(f"its {size} bytes are too few for a checkpoint")
         begin = self._read(BEGIN, 0)
         magic, version, length, total = PREFIX.unpack_from(begin)
         if magic != MAGIC:
@@ -171,13 +171,13 @@ class CheckpointFile:
                 return described
         except (TypeError, ValueError, KeyError):
             pass
-        raise self._damage("its header makes no sense")
+        raise self._damage("its header is invalid")
 
     def load(self, into: Mapping[str, Array]) -> None:
         """Fill the arrays `into`, which must have the names, types and sizes of the arrays in the file."""
         expected = [(name, str(array.dtype), array.nbytes) for name, array in into.items()]
         if [(stored["name"], stored["dtype"], stored["bytes"]) for stored in self.header.arrays] != expected:
-            raise self._damage("its arrays are not those of such a run")
+            raise self._damage("its arrays do not match the run's")
         offset = self._begin
         for stored, array in zip(self.header.arrays, into.values(), strict=True):
             view = octets(array)

@@ -110,7 +110,7 @@ class Store:
         if problems:
             why = "; ".join(map(str, problems))
             raise DamagedCheckpointError(
-                self.directory, f"no checkpoint in it is whole ({why}); begin anew, with another directory"
+                self.directory, f"no checkpoint in it is whole ({why}); start the run again, with another directory"
             )
         return None
 

@@ -27,9 +27,9 @@ def convert(
     target: Annotated[
         Path, typer.Argument(metavar="B", help="The file to make or replace; without suffix a new graph directory.")
     ],
-    from_: Annotated[str | None, Option("--from", help="The format of A, when its name does not tell.")] = None,
+    from_: Annotated[str | None, Option("--from", help="The format of A, if its name does not imply it.")] = None,
     to: Annotated[
-        str | None, Option("--to", help="The format of B, or directory, when its name does not tell.")
+        str | None, Option("--to", help="The format of B, or directory, if its name does not imply it.")
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
@@ -62,7 +62,7 @@ def convert(
     if format is None and os.path.lexists(target):
         raise already_exists(target)
     if format is not None and encoding != fit.AUTO:
-        raise ParameterError(f"{target} is no graph directory; --encoding is for these")
+        raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
     with Progress(quiet) as progress:
         graph = graph_of(source, from_, undirected, no_weights, threads, progress)
         graph = graph.symmetrized(threads) if symmetrize else graph

@@ -22,14 +22,14 @@ INDENT = "\n      "
 
 def devices(
     path: Annotated[
-        list[Path] | None, Option(metavar="DIR", help="Measure also the disk this directory is on; repeatable.")
+        list[Path] | None, Option(metavar="DIR", help="Also measure the disk of this directory; repeatable.")
     ] = None,
     threads: Threads = None,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object, in bytes and bytes a second.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object, in bytes and bytes per second.")] = False,
 ) -> None:
-    """List CPU, disks and GPU, with measured speeds. Takes some seconds; writes up to 256 MiB a disk, for a moment.
+    """List CPU, disks and GPU, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
 
-    A disk is read one MiB after another, and 4 KiB at random places; k is how much faster the former is.
+    A disk is read sequentially, 1 MiB at a time, and at random, 4 KiB at a time; k is the ratio of the two speeds.
 
     Example:
 
@@ -52,12 +52,12 @@ def cpu_lines(cpu: dict[str, Any]) -> list[str]:
     """The lines about the CPU and the memory."""
     from ..experiment.memory_speed import TABLE_BYTES
 
-    places = f"the same, 4 bytes at random places of {show_bytes(TABLE_BYTES)}"
+    places = f"the same, 4 bytes at random places in {show_bytes(TABLE_BYTES)}"
     return [
         f"{cpu['name']}, {cpu['cores']} cores for this process",
         *aligned([
             ("memory", show_bytes(cpu["memory"]), f"{show_bytes(cpu['available'])} available"),
-            ("reads", gigabytes(cpu["read"]), f"compiled, {cpu['threads']} threads, one after another"),
+            ("reads", gigabytes(cpu["read"]), f"compiled, {cpu['threads']} threads, sequential"),
             ("gathers", f"{cpu['gathers'] / 1e9:.2f} GE/s", places),
         ]),
     ]  # fmt: skip

@@ -21,9 +21,9 @@ Option = typer.Option
 def experiment(
     spec: Annotated[Path, typer.Argument(help="A TOML file; docs/experiments.md says what it may hold.")],
     out: Annotated[
-        Path | None, Option("--out", "-o", metavar="DIR", help="Where to write; by default the spec's name, here.")
+        Path | None, Option("--out", "-o", metavar="DIR", help="The folder to create; by default the spec's name.")
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with an interrupted experiment of the same spec.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted experiment of the same spec.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure every combination of settings that a spec gives, repeatedly; write Parquet tables and plots.

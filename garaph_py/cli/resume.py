@@ -16,9 +16,9 @@ def resume(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="Where the run keeps its checkpoints.")],
 ) -> None:
-    """Go on with a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
+    """Continue a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
 
-    The checkpoint knows how and where it was started; options of `garaph run` may be added.
+    The checkpoint records the run's command line and working directory; options of `garaph run` may be added.
 
     Examples:
 

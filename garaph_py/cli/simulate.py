@@ -26,15 +26,15 @@ def simulate(
         Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
     ] = None,
     trace: Annotated[
-        Path | None, Option(metavar="FILE", help="Play a run again that `garaph run --trace` recorded.")
+        Path | None, Option(metavar="FILE", help="Simulate a run that `garaph run --trace` recorded.")
     ] = None,
     machine: Annotated[
-        Path | None, Option(metavar="FILE", help="Another machine than the spec names, or than the trace tells of.")
+        Path | None, Option(metavar="FILE", help="Use this machine instead of the spec's or the trace's.")
     ] = None,
     device: Annotated[str | None, Option(help="cpu, gpu or hybrid; by default as the spec or the trace says.")] = None,
     engine: Annotated[str | None, Option(help="auto or garaph; by default as the spec or the trace says.")] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
-    iterations: Annotated[int | None, Option(help="At most so many.")] = None,
+    iterations: Annotated[int | None, Option(help="Maximum number of iterations.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Simulate runs: the scheduler's own code over a model of a machine and the sizes of pages.

@@ -52,7 +52,7 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
         check_same(spec, folder)
         tables.load()
     elif folder.exists():
-        raise ParameterError(f"{folder}: is there already; choose another place, or go on with it by --resume")
+        raise ParameterError(f"{folder}: is there already; choose another folder, or continue it with --resume")
     else:
         try:
             folder.mkdir(parents=True)
@@ -65,7 +65,7 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     except KeyboardInterrupt:
         done, total = len(tables.rows[RESULTS]), spec.repeats * len(spec.combinations)
         raise Interrupted(
-            f"interrupted after {done} of {total} measurements, which {folder} has; go on with --resume"
+            f"interrupted after {done} of {total} measurements, which are in {folder}; continue with --resume"
         ) from None
     finally:
         tables.save()
@@ -78,7 +78,7 @@ def check_same(spec: Spec, folder: Path) -> None:
     try:
         same = (folder / "spec.toml").read_bytes() == spec.text
     except OSError:
-        raise ParameterError(f"{folder}: has no experiment to go on with; leave --resume out") from None
+        raise ParameterError(f"{folder}: has no experiment to continue; leave --resume out") from None
     if not same:
         raise ParameterError(f"{folder}: was made from another spec; choose another place, or leave the spec as it was")
 

@@ -33,7 +33,7 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
     except (FileNotFoundError, IsADirectoryError):
         raise FormatError(path, f"no such file; {wanted}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(path, f"is not TOML: {error}; correct it there") from None
+        raise FormatError(path, f"is not TOML: {error}; correct the file") from None
     try:
         return make(document, text, path.parent)
     except GaraphError as error:
@@ -111,7 +111,7 @@ def pair(given: Table, key: str, where: str) -> tuple[float, float]:
     value = given.get(key, 0.0)
     both = value if isinstance(value, list) else [value, 0.0]
     if len(both) != 2 or not all(is_number(one) and one >= 0 for one in both):
-        raise ParameterError(f"{where}{key}={value!r}: give seconds, or [seconds, seconds more a doubling]")
+        raise ParameterError(f"{where}{key}={value!r}: give seconds, or [seconds, more seconds per doubling]")
     return float(both[0]), float(both[1])
 
 

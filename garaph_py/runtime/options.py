@@ -100,7 +100,7 @@ class RunOptions:
             raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
         if self.deterministic and self.device == HYBRID:
             raise ParameterError(
-                "deterministic=True: in a hybrid run, timing decides who takes a page; leave device='hybrid' out"
+                "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
             )
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
@@ -110,7 +110,7 @@ class RunOptions:
             )
         if self.needs_gpu and self.mode in CPU_MODES:
             raise ParameterError(
-                f"mode={self.mode!r} runs on the CPU, for the GPU only pulls; leave device={self.device!r} out"
+                f"mode={self.mode!r} runs on the CPU, because the GPU only pulls; leave device={self.device!r} out"
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
@@ -168,8 +168,8 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
     mode = options.mode
     if mode == PUSH and not bound.is_relaxation:
         raise ParameterError(
-            f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
-            "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
+            f"mode='push': {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of "
+            "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
     if mode in CPU_MODES and bound.reads_edge_values and not graph.has_valued_out_edges:
@@ -194,8 +194,8 @@ def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None
     """Refuse a `gather` that does not work with the program's sums or the graph's edges."""
     if options.gather == REPLICATED and not can_replicate(bound):
         raise ParameterError(
-            f"gather='replicated': no atomic takes the sums of {bound.name}, whose own monoid combines "
-            f"{bound.accumulator.itemsize} bytes together; choose gather='segmented'"
+            f"gather='replicated': no atomic operation can update the sums of {bound.name}, whose own monoid combines "
+            f"{bound.accumulator.itemsize} bytes at once; choose gather='segmented'"
         )
     if options.encoding_of(graph) == PACKED and options.gather in (REPLICATED, SEGMENTED):
         raise ParameterError(

@@ -58,7 +58,7 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
         If the runs have no iteration.
     """
     if not any(run.rows for run in runs):
-        raise ParameterError("there is no iteration to calibrate by; measure a run")
+        raise ParameterError("the runs have no iteration to calibrate with; measure a run")
     if cores is None:
         cores = max(run.threads for run in runs)
     machine = Machine(cores, tuple(cpu_costs(runs)))
@@ -148,7 +148,7 @@ def link_of(runs: Sequence[RecordedRun]) -> Link:
     # a run's first iteration also counts the bytes copied before it began
     found = [(run, row) for run, row in found if row is not run.rows[0]] or found
     if not found:
-        raise ParameterError("no run copies edges to the GPU, so the link's pace is not known; measure one that does")
+        raise ParameterError("no run copies edges to the GPU, so the link's rate is unknown; measure a run that does")
     names = sorted({run.workload.traits.name for run, _ in found})
     columns = [[row["to_device"] for _, row in found]]
     columns += [[float(run.workload.traits.name == name) for run, _ in found] for name in names]

@@ -14,7 +14,7 @@ from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
 
-HINT = "docs/simulation.md says what is wanted"
+HINT = "docs/simulation.md documents the format"
 """End of the error message for a missing file."""
 ANY = "any"
 """The program name of an entry for all programs that have no entry of their own."""
@@ -240,7 +240,7 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
         toml.amount(entry, "iteration", where),
     )
     if processor != BOTH and not (work.edge.base or work.edge.doubling or work.vertex.base or work.iteration):
-        raise ParameterError(f"{where}takes no time; give edge = [seconds, seconds more a doubling of the vertex data]")
+        raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
     return work
 
 

@@ -100,7 +100,7 @@ def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
         if rows and result["error"] is None and is_raw(result):
             found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate))
     if not found:
-        raise ParameterError(f"{folder}: has no run with raw edges that came to its end; measure some")
+        raise ParameterError(f"{folder}: has no completed run with raw edges; measure some")
     return found
 
 

@@ -84,7 +84,7 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     toml.known(layout, LAYOUT_KEYS, "layout: ")
     devices = tuple(toml.one_of({"device": one}, "device", DEVICES) for one in listed(document.get("device", CPU)))
     if "machine" not in document:
-        raise ParameterError('says no machine; add machine = "machine.toml", as `garaph calibrate` writes it')
+        raise ParameterError('machine is missing; add machine = "machine.toml", a file that `garaph calibrate` writes')
     machine = read_machine(folder / toml.string(document, "machine"))
     runs = toml.tables(document, "runs")
     if not runs or not devices:
