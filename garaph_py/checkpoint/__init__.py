@@ -1,1 +1,1 @@
-"""Checkpoints: the state of a run in files, so that another process can go on from there (docs/checkpoints.md)."""
+"""Checkpoints: the state of a run in files, so that another process can continue it (docs/checkpoints.md)."""

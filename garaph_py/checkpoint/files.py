@@ -1,4 +1,4 @@
-"""All that checkpoints ask of the operating system. Tests replace it by faults, crashes and disks that lose writes."""
+"""The system calls that checkpoints make. Tests replace them to simulate faults, crashes and lost writes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 
 class Files:
-    """System calls, a method for each; any of them may raise `OSError`."""
+    """One method for each system call; any of them may raise `OSError`."""
 
     def make_directory(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
-        if not os.access(path, os.W_OK | os.X_OK):  # say so now, not at the first checkpoint of a long run
+        if not os.access(path, os.W_OK | os.X_OK):  # fail now, not at the first checkpoint of a long run
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     def lock_directory(self, path: Path) -> int:
-        """Lock the directory; the handle that has the lock, until it is closed or the process ends."""
+        """Lock the directory; return the handle, which holds the lock until it is closed or the process ends."""
         handle = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,11 +33,11 @@ class Files:
         return os.fstat(handle).st_size
 
     def read(self, handle: int, view: memoryview, offset: int) -> int:
-        """Read into `view`; how many bytes were read, which may be fewer than it has."""
+        """Read into `view`; return the number of bytes read, which may be fewer than it has."""
         return os.preadv(handle, [view], offset)
 
     def write(self, handle: int, data: memoryview) -> int:
-        """Write `data`; how many bytes were written, which may be fewer than it has."""
+        """Write `data`; return the number of bytes written, which may be fewer than it has."""
         return os.write(handle, data)
 
     def sync(self, handle: int) -> None:

@@ -1,4 +1,4 @@
-"""A checkpoint as a file: a header that describes it, then arrays. A checksum covers every byte.
+"""The file format of a checkpoint: a header, then arrays. Checksums cover every byte.
 
 ====================  ==================================================================
 bytes                 what
@@ -44,18 +44,18 @@ BEGIN = PREFIX.size + CHECKSUM.size
 
 @dataclass(frozen=True)
 class Header:
-    """What the header of a checkpoint says.
+    """The header of a checkpoint.
 
     Attributes
     ----------
     generation : int
-        Number of the checkpoint: of two, the one with the greater number is newer.
+        Number of the checkpoint; the newer checkpoint has the greater number.
     iterations : int
-        Iterations that were done when it was made.
+        Number of iterations done when the checkpoint was made.
     identity : mapping
         The identity of the run (`identity.identity_of`).
     command : list of str
-        The command line of the process that made it: the program's name, then its arguments.
+        The command line of the process that made the checkpoint: the program's name, then its arguments.
     folder : str
         The working directory of that process.
     arrays : list of dict
@@ -71,7 +71,7 @@ class Header:
 
 
 def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) -> int:
-    """Write a checkpoint to a new file at `path`, wait until the disk has it, and return its size in bytes.
+    """Write a checkpoint to a new file at `path`, sync it, and return its size in bytes.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) 
     Raises
     ------
     OSError
-        If it cannot be written. Then no file is left.
+        If it cannot be written. No file is left in this case.
     """
     pieces = {name: octets(array) for name, array in arrays.items()}
     listed = [
@@ -120,14 +120,14 @@ def octets(array: Array) -> memoryview:
 
 
 class CheckpointFile:
-    """A checkpoint on disk, opened: its header is read and checked, `load` reads and checks its arrays. `close` it.
+    """An open checkpoint file. The constructor reads and checks the header, `load` the arrays; `close` it after use.
 
     Raises
     ------
     OSError
-        If it cannot be read; `FileNotFoundError` if there is none.
+        If the file cannot be read; `FileNotFoundError` if there is none.
     DamagedCheckpointError
-        If it is not what was written.
+        If the file's bytes are not those that were written.
     FormatError
         If another version of garaph_py wrote it.
     """
@@ -142,13 +142,13 @@ class CheckpointFile:
             raise
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):  # whatever was needed has been read
+        with contextlib.suppress(OSError):  # all data has already been read
             self._files.close(self._handle)
 
     def _header(self) -> Header:
         size = self._files.size(self._handle)
         if size < BEGIN:
-            raise self._damage(f"{size} bytes are no checkpoint")
+            raise self._damage(f"its {size} bytes are too few for a checkpoint")
         begin = self._read(BEGIN, 0)
         magic, version, length, total = PREFIX.unpack_from(begin)
         if magic != MAGIC:
@@ -171,13 +171,13 @@ class CheckpointFile:
                 return described
         except (TypeError, ValueError, KeyError):
             pass
-        raise self._damage("its header makes no sense")
+        raise self._damage("its header is invalid")
 
     def load(self, into: Mapping[str, Array]) -> None:
-        """Fill the arrays `into`, which have to have the names, types and sizes of those in the file."""
+        """Fill the arrays `into`, which must have the names, types and sizes of the arrays in the file."""
         expected = [(name, str(array.dtype), array.nbytes) for name, array in into.items()]
         if [(stored["name"], stored["dtype"], stored["bytes"]) for stored in self.header.arrays] != expected:
-            raise self._damage("its arrays are not those of such a run")
+            raise self._damage("its arrays do not match the run's")
         offset = self._begin
         for stored, array in zip(self.header.arrays, into.values(), strict=True):
             view = octets(array)

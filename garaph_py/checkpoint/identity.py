@@ -1,4 +1,4 @@
-"""The identity of a run, by which its checkpoints are recognized: graph, program, parameters, synchronous or not."""
+"""The identity of a run (graph, program, parameters, synchronous or not), which its checkpoints record."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ PER_VERTEX, EDGES, FUNCTIONS = "per-vertex parameters", "edges and edge values",
 DIRECTORY = "graph directory"
 HASHES = (PER_VERTEX, EDGES, DIRECTORY, FUNCTIONS)
 CHUNK = 1 << 20
-"""Elements of an array of edges that are decoded at a time."""
+"""Number of elements of an array of edges that are decoded at a time."""
 
 
 def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: ThreadPool) -> dict[str, Any]:
     """The identity of a run, as a JSON object.
 
-    Of the graph, every edge and every edge value counts, but not the user's ids, nor whether it is packed. A graph that
-    was opened from a graph directory is also known by the directory's id, and only by that where its edges stay on
-    disk.
+    The graph's identity depends on every edge and every edge value, but not on the user's ids, nor on the encoding. A
+    graph that was opened from a graph directory also has the directory's id; if its edges stay on disk, that id alone
+    identifies it.
     """
     record, kind = bound.parameters, type(bound.program)
     numbers = {name: repr(record[name][0].item()) for name in record.dtype.names or ()}
@@ -56,13 +56,13 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: Thre
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
-    """In which points two identities differ, for a person to read; empty if they are the same."""
+    """The differences between two identities, as text for the user; empty if they are the same."""
     others = (name for name in dict.fromkeys([*there, *here]) if name not in (EDGES, DIRECTORY))
     names = [name for name in others if there.get(name) != here.get(name)]
     decides = EDGES if there.get(EDGES) and here.get(EDGES) else DIRECTORY
     if there.get(decides) is None or there[decides] != here.get(decides):
         names.append(decides)
-    if "program" in names:  # then it does not matter what else differs
+    if "program" in names:  # another program: the other differences do not matter
         names = ["program"]
     return "; ".join(
         f"{name}: not the same" if name in HASHES else f"{name}: {there.get(name)} there, {here.get(name)} here"
@@ -71,7 +71,7 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
 
 
 def graph_digest(graph: Graph, pool: ThreadPool) -> str:
-    """A checksum of a graph's in-edges with their values, in memory. It takes a pass over them, once for each graph."""
+    """A checksum of a graph's in-edges and their values, in memory; computed in one pass, once for each graph."""
 
     def make() -> str:
         edges, state = graph.in_edges, xxhash.xxh3_128(octets(graph.in_edges.offsets))

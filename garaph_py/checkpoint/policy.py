@@ -1,4 +1,4 @@
-"""When to make a checkpoint. Pure: measurements in, yes or no out."""
+"""When to make a checkpoint: pure functions of measurements."""
 
 from __future__ import annotations
 
@@ -10,24 +10,23 @@ import numpy as np
 from ..errors import ParameterError
 
 SHARE = 0.02
-"""Share of a run's time that checkpoints take at most, where the user does not say how often to make them."""
+"""Maximum share of a run's time for checkpoints, if the user does not choose an interval."""
 EXPECTED_SPEED, EXPECTED_SECONDS = 200e6, 0.02
-"""Bytes a second, and seconds beside those for the bytes, that the first checkpoint is expected to take: those of a
-spinning disk."""
+"""Initial estimate for a checkpoint: speed in bytes/s, and fixed cost in seconds; both are typical of a hard disk."""
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|min|h)\s*")
 
 
 @dataclass(frozen=True)
 class Every:
-    """How often to make checkpoints: after so many `iterations` or `seconds`; if both are None, as `SHARE` allows."""
+    """The interval between checkpoints, in `iterations` or `seconds`; if both are None, as often as `SHARE` allows."""
 
     iterations: int | None = None
     seconds: float | None = None
 
 
 def parse_every(every: int | str | None) -> Every:
-    """What ``checkpoint_every`` means: ``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, or None.
+    """Parse ``checkpoint_every``: ``10`` or ``"10"`` iterations, ``"30s"``, ``"5min"``, ``"1h"``, or None.
 
     Raises
     ------
@@ -48,16 +47,16 @@ def parse_every(every: int | str | None) -> Every:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of a run so far.
+    """Measurements of a run so far.
 
     Attributes
     ----------
     iterations, seconds : int, float
-        Iterations and seconds since the last checkpoint was begun, or since the run began if there was none.
+        Iterations and seconds since the last checkpoint began, or since the run began if there was none.
     elapsed, spent : float
-        Seconds since the run began, and how many of them were spent on checkpoints.
+        Seconds since the run began, and seconds of these spent on checkpoints.
     expected : float
-        Seconds that the next checkpoint is expected to take.
+        Expected seconds of the next checkpoint.
     """
 
     iterations: int
@@ -68,12 +67,12 @@ class Measured:
 
 
 def expected_seconds(nbytes: int) -> float:
-    """Seconds that the first checkpoint, of so many bytes, is expected to take."""
+    """Expected seconds of the first checkpoint, which has `nbytes` bytes."""
     return EXPECTED_SECONDS + nbytes / EXPECTED_SPEED
 
 
 def is_due(every: Every, seen: Measured) -> bool:
-    """Whether a checkpoint is to be made now, at the end of an iteration."""
+    """Whether to make a checkpoint now, at the end of an iteration."""
     if every.iterations is not None:
         return seen.iterations >= every.iterations
     if every.seconds is not None:

@@ -1,4 +1,4 @@
-"""`Saver`: makes a run's checkpoints, as often as the user wants and before an interrupt, and restores its state."""
+"""`Saver`: makes a run's checkpoints, at intervals and before an interrupt, and restores the run's state."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Saver:
     Parameters
     ----------
     directory : path-like
-        Where they are kept.
+        The directory of the checkpoints.
     every : Every
-        How often a checkpoint is made.
+        The interval between checkpoints.
     resume : bool
-        Go on from the newest checkpoint there.
+        Continue from the newest checkpoint in the directory.
     listener : callable
-        Receives an `events.Checkpoint` for each that is made.
+        Receives an `events.Checkpoint` for each checkpoint that is made.
     files : Files, optional
         The system calls.
 
@@ -70,14 +70,14 @@ class Saver:
         self._store.close()
 
     def open(self, bound: BoundProgram, graph: Graph, synchronous: bool, limit: int | None, pool: ThreadPool) -> None:
-        """Check that a checkpoint in the directory is one of this run, which is to do at most `limit` iterations.
+        """Check that a checkpoint in the directory belongs to this run, which does at most `limit` iterations.
 
         Raises
         ------
         ParameterError
-            If it is one of another run, or if the run was not asked to resume.
+            If there is a checkpoint and `resume` is false, or if it belongs to another run or is beyond `limit`.
         DamagedCheckpointError
-            If it is damaged.
+            If there are checkpoints, and all are damaged.
         """
         where, found = self._store.directory, self._store.newest()
         if found is None:
@@ -99,12 +99,12 @@ class Saver:
             )
 
     def restore(self, state: State, graph: Graph) -> int:
-        """Give an initial `state` the values, frontier and total of the newest checkpoint, if the run is to resume.
+        """If `resume` is true, give an initial `state` the values, frontier and total of the newest checkpoint.
 
         Returns
         -------
         int
-            The iterations that were done when the checkpoint was made; 0 if there is none.
+            Number of iterations done when the checkpoint was made; 0 if no checkpoint was restored.
 
         Raises
         ------
@@ -121,9 +121,9 @@ class Saver:
         return found.iterations
 
     def after(self, state: State, iterations: int) -> None:
-        """At the end of an iteration, make a checkpoint if it is time, or if a signal waits to interrupt the run.
+        """At the end of an iteration, make a checkpoint if one is due, or if a signal is pending.
 
-        A signal interrupts the run afterwards. If a checkpoint cannot be written, that is logged and the run goes on.
+        A pending signal then interrupts the run. If a checkpoint cannot be written, log that and continue the run.
         """
         now, signalled = time.perf_counter(), interrupts.pending()
         seen = Measured(iterations - self._saved, now - self._last, now - self._began, self._spent, self._expected)
@@ -152,13 +152,13 @@ class Saver:
 
 
 def arrays_of(state: State) -> dict[str, Array]:
-    """The part of a state that the next iteration depends on. Vertices that wait for their bucket count as active."""
+    """The part of a state that the next iteration depends on. Pending vertices count as active."""
     arrays = {"values": state.values, "active": state.frontier.bits | state.pending.bits}
     return arrays if state.total is None else arrays | {"total": state.total}
 
 
 def put(arrays: dict[str, Array], state: State, graph: Graph) -> None:
-    """Write such arrays into a state: the reverse of `arrays_of`."""
+    """Write the arrays into a state: the inverse of `arrays_of`."""
     state.values.view(np.uint8)[:] = arrays["values"].view(np.uint8)
     state.frontier.bits[:] = arrays["active"]
     if graph.n % WORD:

@@ -1,7 +1,7 @@
-"""The directory of a run's checkpoints: it has two files, written in turn, so that one of them is always whole.
+"""The directory of a run's checkpoints: two files, which are replaced in turn, so that one is always whole.
 
-A new checkpoint is written to a third file, synced, and renamed over the older one; then the directory is synced. The
-directory is locked while a run uses it, with a lock of the operating system, which ends with the process.
+A new checkpoint is written to a third file, synced, and renamed over the older one; then the directory is synced. A run
+locks the directory while it uses it; the operating system releases the lock when the process ends.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARTIAL = "new.checkpoint.partial"
 
 
 class Store:
-    """The checkpoints in a directory, which is made if need be; `close` it.
+    """The checkpoints in a directory, which is created if necessary; `close` it after use.
 
     Parameters
     ----------
@@ -41,14 +41,14 @@ class Store:
     Raises
     ------
     ParameterError
-        If there can be no such directory, or another run uses it.
+        If the directory cannot be created or written to, or another run uses it.
     """
 
     def __init__(self, directory: str | os.PathLike[str], files: Files) -> None:
         if not isinstance(directory, (str, os.PathLike)):
             raise ParameterError(f"checkpoint={directory!r}: give the name of a directory")
         self.directory, self._files = Path(os.path.abspath(directory)), files
-        self._generation = 0  # of the newest checkpoint that is whole
+        self._generation = 0  # generation of the newest whole checkpoint
         try:
             files.make_directory(self.directory)
             self._lock = files.lock_directory(self.directory)
@@ -59,7 +59,7 @@ class Store:
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
             reason = getattr(error, "strerror", None) or error
             raise ParameterError(f"checkpoint={os.fspath(directory)!r}: {reason}; choose another directory") from None
-        with contextlib.suppress(OSError):  # a run that was killed may have left one
+        with contextlib.suppress(OSError):  # a run that was killed may have left this file
             files.unlink(self.directory / PARTIAL)
 
     def close(self) -> None:
@@ -77,21 +77,21 @@ class Store:
         DamagedCheckpointError
             If there are checkpoints, and all are damaged.
         FormatError
-            If another version of garaph_py wrote it.
+            If another version of garaph_py wrote the checkpoint.
         """
         return self._whole(None)
 
     def load(self, into: Mapping[str, Array]) -> Header | None:
-        """Fill the arrays `into` from the newest checkpoint that is whole, and return its header. Raises as `newest`.
+        """Fill the arrays `into` from the newest whole checkpoint, and return its header; None if there is none.
 
-        Checkpoints that are saved afterwards follow this one.
+        Later checkpoints get the generations after this one. Raises the same errors as `newest`.
         """
         found = self._whole(into)
         self._generation = 0 if found is None else found.generation
         return found
 
     def _whole(self, into: Mapping[str, Array] | None) -> Header | None:
-        """The header of the newest checkpoint that is as it was written: its header and, with `into`, its arrays."""
+        """The header of the newest whole checkpoint; with `into`, its arrays are checked, too, and loaded."""
         problems: list[DamagedCheckpointError] = []
         with contextlib.ExitStack() as stack:
             there: list[CheckpointFile] = []
@@ -110,17 +110,17 @@ class Store:
         if problems:
             why = "; ".join(map(str, problems))
             raise DamagedCheckpointError(
-                self.directory, f"no checkpoint in it is whole ({why}); begin anew, with another directory"
+                self.directory, f"no checkpoint in it is whole ({why}); start the run again, with another directory"
             )
         return None
 
     def save(self, iterations: int, identity: Mapping[str, Any], arrays: Mapping[str, Array]) -> int:
-        """Write a checkpoint, and return its size in bytes. It then survives a loss of power.
+        """Write a checkpoint durably, so that it survives a power failure, and return its size in bytes.
 
         Raises
         ------
         OSError
-            If it cannot be written. The checkpoint before it is as it was.
+            If it cannot be written. The previous checkpoint is unchanged in this case.
         """
         files, generation = self._files, self._generation + 1
         partial, target = self.directory / PARTIAL, self.directory / NAMES[generation % 2]
@@ -145,7 +145,7 @@ class Store:
 
 @contextlib.contextmanager
 def noting(problems: list[DamagedCheckpointError], path: Path) -> Iterator[None]:
-    """If the file at `path` is there and cannot be used, add the reason to `problems`."""
+    """If the file at `path` exists but cannot be used, add the reason to `problems`."""
     try:
         yield
     except DamagedCheckpointError as problem:

@@ -11,12 +11,12 @@ INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
 
 def main() -> None:
-    """Entry point of the console script. Failures that a user can cause end in one line on standard error."""
+    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error."""
     try:
         from .commands import app
 
         app()
-    except KeyboardInterrupt:  # while the commands were loaded; afterwards typer turns it into a `SystemExit`
+    except KeyboardInterrupt:  # while the commands are loaded; later, typer turns Ctrl-C into a `SystemExit`
         fail(NOTHING, INTERRUPTED)
     except Interrupted as ending:
         fail(str(ending), INTERRUPTED)
@@ -24,7 +24,7 @@ def main() -> None:
         fail(f"error: {error}", 1)
     except MemoryError:
         fail("error: not enough memory; use a smaller graph, or a machine with more", 1)
-    except BrokenPipeError:  # the reader of the output has ended, as `| head` does
+    except BrokenPipeError:  # the reader of the output has ended, for example `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
@@ -36,6 +36,6 @@ def main() -> None:
 
 
 def fail(message: str, status: int) -> None:
-    """Print a message on standard error, and end the process with this status."""
+    """Print a message on standard error, and exit with `status`."""
     print(message, file=sys.stderr)
     sys.exit(status)

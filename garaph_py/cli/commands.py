@@ -1,4 +1,4 @@
-"""The commands of ``garaph``, put together. Each module has its own."""
+"""The ``garaph`` app: registers the commands, which are in the other modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``garaph convert`` and ``garaph formats``: graphs from one kind of file to another."""
+"""``garaph convert`` converts a graph between file formats; ``garaph formats`` lists the formats."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ DIRECTORY = "directory"
 COLUMNS = ("format", "suffix", "", "ids", "weights", "direction", "isolated", "what it is")
 
 
-# wide: typer reads the options of the command from its signature.
+# wide: typer derives the command's options from its signature.
 def convert(
     source: Annotated[Path, typer.Argument(metavar="A", help="A graph directory, or a file of edges.")],
     target: Annotated[
         Path, typer.Argument(metavar="B", help="The file to make or replace; without suffix a new graph directory.")
     ],
-    from_: Annotated[str | None, Option("--from", help="The format of A, when its name does not tell.")] = None,
+    from_: Annotated[str | None, Option("--from", help="The format of A, if its name does not imply it.")] = None,
     to: Annotated[
-        str | None, Option("--to", help="The format of B, or directory, when its name does not tell.")
+        str | None, Option("--to", help="The format of B, or directory, if its name does not imply it.")
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
@@ -62,7 +62,7 @@ def convert(
     if format is None and os.path.lexists(target):
         raise already_exists(target)
     if format is not None and encoding != fit.AUTO:
-        raise ParameterError(f"{target} is no graph directory; --encoding is for these")
+        raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
     with Progress(quiet) as progress:
         graph = graph_of(source, from_, undirected, no_weights, threads, progress)
         graph = graph.symmetrized(threads) if symmetrize else graph
@@ -88,7 +88,7 @@ def convert(
 def graph_of(
     source: Path, format: str | None, undirected: bool, no_weights: bool, threads: int | None, progress: Progress
 ) -> Graph:
-    """The graph in a graph directory or a file of edges, which has this format if its name does not tell."""
+    """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
     if source.is_dir():
         from ..storage import directory as store
 
@@ -109,7 +109,7 @@ def graph_of(
 
 
 def file_format(target: Path, name: str | None) -> Format:
-    """The format to write; a name that has none is refused before anything is read."""
+    """The format to write. Refuses a name without a format, before anything is read."""
     from ..io.formats import writable
 
     if target.is_dir():
@@ -126,7 +126,7 @@ def without_values(graph: Graph) -> Graph:
 
 
 def losses(graph: Graph, format: Format) -> list[str]:
-    """What a file of that format does not keep of `graph`, for people to read."""
+    """The properties of `graph` that a file of that format does not keep, as text for the user."""
     found = []
     if format.keeps.ids == "none" and graph.ids.kind != "range":
         found.append("vertex ids; the file numbers vertices as the graph does inside")

@@ -1,4 +1,4 @@
-"""``garaph devices``: the CPU, disks and GPU of the machine, and how fast they are."""
+"""``garaph devices``: prints the CPU, disks and GPU of the machine, with measured speeds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ INDENT = "\n      "
 
 def devices(
     path: Annotated[
-        list[Path] | None, Option(metavar="DIR", help="Measure also the disk this directory is on; repeatable.")
+        list[Path] | None, Option(metavar="DIR", help="Also measure the disk of this directory; repeatable.")
     ] = None,
     threads: Threads = None,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object, in bytes and bytes a second.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object, in bytes and bytes per second.")] = False,
 ) -> None:
-    """List CPU, disks and GPU, with measured speeds. Takes some seconds; writes up to 256 MiB a disk, for a moment.
+    """List CPU, disks and GPU, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
 
-    A disk is read one MiB after another, and 4 KiB at random places; k is how much faster the former is.
+    A disk is read sequentially, 1 MiB at a time, and at random, 4 KiB at a time; k is the ratio of the two speeds.
 
     Example:
 
@@ -49,22 +49,22 @@ def devices(
 
 
 def cpu_lines(cpu: dict[str, Any]) -> list[str]:
-    """What is printed of the CPU and the memory."""
+    """The lines about the CPU and the memory."""
     from ..experiment.memory_speed import TABLE_BYTES
 
-    places = f"the same, 4 bytes at random places of {show_bytes(TABLE_BYTES)}"
+    places = f"the same, 4 bytes at random places in {show_bytes(TABLE_BYTES)}"
     return [
         f"{cpu['name']}, {cpu['cores']} cores for this process",
         *aligned([
             ("memory", show_bytes(cpu["memory"]), f"{show_bytes(cpu['available'])} available"),
-            ("reads", gigabytes(cpu["read"]), f"compiled, {cpu['threads']} threads, one after another"),
+            ("reads", gigabytes(cpu["read"]), f"compiled, {cpu['threads']} threads, sequential"),
             ("gathers", f"{cpu['gathers'] / 1e9:.2f} GE/s", places),
         ]),
     ]  # fmt: skip
 
 
 def disk_rows(disks: list[Disk]) -> list[tuple[str, ...]]:
-    """The table of disks: a heading, and a row for each directory."""
+    """The rows of the table of disks: a heading, then a row for each directory."""
     from ..system.machine import IN_MEMORY
 
     rows: list[tuple[str, ...]] = [("directory", "filesystem", "mounted on", "free", "reads", "at random", "k", "")]
@@ -79,12 +79,12 @@ def disk_rows(disks: list[Disk]) -> list[tuple[str, ...]]:
 
 
 def megabytes(speed: float | None) -> str:
-    """A speed in bytes a second, as text; a dash if it is not known."""
+    """Format a speed in bytes per second; a dash if it is unknown."""
     return "-" if speed is None else f"{speed / 1e6:,.0f} MB/s"
 
 
 def gpu_lines(gpu: Measured) -> list[str]:
-    """What is printed of the GPU."""
+    """The lines about the GPU."""
     link = "pinned memory" if gpu.pinned else "pageable memory: the system did not let it be pinned"
     return [
         f"{gpu.name}, compute capability {gpu.compute_capability}, {gpu.multiprocessors} multiprocessors, "
@@ -101,11 +101,11 @@ def gpu_lines(gpu: Measured) -> list[str]:
 
 
 def gigabytes(speed: float) -> str:
-    """A speed in bytes a second, as text."""
+    """Format a speed in bytes per second."""
     return f"{speed / 1e9:.1f} GB/s"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Rows of cells as lines, with the columns aligned."""
+    """Format rows of cells as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,4 +1,4 @@
-"""``garaph experiment``: measures what a TOML file says."""
+"""``garaph experiment``: makes the measurements that a TOML file describes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Option = typer.Option
 def experiment(
     spec: Annotated[Path, typer.Argument(help="A TOML file; docs/experiments.md says what it may hold.")],
     out: Annotated[
-        Path | None, Option("--out", "-o", metavar="DIR", help="Where to write; by default the spec's name, here.")
+        Path | None, Option("--out", "-o", metavar="DIR", help="The folder to create; by default the spec's name.")
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Go on with an interrupted experiment of the same spec.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted experiment of the same spec.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Measure every combination of settings that a spec gives, repeatedly; write Parquet tables and plots.
@@ -45,7 +45,7 @@ def experiment(
 
 
 def summary(spec: Spec, rows: list[Row]) -> None:
-    """Print a line for each combination: in what it differs from the others, and its median time or its error."""
+    """Print a line for each combination: the settings that vary, and its median time or its error."""
     settings = [combination.settings for combination in spec.combinations]
     varied = [name for name in settings[0] if any(row[name] != settings[0][name] for row in settings)]
     for combination in spec.combinations:

@@ -135,7 +135,7 @@ def saying_if_written(out: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         if before or not out.is_dir():
             raise
-        raise Interrupted(f"interrupted when {out} had been written; it is whole") from None
+        raise Interrupted(f"interrupted after {out} was written; the graph is complete") from None
 
 
 def summary(manifest: Manifest) -> str:
@@ -174,7 +174,7 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     for disk in manifest.disks if manifest.disks != (".",) else ():
         print(f"  disk        {disk}")
     if manifest.k is not None:
-        print(f"  k           {manifest.k:.1f} (speed of reading on over that at random places)")
+        print(f"  k           {manifest.k:.1f} (sequential over random read speed)")
     print(f"  {'array':<12} {'dtype':<8} {'encoding':<8} {'blocks':>8} {'bytes':>16} {'bytes/edge':>10}")
     for name, array in manifest.arrays.items():
         print(

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 Option = typer.Option
-Threads = Annotated[int | None, Option(help="Threads to use; else every core this process may use.")]
+Threads = Annotated[int | None, Option(help="Number of threads; by default one per core that this process may use.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
 Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
 Symmetrize = Annotated[
@@ -16,7 +16,7 @@ Symmetrize = Annotated[
 ]
 NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
 DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
-DropParallel = Annotated[bool, Option("--drop-parallel", help="Of parallel edges keep the first.")]
+DropParallel = Annotated[bool, Option("--drop-parallel", help="Keep only the first of parallel edges.")]
 Encoding = Annotated[
     str,
     Option(
@@ -27,8 +27,8 @@ Encoding = Annotated[
 Memory = Annotated[
     str | None,
     Option(
-        help="Memory that may be used, such as 2GiB; else four fifths of what is available. Larger graphs go by "
-        "way of temporary files beside the graph directory, or on the first --disk."
+        help="Memory to use, such as 2GiB; by default four fifths of the available memory. Larger graphs use "
+        "temporary files beside the graph directory, or on the first --disk."
     ),
 ]
 Disks = Annotated[
@@ -39,4 +39,4 @@ Disks = Annotated[
         help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
     ),
 ]
-Format = Annotated[str | None, Option(help="The file's format, when its name does not tell.")]
+Format = Annotated[str | None, Option(help="The file's format, if its name does not imply it.")]

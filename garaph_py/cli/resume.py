@@ -1,4 +1,4 @@
-"""``garaph resume``: goes on with a run that was killed or interrupted, from its newest checkpoint."""
+"""``garaph resume``: continues a run that was killed or interrupted, from its newest checkpoint."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def resume(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="Where the run keeps its checkpoints.")],
 ) -> None:
-    """Go on with a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
+    """Continue a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
 
-    The checkpoint knows how and where it was started; options of `garaph run` may be added.
+    The checkpoint records the run's command line and working directory; options of `garaph run` may be added.
 
     Examples:
 
@@ -47,5 +47,5 @@ def resume(
     added = ["--resume", "--checkpoint", str(store.directory)]
     start = found.command[1 : -len(added)] if found.command[-len(added) :] == added else found.command[1:]
     os.chdir(found.folder)
-    sys.argv = [found.command[0], *start, *context.args, *added]  # the command line that its checkpoints will have
+    sys.argv = [found.command[0], *start, *context.args, *added]  # new checkpoints record this command line
     context.find_root().command(sys.argv[1:])

@@ -25,13 +25,13 @@ from .options import Directed, Format, Quiet, Symmetrize, Threads
 Option = typer.Option
 
 
-# wide: typer reads the options of the command from its signature.
+# wide: typer derives the command's options from its signature.
 # long: most lines declare these options.
 def run(
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
-    iterations: Annotated[int | None, Option(help="At most so many; else until it converges.")] = None,
+    iterations: Annotated[int | None, Option(help="Maximum number of iterations; else until it converges.")] = None,
     tolerance: Annotated[float | None, Option(help="The program's tolerance.")] = None,
     parameter: Annotated[
         list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for every other parameter; repeatable.")
@@ -41,16 +41,16 @@ def run(
         str | None,
         Option(
             metavar="SIZE",
-            help="What graph and run may take, such as 2GiB. A graph that exceeds it is packed in memory; if that is "
-            "too much, a graph directory's edges stay on disk. By default the graph may take four fifths of what is "
-            "available.",
+            help="Memory for graph and run, such as 2GiB. A larger graph is packed in memory; if it is still too "
+            "large, the edges of a graph directory stay on disk. By default the graph may take four fifths of the "
+            "available memory.",
         ),
     ] = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
     mode: Annotated[str, Option(help="auto, pull or notify-pull; with engine auto also push or pull-tiled.")] = "auto",
     sync: Annotated[
         bool | None,
-        Option("--sync/--async", help="New values count in the next iteration, or at once; by default what suits."),
+        Option("--sync/--async", help="New values are visible in the next iteration, or at once; by default as suits."),
     ] = None,
     encoding: Annotated[
         str,
@@ -64,9 +64,9 @@ def run(
     gpu_memory: Annotated[
         str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB; by default nine tenths of the free.")
     ] = None,
-    streams: Annotated[int, Option(help="Pages that may be under way on the GPU.")] = 4,
+    streams: Annotated[int, Option(help="Maximum number of pages in flight on the GPU.")] = 4,
     gather: Annotated[
-        str, Option(help="How the GPU sums: replicated, segmented, packed, or auto, what suits as measured.")
+        str, Option(help="How the GPU sums: replicated, segmented, packed, or auto (decided by measurement).")
     ] = "auto",
     replication: Annotated[
         str, Option(help="Copies of a sum in a GPU's shared memory: custom, calibrated, 1, 2, 4, 8, 16 or 32.")
@@ -77,19 +77,19 @@ def run(
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
     trace: Annotated[
-        Path | None, Option(metavar="FILE", help="Write who did what when to FILE, for ui.perfetto.dev.")
+        Path | None, Option(metavar="FILE", help="Write a timeline of the run to FILE, for ui.perfetto.dev.")
     ] = None,
     report: Annotated[
-        Path | None, Option(metavar="FILE.html", help="Write a page with the iterations, curves, who worked when.")
+        Path | None, Option(metavar="FILE.html", help="Write a page with the iterations, curves and a timeline.")
     ] = None,
     checkpoint: Annotated[
-        Path | None, Option(metavar="DIR", help="Keep checkpoints in DIR while it runs; `garaph resume DIR` goes on.")
+        Path | None, Option(metavar="DIR", help="Keep checkpoints in DIR during the run, for `garaph resume DIR`.")
     ] = None,
     checkpoint_every: Annotated[
         str | None,
-        Option(metavar="N|TIME", help="Iterations, or a time such as 30s, 5min, 1h; by default 2 % of the time."),
+        Option(metavar="N|TIME", help="Interval: iterations, or 30s, 5min, 1h; by default 2 % of the run's time."),
     ] = None,
-    resume: Annotated[bool, Option("--resume", help="Go on from the newest checkpoint, if there is one.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     undirected: Directed = False,
@@ -190,7 +190,7 @@ def plain(signature: str) -> str:
 def parameters(
     kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]
 ) -> dict[str, str]:
-    """The program's parameters as text, by their names; `more` are those given as NAME=VALUE."""
+    """The program's parameters as text, by name; `more` are the parameters given as NAME=VALUE."""
     given = {}
     for item in more:
         name, equals, value = item.partition("=")
@@ -205,13 +205,13 @@ def parameters(
 
 
 def source_parameter(kind: type[VertexProgram]) -> str:
-    """The name of the program's source: its one parameter that is a vertex, or else ``source``."""
+    """The parameter that ``--source`` sets: the only parameter that is a vertex, or else ``source``."""
     vertices = [name for name, hint in hints(kind).items() if hint == VertexId]
     return vertices[0] if len(vertices) == 1 else "source"
 
 
 def writer(output: Path | None) -> Any:
-    """The function that writes a result to `output`, by its suffix. A wrong name is refused here, before the run."""
+    """The function that writes a result to `output`, by its suffix. Refuses an invalid name, before the run."""
     from ..output.result import Result
 
     if output is None:
@@ -224,7 +224,7 @@ def writer(output: Path | None) -> Any:
 
 
 def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
-    """`progress`, and one line on standard error if the program has to be compiled."""
+    """A listener: `progress`, plus one line on standard error if the program has to be compiled."""
     from .. import events
 
     said: list[bool] = []

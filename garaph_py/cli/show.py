@@ -1,4 +1,4 @@
-"""What ``garaph run`` prints of a result: text for people, JSON for programs."""
+"""The output of ``garaph run``: text for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def iterations(stats: Stats) -> None:
 
 
 def ending(stats: Stats) -> str:
-    """A line that says how the run ended, after how long and where, and how much was read or copied."""
+    """A line about the end of the run: convergence, time, device, and bytes read or copied."""
     from ..codec.arrays import PACKED
 
     count = len(stats.iterations)
@@ -59,7 +59,7 @@ def top(result: Result, count: int) -> None:
 
 
 def written(result: Result, output: Path | None, trace: Path | None, report: Path | None) -> None:
-    """Print which files were written."""
+    """Print the names of the files that were written."""
     if output is not None:
         print(f"wrote {len(result.values):,} values to {output}")
     if trace is not None:
@@ -69,7 +69,7 @@ def written(result: Result, output: Path | None, trace: Path | None, report: Pat
 
 
 def document(result: Result, graph: Graph, count: int, read_seconds: float) -> dict[str, Any]:
-    """The object that ``--json`` prints. Numbers that JSON lacks (infinity, NaN) become null."""
+    """The object that ``--json`` prints. Numbers that JSON does not have (infinity, NaN) become null."""
 
     def number(value: Any) -> Any:
         return None if isinstance(value, float) and not math.isfinite(value) else value

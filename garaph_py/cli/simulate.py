@@ -1,4 +1,4 @@
-"""``garaph simulate`` and ``garaph calibrate``: simulated runs, and the machine that they are simulated on."""
+"""``garaph simulate`` simulates runs; ``garaph calibrate`` fits the model of the machine."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 Option = typer.Option
 
 
-# wide: typer reads the options of the command from its signature.
+# wide: typer derives the command's options from its signature.
 def simulate(
     spec: Annotated[
         Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
     ] = None,
     trace: Annotated[
-        Path | None, Option(metavar="FILE", help="Play a run again that `garaph run --trace` recorded.")
+        Path | None, Option(metavar="FILE", help="Simulate a run that `garaph run --trace` recorded.")
     ] = None,
     machine: Annotated[
-        Path | None, Option(metavar="FILE", help="Another machine than the spec names, or than the trace tells of.")
+        Path | None, Option(metavar="FILE", help="Use this machine instead of the spec's or the trace's.")
     ] = None,
     device: Annotated[str | None, Option(help="cpu, gpu or hybrid; by default as the spec or the trace says.")] = None,
     engine: Annotated[str | None, Option(help="auto or garaph; by default as the spec or the trace says.")] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
-    iterations: Annotated[int | None, Option(help="At most so many.")] = None,
+    iterations: Annotated[int | None, Option(help="Maximum number of iterations.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Simulate runs: the scheduler's own code over a model of a machine and the sizes of pages.
@@ -71,7 +71,7 @@ def simulate(
 
 
 def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
-    """Simulate every run on every device, and print a table; of a single run also its iterations."""
+    """Simulate every run on every device, and print a table; for a single run, also print its iterations."""
     from ..runtime.options import RunOptions
     from ..simulation import simulate
 
@@ -98,7 +98,7 @@ def play_again(
     trace: Path, machine: Machine | None, device: str | None, engine: str | None, memory: int | None,
     iterations: int | None, quiet: bool,
 ) -> None:  # fmt: skip
-    """Simulate a recorded run, and print it as it was beside as it is simulated."""
+    """Simulate a recorded run, and print the recorded and the simulated iterations side by side."""
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 

@@ -1,1 +1,1 @@
-"""The dispatcher: decisions, and the loop that carries them out."""
+"""The dispatcher: the scheduler's decisions, and the loop that has the executor carry them out."""

@@ -10,19 +10,19 @@ from ..executor.state import State
 from ..program.monoids import largest, smallest
 
 TINY = 1e-30
-"""Least first step of a threshold of floats, where the least priority is 0."""
+"""First step of the threshold, times 64, if priorities are floats and the least one is 0."""
 
 
 @dataclass(frozen=True)
 class Bucket:
-    """What the supersteps of one bucket did.
+    """The work of the iterations of one bucket.
 
     Attributes
     ----------
     edges : int
-        Out-edges of the vertices active at the first.
+        Out-edges of the vertices that are active in the bucket's first iteration.
     followed : int
-        Edges followed in all of them.
+        Edges followed in all iterations of the bucket.
     """
 
     edges: int
@@ -37,9 +37,9 @@ def first_step(least: float) -> float:
 def next_step(step: float, bucket: Bucket, before: Bucket | None, edges: int) -> float:
     """The rise of the threshold for the next bucket, after it rose by `step` for the last one.
 
-    A bucket that is too small to keep the threads busy costs more than the waiting saves; one that is too large, or
-    that takes many supersteps, changes vertices again and again. So delta-stepping's delta follows the graph, and the
-    wave through it.
+    A bucket that is too small cannot keep the threads busy, which costs more than the buckets save. A bucket that is
+    too large, or that takes many iterations, changes the same vertices again and again. So the step (the delta of
+    delta-stepping) is adapted from bucket to bucket.
     """
     if bucket.followed > 8 * bucket.edges or bucket.edges * 8 > edges:
         return max(step // 2, 1) if isinstance(step, int) else step / 2
@@ -62,9 +62,9 @@ class Buckets:
         self.before: Bucket | None = None
 
     def next(self, edges: int) -> bool:
-        """Advance the threshold until the frontier is not empty or no vertex is pending; whether it is not empty.
+        """Advance the threshold until the frontier is not empty or no vertex is pending.
 
-        The graph has so many `edges`.
+        Returns whether the frontier is not empty. `edges` is the number of edges of the graph.
         """
         state, thresholds = self.state, self.state.thresholds
         if self.step is None:

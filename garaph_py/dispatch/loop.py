@@ -1,4 +1,4 @@
-"""Iterations: observe, decide, let the executor do it, learn; until nothing is active or enough is done."""
+"""The loop of iterations: observe, decide, let the executor do the iteration, learn; until the run ends."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from .scheduler import Schedule, Scheduler
 
 @dataclass
 class Loop:
-    """The iterations of one run, whichever executor does them.
+    """The iterations of one run, on any executor.
 
     Parameters
     ----------
     bound : BoundProgram
     vertices, edges : int
-        Of the graph.
+        Size of the graph.
     schedule : Schedule
     began : float
         When the run began, by ``time.perf_counter``.
     listener : callable
-        Gets the record of each iteration.
+        Receives the record of each iteration.
     heartbeat : Heartbeat
-        Says where the loop is.
+        Tells the watchdog what the loop is doing.
     before : int
-        Iterations that another process did ahead of these.
+        Iterations that were done before the checkpoint from which the run resumes.
     after : callable, optional
         ``after(state, iterations)`` is called at the end of each iteration.
 
@@ -60,12 +60,14 @@ class Loop:
     done: list[events.Iteration] = field(default_factory=list)
 
     def run(self, executor: Executor, state: State) -> bool:
-        """Iterate until no vertex is active, the program has converged, or the limit is reached; whether it converged.
+        """Iterate until no vertex is active, the program has converged, or the limit is reached.
+
+        Returns whether the run converged.
 
         Raises
         ------
         DeviceError
-            If a device fails in an iteration that the executor cannot bring to its end: `state` is as it was before.
+            If a device fails, and the executor cannot complete the iteration; `state` is as before the iteration.
         """
         bound, limit = self.bound, self.schedule.iterations
         scheduler = Scheduler(self.schedule, self.vertices, self.edges, bound, executor.capabilities)
@@ -87,7 +89,7 @@ class Loop:
         return True
 
     def _buckets(self, executor: Executor, state: State) -> Buckets | None:
-        """The buckets of a run whose changed vertices wait for theirs."""
+        """The buckets of the run; None if it does not use buckets."""
         schedule, can = self.schedule, executor.capabilities
         has_priority = self.bound.is_relaxation and "priority" in self.bound.arguments and can.has_priorities
         if has_priority and not state.synchronous and schedule.buckets and schedule.pushes(can.modes):
@@ -97,7 +99,7 @@ class Loop:
         return None
 
     def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> events.Iteration:
-        """One iteration, and its record."""
+        """Do one iteration, and return its record."""
         source, started = executor.source, time.perf_counter()
         read, seen = source.bytes_read, scheduler.observe(state.active_count, state.active_edges)
         decision = scheduler.decide(seen)
@@ -116,7 +118,7 @@ class Loop:
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         return self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
 
-    def _record(  # wide: what an iteration's record is made of
+    def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
         from_disk: int,
     ) -> events.Iteration:  # fmt: skip
@@ -130,7 +132,7 @@ class Loop:
 
 
 def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup, ...]:
-    """The pages of an iteration by how they were processed."""
+    """Group the pages of an iteration by how they were processed."""
     usual = PageDecision(decision.mode, result.device)
     groups: dict[PageDecision, list[int]] = {}
     for page in result.pages:
@@ -142,5 +144,5 @@ def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup,
 
 
 def readable(total: npt.NDArray[np.generic]) -> object:
-    """The total as `converged` sees it, and may keep it: a number, or an object with the named fields."""
+    """A copy of the total for `converged`, which may keep it: a number, or an object with the named fields."""
     return total.copy().view(np.recarray)[0] if total.dtype.names else total[0].item()

@@ -1,4 +1,4 @@
-"""Policies: the rules of an engine. An observation goes in, a decision comes out; no clock, thread or file is used."""
+"""Policies: the rules of an engine, as pure functions from an observation to a decision."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .observation import Observation
 from .rates import Rates
 
 AUTO_THRESHOLD = 1 / 50
-"""``auto``'s bound on f. The paper's 1/2 follows from equal costs of notifying and pulling; but the vertices that a
-few active ones notify are the high-degree ones, whose in-edges are many (measured: docs/results/cpu.md)."""
+"""Upper bound on f for notify-pull in the ``auto`` engine (measured: docs/results/cpu.md). The paper's 1/2 assumes that
+notifying and pulling cost the same per edge; but a few active vertices notify mainly vertices with many in-edges."""
 PUSH_THRESHOLD = 1 / 15
-"""``auto`` pushes up to this f, where the program is a relaxation (Beamer et al., SC 2012, alpha)."""
+"""Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
 RELAXING_THRESHOLD = 1 / 1000
-"""``auto``'s bound on f where a program is a relaxation and the processor cannot push: pull from active vertices passes
-over most edges, which notified vertices gather from."""
+"""Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
+active vertices only skips most edges, while notified vertices gather from all their in-edges."""
 
 
 class Policy(Protocol):
@@ -28,17 +28,17 @@ class Policy(Protocol):
     name : str
         The engine's name, as users give it.
     modes : tuple of str
-        Directions that it may be forced to.
+        Directions that the user may choose.
     chooses_asynchrony : bool
-        It runs programs to the end asynchronously where the answer does not depend on it and the user does not say.
+        A run to convergence is asynchronous if its answer does not depend on that and the user leaves `sync` open.
     one_partition_per_thread : bool
-        The CPU cuts a page into one run of edges a thread, and all sources contribute (Garaph section 4.1).
+        The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
     opens_buckets : bool
-        It lets changed vertices wait for their bucket, where the program has a priority.
+        Changed vertices stay pending until their bucket is opened, if the program has a priority.
     gather : str
-        How a GPU sums where the user does not say.
+        How a GPU sums if the user does not choose a gather.
     transfer : str
-        How edges that do not stay on a GPU get there: a name in ``executor.gpu.transfer.TRANSFERS``.
+        How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
     """
 
     name: ClassVar[str]
@@ -50,26 +50,26 @@ class Policy(Protocol):
     transfer: ClassVar[str]
 
     def decide(self, seen: Observation) -> Decision:
-        """What to do in the iteration that begins."""
+        """Decide how to do the iteration that begins."""
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
-        """How fast a host of so many threads and a device with this `load` are, before anything was measured."""
+        """Initial rates, before any measurement, of a host with `threads` threads and a device with this `load`."""
 
 
 def decide(seen: Observation, policy: Policy) -> Decision:
-    """What `policy` makes of an observation."""
+    """The decision of `policy` on an observation."""
     return policy.decide(seen)
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """What both policies share: the mode that the user asked for, and alpha."""
+    """The rules that both policies share: the mode that the user forces, and alpha."""
 
     def decide(self, seen: Observation) -> Decision:
-        """Both processors work if alpha >= 1 (Garaph section 5.1), and then they pull; else one, as `alone` says.
+        """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.
 
-        Where `alone` says notify-pull, pages may still be divided once it is known who is notified (`Rates.divide`).
-        The GPU works without the CPU where the CPU would not help.
+        If alpha >= 1 but the CPU would not help, the GPU pulls alone. If `alone` decides for notify-pull, the executor
+        may still divide the pages once the notified vertices are known (`Rates.divide`).
         """
         forced = seen.forced_mode
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
@@ -84,12 +84,12 @@ class _Rules:
         return solo._replace(alpha=alpha)
 
     def alone(self, seen: Observation) -> Decision:
-        """What one processor should do."""
+        """The decision for one processor that works alone."""
         raise NotImplementedError
 
 
 def alpha_of(seen: Observation, mode: str, ratio: float) -> float:
-    """T_CPU / T_GPU (Garaph equation 3, rho being k): below 1 a CPU that works alone in `mode` is faster."""
+    """T_CPU / T_GPU (Garaph equation 3, with k for rho): below 1, a CPU that works alone in `mode` is faster."""
     if mode in (PULL, PULL_TILED):
         return ratio
     f = seen.f + seen.vertex * seen.active / max(seen.edges, 1)
@@ -109,7 +109,7 @@ class GaraphPolicy(_Rules):
     transfer: ClassVar[str] = COPIED
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
-        """Rates by which whoever is free takes the next page, and costs are as the paper has them."""
+        """Rates with which an idle processor takes the next page, and with the paper's costs."""
         return Rates.expected(threads, *load, reactive=True)
 
     def alone(self, seen: Observation) -> Decision:
@@ -123,7 +123,7 @@ class GaraphPolicy(_Rules):
 
 @dataclass(frozen=True)
 class AutoPolicy(_Rules):
-    """What was measured to be fastest: the paper's two directions, push, tiles, and pages divided by their cost."""
+    """The rules that were fastest in measurements: both directions of the paper, push, tiles, pages divided by cost."""
 
     name: ClassVar[str] = "auto"
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
@@ -134,11 +134,11 @@ class AutoPolicy(_Rules):
     transfer: ClassVar[str] = COPIED
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
-        """Rates that follow what the processors were measured to do."""
+        """Rates that are updated by measurements."""
         return Rates.expected(threads, *load, reactive=False)
 
     def alone(self, seen: Observation) -> Decision:
-        """Push along few edges of a relaxation, notify where few vertices are active, else pull: by tiles if it can."""
+        """Push if a relaxation has a small f; else notify-pull if f is small; else pull, by tiles if possible."""
         if seen.updates_all_vertices:
             return dense(seen, "every vertex is to be updated")
         if seen.is_relaxation and seen.pushes:
@@ -155,34 +155,34 @@ class AutoPolicy(_Rules):
 
 
 def by_threshold(seen: Observation, threshold: float) -> Decision | None:
-    """Notify-pull if f does not exceed the threshold."""
+    """Decide for notify-pull if f does not exceed the threshold; else None."""
     if seen.f <= threshold:
         return Decision(NOTIFY_PULL, f"f = {seen.f:.3g} <= {threshold:.3g}", seen.device)
     return None
 
 
 def above(seen: Observation, threshold: float) -> str:
-    """The reason of a decision that f exceeds the threshold."""
+    """The reason of a decision, for an f that exceeds the threshold."""
     return f"f = {seen.f:.3g} > {threshold:.3g}"
 
 
 def dense(seen: Observation, why: str) -> Decision:
-    """Pull, by tiles where there are some and most edges lead from active vertices."""
+    """Decide for pull; by tiles if the graph has tiles and most edges lead from active vertices."""
     if seen.tiles and seen.f > 1 / 2:
         return Decision(PULL_TILED, f"{why}, and there are tiles", seen.device)
     return Decision(PULL, why, seen.device)
 
 
 def notify_bound_after(bound: float, f: float, skipped: int, pages: int, edges: int) -> float:
-    """The bound on f for notifying on a GPU, after an iteration at `f` that left out `skipped` of so many `pages`.
+    """The new bound on f for notify-pull on a GPU, after an iteration at `f` that skipped `skipped` of `pages` pages.
 
-    f does not predict how many pages can be left out: that depends on where the notified vertices are. So notifying is
-    tried once; if it spared fewer than half of the pages, then it is tried again only where there are no more active
-    edges than pages.
+    f does not predict how many pages can be skipped: that depends on where the notified vertices are. So notify-pull is
+    tried once. If it skipped fewer than half of the pages, it is tried again only when the active vertices have no more
+    out-edges than there are pages; if that fails, too, the bound becomes 0.
     """
     least = pages / max(edges, 1)
     return bound if 2 * skipped >= pages else least if f > least else 0.0
 
 
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in (AutoPolicy(), GaraphPolicy())}
-"""Engines by their names."""
+"""Policies by the name of the engine."""

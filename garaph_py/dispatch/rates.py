@@ -1,4 +1,4 @@
-"""How fast the processors are, as far as the pages say that they have processed; no clock in here."""
+"""Estimates of the processors' speed, updated with the measured times of pages. Pure: callers measure the times."""
 
 from __future__ import annotations
 
@@ -10,61 +10,61 @@ from ..executor.protocol import Pages
 from ..pages.layout import Page
 
 CPU_RATE = 1.5e8
-"""Edges a second that a thread pulls, before any was."""
+"""Initial estimate of a CPU thread's speed at pulling, in edges/s, until it is measured."""
 GPU_RATE = 5e10
-"""Edges a second of pages that stay on the GPU, likewise."""
+"""Initial estimate of the GPU's speed on resident pages, in edges/s, until it is measured."""
 LINK_RATE = 5e10
-"""Bytes a second that come to it."""
+"""Initial estimate of the speed of copies to the GPU, in bytes/s, until it is measured."""
 GPU_START = 3e-4
-"""Seconds of an iteration on the GPU in which there is nothing to do."""
+"""Fixed cost (s) of an iteration on the GPU."""
 CPU_START = 1e-4
-"""Of one on the CPU, at most: what takes no longer than that says nothing about edges."""
+"""Upper bound on the fixed cost (s) of a CPU iteration; shorter measurements do not update the rate of edges."""
 WEIGHT = 0.5
-"""Of the latest measurement."""
+"""Weight of the latest measurement in an estimate."""
 MOST_TIMES = 4.0
-"""As many times what was believed of an out-edge's cost may a measurement say: threads may have been held up."""
+"""One measurement may raise the estimated cost of an out-edge at most 4x: other processes may have delayed threads."""
 LEAST_SECONDS = 5e-4
-"""Of work that is worth handing to the CPU."""
+"""Smallest piece of work (s of CPU time) that is worth handing to the CPU."""
 HANDING_SECONDS = 2e-3
-"""What it costs an iteration that the CPU has pages of its own: two threads share one Python."""
+"""Cost (s) per iteration of giving the CPU its own pages: two threads then share one Python interpreter."""
 SHARING_SECONDS = 5e-3
-"""The least of an iteration's copies that is worth the CPU's taking them: it hands pieces out, and the GPU's pages land
-beside it (docs/results/gpu.md: with less, both took as long as the GPU alone, or longer)."""
+"""The CPU must save at least this many seconds of an iteration's copies to be worth its overhead: the host hands out
+pieces while the GPU's new values arrive (docs/results/gpu.md: below, sharing was no faster than the GPU alone)."""
 FIRST_SECONDS = 1e-3
-"""Of the work that the CPU is handed at a time, while nobody knows how fast it is or copies are."""
+"""Size (s of CPU time) of a piece for the CPU until the speeds of the CPU and of copies have been measured."""
 LEAST_NOTIFYING = 1 << 14
-"""Out-edges of active vertices from which on it is worth a look at the pages in which they notify, and from which on
-iterations of the CPU alone say what such an edge costs."""
+"""Minimum number of active out-edges for dividing the pages of a notify-pull iteration, and for an iteration of the CPU
+alone to update the cost of an out-edge."""
 VERTEX_EDGES = 3.0
-"""As many out-edges cost as much as an active vertex does (docs/results/gpu.md)."""
+"""Cost of an active vertex, in units of one out-edge (docs/results/gpu.md)."""
 LEAST_SHARE = 0.12
-"""Of the edges, from which on the CPU helps: both live on the host's memory, and copies are some 5 % slower meanwhile
-(docs/results/gpu.md)."""
+"""Smallest share of the edges at which the CPU helps: CPU and copies compete for the host's memory, and copies are
+about 5 % slower meanwhile (docs/results/gpu.md)."""
 
 
 class Rates(NamedTuple):
-    """Edges a second, in pull.
+    """Estimated rates, in edges/s unless stated otherwise.
 
     Attributes
     ----------
     edges, streamed : int
-        Of the graph, and of them those that every iteration copies to the GPU.
+        Edges of the graph, and how many of them are copied to the GPU in every iteration.
     cpu, gpu : float
-        Of each, whatever the other did.
+        Rates at which the CPU and the GPU pull.
     copied : float
-        Of the GPU's pages that come over the link.
+        Rate of the GPU for pages whose edges are copied over the link.
     sparse : float
-        Cost of an active vertex's out-edge where the CPU works alone, over `cpu`'s of an edge; 2 in the paper.
+        Cost of an active vertex's out-edge when the CPU works alone, in units of one pulled edge; 2 in the paper.
     alone_seconds : float
-        The least that an iteration of the CPU alone took.
+        The shortest time (s) of an iteration of the CPU alone, initially `CPU_START`.
     alone_before : bool
-        There was one.
+        The CPU has already done a push or notify-pull iteration alone.
     cpu_known, copied_known : bool
-        These were measured.
+        The rate has been measured.
     notified : float
-        Edges a second that the CPU gathers for notified vertices; 0 before it did.
+        Rate at which the CPU gathers for notified vertices; 0 if not yet measured.
     reactive : bool
-        Whoever is free takes the next page, and costs are as the paper has them (Garaph section 5.1), not as measured.
+        An idle processor takes the next page, and costs are the paper's (Garaph section 5.1), not measured ones.
     """
 
     edges: int
@@ -82,7 +82,7 @@ class Rates(NamedTuple):
 
     @classmethod
     def expected(cls, threads: int, edges: int, streamed: int, width: float, reactive: bool) -> Rates:
-        """From the hardware, before anything was measured: of `edges`, so many are `streamed`, of `width` bytes."""
+        """Initial rates; `streamed` of the `edges` are copied in every iteration, at `width` bytes per edge."""
         copied = LINK_RATE / width
         seconds = (0.0 if reactive else GPU_START) + edges / GPU_RATE + streamed / copied
         gpu = max(edges, 1) / max(seconds, 1e-9)
@@ -95,7 +95,7 @@ class Rates(NamedTuple):
 
     @property
     def seen(self) -> dict[str, Any]:
-        """What `decide.Observation` says of them, beside the ratio."""
+        """The costs that `observation.Observation` records in addition to `ratio`."""
         if self.reactive:
             return {}
         start = self.alone_seconds * self.cpu / max(self.edges, 1)
@@ -105,9 +105,9 @@ class Rates(NamedTuple):
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
         copied_edges: int = 0,
     ) -> Rates:  # fmt: skip
-        """After pages that both have really processed, the GPU so many edges and of them those copied.
+        """The rates updated with the measured times of pages; `copied_edges` of the `gpu_edges` were copied.
 
-        An iteration that copies what stays, or waits for it, says nothing about the others.
+        The GPU's measurement does not count if it copied more than the streamed edges: it also made pages resident.
         """
         known = self
         if cpu_edges and cpu_seconds:
@@ -121,21 +121,22 @@ class Rates(NamedTuple):
 
     @property
     def cpu_helps(self) -> bool:
-        """Whether the CPU should take pages, of those that every iteration copies."""
+        """Whether the CPU should take some of the pages that every iteration copies."""
         share = self.cpu / (self.cpu + self.copied)
         return share >= LEAST_SHARE and share * self.streamed / self.copied >= SHARING_SECONDS
 
     def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Rates:
-        """After an iteration of the CPU alone in this mode, in which it gathered or pushed along so many edges."""
+        """The rates updated after an iteration of the CPU alone, in which it gathered or pushed along `edges` edges."""
         if mode == PULL:
             return self.measured(edges, seconds)
         known = self.gathered(edges, seconds) if mode == NOTIFY_PULL else self
         return known.alone(active_edges + VERTEX_EDGES * active, seconds)
 
     def alone(self, counted: float, seconds: float) -> Rates:
-        """After an iteration of the CPU alone, in which active vertices and their out-edges count as so many edges.
+        """The rates updated after a push or notify-pull iteration of the CPU alone.
 
-        The first does not count: threads are asleep and memory is new.
+        `counted` is the work of the active vertices and their out-edges, in out-edges. The first such iteration does
+        not count: threads still have to wake up, and memory is touched for the first time.
         """
         if not self.alone_before:
             return self._replace(alone_before=True)
@@ -146,46 +147,47 @@ class Rates(NamedTuple):
         return self._replace(sparse=(1 - WEIGHT) * self.sparse + WEIGHT * sparse)
 
     def share(self, waiting: int) -> int:
-        """Of so many edges that wait to be copied, those that the CPU has done when the GPU has done the others.
+        """How many of `waiting` edges, still to be copied, the CPU should process to finish together with the GPU.
 
-        None if so few that handing them over would cost more.
+        Returns 0 if the hand-over would cost more than it saves.
         """
         share = int(waiting * self.cpu / (self.cpu + self.copied))
         if not (self.cpu_known and self.copied_known):
-            share = min(share, int(2 * FIRST_SECONDS * self.cpu))  # of which it takes half
+            share = min(share, int(2 * FIRST_SECONDS * self.cpu))  # the CPU takes half of its share at a time
         return share if share >= LEAST_SECONDS * self.cpu else 0
 
     def steal(self, waiting: Pages) -> Page | None:
-        """The next page for the CPU, or part of one, if there is any and it is worth it."""
+        """Take the next page, or a part of one, for the CPU; None if none is left or it is not worth it."""
         most = None if self.reactive else self.share(waiting.edges)
         return None if most == 0 else waiting.steal(most)
 
     def gathered(self, edges: int, seconds: float) -> Rates:
-        """After the CPU gathered so many edges for notified vertices: few say nothing about edges."""
+        """The rates updated after the CPU gathered `edges` edges for notified vertices; too few edges do not count."""
         if edges < CPU_START * self.cpu:
             return self
         return self._replace(notified=blend(self.notified, edges, seconds, WEIGHT if self.notified else 1.0))
 
     def worth_dividing(self, active_edges: int) -> bool:
-        """Whether it may be worth while to see who takes which page, once the CPU has notified along so many edges."""
+        """Whether `divide` may pay off in a notify-pull iteration whose frontier has `active_edges` out-edges."""
         return not self.reactive and active_edges >= LEAST_NOTIFYING
 
     def divide(
         self, pages: Iterable[Page], notified: Iterable[int], stays: Callable[[Page], bool], value_bytes: int
     ) -> list[Page]:
-        """The pages that the GPU pulls while the CPU gathers for the notified vertices of the others.
+        """The pages that the GPU pulls, while the CPU gathers for the notified vertices of all other pages.
 
-        Those that many are notified in, or that need not be copied, are the GPU's first, as long as both end sooner.
+        The pages are sorted by the CPU's time over the GPU's time, largest first. The GPU takes the prefix that
+        minimizes the time until both have finished; often it is empty.
 
         Parameters
         ----------
         pages : iterable of Page
         notified : iterable of int
-            In-edges of the notified vertices of each.
+            For each page, the in-edges of its notified vertices.
         stays : callable
-            Whether a page is in the GPU's memory.
+            ``stays(page)``: whether a page is in the GPU's memory.
         value_bytes : int
-            Of the values that have to be there.
+            Bytes of vertex values to be copied to the GPU first.
         """
         here = GPU_RATE if self.streamed else self.gpu
         left, taken, best = 0.0, GPU_START + HANDING_SECONDS + value_bytes / LINK_RATE, 0
@@ -205,5 +207,5 @@ class Rates(NamedTuple):
 
 
 def blend(before: float, amount: float, time: float, weight: float = WEIGHT) -> float:
-    """A rate after another measurement, if it is one."""
+    """The weighted mean of a rate and a new measurement, which is ignored if its amount or time is 0."""
     return (1 - weight) * before + weight * amount / time if amount and time else before

@@ -1,4 +1,4 @@
-"""The scheduler of one run: a policy, what it observes, and what it has learned so far."""
+"""The scheduler of one run: a policy, its observations, and what it has learned so far."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .policy import Policy, notify_bound_after
 
 
 class Traits(Protocol):
-    """What the scheduler asks of a program: of a `BoundProgram`, or of one that a trace has recorded."""
+    """What the scheduler needs to know about a program: a `BoundProgram`, or one that a trace has recorded."""
 
     @property
     def is_relaxation(self) -> bool:
-        """Its active vertices may push."""
+        """Whether the program's active vertices may push."""
 
     @property
     def updates_all_vertices(self) -> bool:
-        """It updates every vertex in every iteration."""
+        """Whether every iteration updates every vertex."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Schedule:
     ----------
     policy : Policy
     iterations : int or None
-        Stop after so many.
+        Maximum number of iterations.
     mode : str or None
         The direction of every iteration; None leaves it to the policy.
     tiles : bool
         The graph has tiles, and they suit the program.
     k : float
-        Sequential over random read speed of where the edges are.
+        Sequential over random read speed of the storage that holds the edges.
     buckets : bool
-        Changed vertices may wait for their bucket: less work, in more iterations.
+        Changed vertices may stay pending until their bucket is opened: less work, in more iterations.
     """
 
     policy: Policy
@@ -50,7 +50,7 @@ class Schedule:
     buckets: bool = True
 
     def pushes(self, modes: tuple[str, ...]) -> bool:
-        """Whether an executor that knows these modes may push, if the program is a relaxation."""
+        """Whether an executor that supports `modes` may push, if the program is a relaxation."""
         return PUSH in self.policy.modes and self.mode in (None, PUSH) and PUSH in modes
 
 
@@ -62,19 +62,19 @@ class Scheduler:
     ----------
     schedule : Schedule
     vertices, edges : int
-        Of the graph.
+        Size of the graph.
     program : Traits
     can : Capabilities
-        Of the executor, once it is open.
+        Capabilities of the executor, once it is open.
 
     Attributes
     ----------
     rates : tuple of Sharing
-        How fast the host and each device are, while both work.
+        For each device that shares pages with the host, the speed of both.
     notify_bound : float
-        Bound on f for notifying on a GPU that works alone.
+        Upper bound on f for notify-pull on a GPU that works alone.
     in_buckets : bool
-        Changed vertices wait for their bucket.
+        Changed vertices stay pending until their bucket is opened.
     """
 
     schedule: Schedule
@@ -101,7 +101,7 @@ class Scheduler:
         }
 
     def observe(self, active: int, active_edges: int) -> Observation:
-        """What is known at the beginning of an iteration with so many active vertices and out-edges of these."""
+        """The observation at the beginning of an iteration; `active_edges` are the out-edges of the active vertices."""
         shared = {}
         if self.rates:
             shared = {"ratio": sum(rates.ratio for rates in self.rates), **self.rates[0].seen}
@@ -111,12 +111,12 @@ class Scheduler:
         )  # fmt: skip
 
     def decide(self, seen: Observation) -> Decision:
-        """What the policy makes of it, with the rates by which host and devices share pages."""
+        """The policy's decision, with the rates by which the host and the devices share pages."""
         decision = self.schedule.policy.decide(seen)
         return decision._replace(sharing=self.rates) if self.rates else decision
 
     def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
-        """After an iteration at `f`, which has left out `skipped` of so many `pages` and measured `sharing`."""
+        """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""
         self.rates = sharing
         if self.can.name == GPU and decision.mode == NOTIFY_PULL:
             self.notify_bound = notify_bound_after(self.notify_bound, f, skipped, pages, self.edges)

@@ -1,1 +1,1 @@
-"""What carries out an iteration: on the CPU, on a GPU, or on both."""
+"""Executors: they carry out an iteration on the CPU, on a GPU, or on both."""

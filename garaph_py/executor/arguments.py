@@ -1,6 +1,6 @@
-"""The arguments of all kernels: one table, from which the CPU's records and the GPU's structs are made.
+"""The arguments of all kernels: one table, from which the CPU's records and the GPU's structs are generated.
 
-A kernel lists the names of the arguments that it takes. A type is written as in CUDA C++. The program's own types are
+A kernel lists the names of the arguments that it takes. Types are written as in CUDA C++. The program's own types are
 `Value`, `Accumulator`, `Edge`, `VertexData`, `Parameters`, `Total`, `Partial` and `Report`. `Bits` is a word of a
 bitmap over vertices: 64 bits on the CPU, 32 bits on a GPU.
 """
@@ -23,7 +23,7 @@ GRAPH = (
     Argument("n", "i64", "vertices of the graph"),
     Argument("in_offsets", "const i64*", "first in-edge of each vertex, and the number of edges"),
     Argument("out_offsets", "const i64*", "first out-edge of each vertex, and the number of edges"),
-    Argument("offsets", "const i64*", "the one or the other"),
+    Argument("offsets", "const i64*", "in_offsets or out_offsets"),
 )
 PROGRAM = (
     Argument("parameters", "Parameters", "the program's parameters"),
@@ -34,20 +34,20 @@ STATE = (
     Argument("next_values", "Value*", "where apply writes new values; the same array in asynchronous runs"),
     Argument("total", "const Total*", "the sum of what the program aggregated in the last iteration"),
     Argument("frontier", "Bits*", "vertices that changed in the last iteration"),
-    Argument("frontier_blocks", "u8*", "not zero for blocks of 4096 vertices with an active one"),
+    Argument("frontier_blocks", "u8*", "non-zero for each block of 4096 vertices that has an active one"),
     Argument("next_frontier", "Bits*", "vertices that change in this iteration"),
-    Argument("next_frontier_blocks", "u8*", "the same by blocks"),
+    Argument("next_frontier_blocks", "u8*", "non-zero for each block with a vertex of next_frontier"),
     Argument("notified", "Bits*", "vertices with an active in-neighbour"),
-    Argument("notified_blocks", "u8*", "the same by blocks"),
+    Argument("notified_blocks", "u8*", "non-zero for each block with a notified vertex"),
     Argument("pending", "Bits*", "changed vertices that wait for their bucket"),
-    Argument("pending_blocks", "u8*", "the same by blocks"),
+    Argument("pending_blocks", "u8*", "non-zero for each block with a pending vertex"),
     Argument(
         "thresholds", "Value*", "two priorities: vertices up to the first are done, up to the second in the bucket"
     ),
 )
 SET = (
     Argument("vertices", "const Bits*", "a set of vertices"),
-    Argument("vertices_blocks", "const u8*", "the same by blocks"),
+    Argument("vertices_blocks", "const u8*", "non-zero for each block with a vertex of the set"),
 )
 RANGE = (
     Argument("first_vertex", "i64", "the vertices [first_vertex, last_vertex) belong to the call"),
@@ -56,62 +56,62 @@ RANGE = (
     Argument("last_edge", "i64", ""),
     Argument("first_block", "i64", "the blocks [first_block, last_block) of 4096 vertices belong to the call"),
     Argument("last_block", "i64", ""),
-    Argument("block", "i64", "the block that a run of a set's edges begins in; of pull-tiled: of destinations"),
-    Argument("position", "i64", "place of the block's first edge among the set's edges, laid end to end"),
-    Argument("start", "i64", "the edges [start, stop) of these belong to the call"),
+    Argument("block", "i64", "the block in which a run of a set's edges begins; in pull-tiled: of destinations"),
+    Argument("position", "i64", "index of the block's first edge among the set's edges, laid end to end"),
+    Argument("start", "i64", "the set's edges [start, stop), by the same index, belong to the call"),
     Argument("stop", "i64", ""),
 )
 CPU = (
-    Argument("early", "i64", "1 if a gather ends where `done` says so, in synchronous runs"),
+    Argument("early", "i64", "1 in synchronous runs: a gather ends as soon as `done` holds"),
     Argument("in_place", "i64", "1 in asynchronous runs"),
-    Argument("counts_edges", "i64", "1 if push counts the out-edges of vertices that it activates"),
+    Argument("counts_edges", "i64", "1 if push counts the out-edges of the vertices that it activates"),
     Argument("counts", "i64*", "edges visited, vertices activated, their out-edges, and how many may change again"),
     Argument("partial", "Partial*", "the call's part of the total"),
     Argument("accumulators", "Accumulator*", "room for the sums of 64 neighbouring vertices"),
-    Argument("head", "Accumulator*", "partial sum of the vertex that the first edge's bound cuts"),
-    Argument("tail", "Accumulator*", "partial sum of the vertex that the last edge's bound cuts"),
-    Argument("cuts", "i64*", "these two vertices, or -1"),
-    Argument("partitions", "i64", "how many heads, tails and cuts there are to merge"),
-    Argument("edges_by_block", "i64*", "edges of a set's vertices, by block from the first vertex's block on"),
-    Argument("least", "Value*", "the least priority of the vertices that still wait"),
+    Argument("head", "Accumulator*", "partial sum of the vertex whose edges the partition's first bound cuts"),
+    Argument("tail", "Accumulator*", "partial sum of the vertex whose edges the partition's last bound cuts"),
+    Argument("cuts", "i64*", "the vertices of head and tail; -1 where the bound cuts none"),
+    Argument("partitions", "i64", "number of partitions whose heads, tails and cuts are merged"),
+    Argument("edges_by_block", "i64*", "edges of a set's vertices, by block, beginning with first_vertex's block"),
+    Argument("least", "Value*", "the least priority of the vertices that stay pending"),
     Argument("new_words", "const u32*", "new values, as words of 32 bits"),
     Argument("old_words", "u32*", "the values that they replace"),
-    Argument("tiles", "const u32*", "edges by tile: place of the destination and of the source, 16 bits each"),
+    Argument("tiles", "const u32*", "edges by tile: offsets of destination and source in their blocks, 16 bits each"),
     Argument("tile_values", "const Edge*", "the values of these edges"),
     Argument("tile_starts", "const i64*", "first edge of each tile, and the number of edges"),
-    Argument("tile_blocks", "i64", "blocks of destinations, and of sources"),
-    Argument("sums", "Accumulator*", "contributions summed: by vertex on the CPU, by rank on a GPU"),
+    Argument("tile_blocks", "i64", "number of blocks of destinations, and of sources"),
+    Argument("sums", "Accumulator*", "summed contributions: by vertex on the CPU, by rank on a GPU"),
     Argument("reported", "Report*", "reported values: of all vertices on the CPU, of the page's on a GPU"),
 )
 GPU = (
     Argument("starts", "const u32*", "bit e: edge e is the first of its destination"),
-    Argument("run_ranks", "const u32*", "by run: destinations that begin before the run"),
-    Argument("word_ranks", "const u32*", "by w: destinations among the vertices before 32 w"),
+    Argument("run_ranks", "const u32*", "for each run: number of destinations that begin before the run"),
+    Argument("word_ranks", "const u32*", "for each word w: number of destinations among the vertices before 32 w"),
     Argument("destinations", "const u32*", "the vertices with in-edges, ascending: the vertex of each rank"),
-    Argument("heads", "Accumulator*", "by run: partial sum of the destination that began in an earlier run"),
+    Argument("heads", "Accumulator*", "for each run: partial sum of the destination that began in an earlier run"),
     Argument("base_edge", "i64", "the number of the edge that sources[0] belongs to"),
     Argument("sources", "const u32*", "raw sources"),
     Argument("edge_values", "const Edge*", "raw edge values"),
-    Argument("records", "const Record*", "of packed sources, from the run with the page's first edge on"),
+    Argument("records", "const Record*", "records of packed sources, from the run with the page's first edge on"),
     Argument("words", "const u32*", "the words of packed sources"),
-    Argument("first_word", "i64", "the number of words[0], as the records count"),
-    Argument("value_records", "const Record*", "of packed edge values; null where they are not packed"),
+    Argument("first_word", "i64", "the number of words[0], in the records' count"),
+    Argument("value_records", "const Record*", "records of packed edge values; null if the values are not packed"),
     Argument("value_words", "const u32*", "the words of packed edge values"),
     Argument("first_value_word", "i64", "the number of value_words[0]"),
-    Argument("tally", "Tally*", "what the page's blocks did, added up"),
-    Argument("partials", "Partial*", "parts of the total, by block"),
+    Argument("tally", "Tally*", "sums of the counts of the page's thread blocks"),
+    Argument("partials", "Partial*", "parts of the total, by thread block"),
     Argument("items", "const Item*", "work items of the page's shards"),
-    Argument("tickets", "u32*", "by split shard: work items that have ended"),
-    Argument("clocks", "i64*", "by item: cycles it took; null where they are not measured"),
+    Argument("tickets", "u32*", "for each split shard: number of its work items that have ended"),
+    Argument("clocks", "i64*", "for each work item: cycles that it took; null if not measured"),
     Argument("hubs", "const Hub*", "the page's hubs"),
-    Argument("hub_count", "i64", "how many they are"),
+    Argument("hub_count", "i64", "number of hubs"),
     Argument("first_rank", "i64", "the page's destinations have the ranks [first_rank, last_rank)"),
     Argument("last_rank", "i64", ""),
-    Argument("blocks", "i64", "blocks that update the page's vertices"),
+    Argument("blocks", "i64", "number of thread blocks that update the page's vertices"),
 )
 ARGUMENTS = {item.name: item for item in (*GRAPH, *PROGRAM, *STATE, *SET, *RANGE, *CPU, *GPU)}
 
 
 def arguments(names: Iterable[str]) -> tuple[Argument, ...]:
-    """The table's rows of these names."""
+    """The rows of the table with these names, in their order."""
     return tuple(ARGUMENTS[name] for name in names)

@@ -1,10 +1,11 @@
-"""Host and devices on one job (Garaph section 5.1): a page goes to whoever is free, values go both ways (section 4.1).
+"""A host and its devices in one run (Garaph section 5.1): an idle processor takes the next page, and new values are
+copied in both directions (section 4.1).
 
-A device takes pages from the front of its queue, where those stand that need not be copied; the host takes those from
-the back, in ever smaller parts, so that both end together (`Sharing.steal`). New values of a device's pages reach the
-host as each page ends, those of the host's pages the devices likewise; all are committed at the iteration's end, where
-the run is synchronous. Where the host would not help, a device works as it does alone. Where the host has notified, the
-devices pull those pages that they have done sooner (`Sharing.divide`).
+A device takes pages from the front of its page queue, which begins with the pages that are resident on the device. The
+host steals pages from the back, in ever smaller parts, so that both finish at the same time (`Sharing.steal`). When a
+page is complete, its new values are copied to the other processors; a synchronous run commits them at the end of the
+iteration. If the host would not help, a device works as in a run on the device alone. After the host has notified, the
+devices pull the pages that they finish sooner than the host would (`Sharing.divide`).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ log = logging.getLogger("garaph_py")
 
 @dataclass
 class Assigned:
-    """The pages of an iteration that the host has for itself, and those that are offered to each device."""
+    """The pages of an iteration that only the host processes, and those that are offered to each device."""
 
     host: list[Page]
     devices: list[tuple[Member, list[Page]]]
@@ -60,14 +61,14 @@ class HybridExecutor:
     graph : Graph
     host : HostExecutor
     devices : list of DeviceExecutor
-        Each has the values of all vertices, and its part of the pages.
+        Each device holds the values of all vertices, and its part of the pages.
 
     Attributes
     ----------
     device : {"cpu", "gpu", "both"}
-        Who works in the iteration that is under way.
+        The processors that work in the current iteration.
     note : str or None
-        Why a device no longer works.
+        Why a device failed, if one did.
     heartbeat : Heartbeat
         What the calling thread is doing.
     """
@@ -82,8 +83,8 @@ class HybridExecutor:
         self.note: str | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
         self._host_helps = True
-        self._buffers_differ = False  # the host's two arrays of values are not equal, though it counts on that
-        self._landing: Array | None = None  # where an asynchronous run's values come from a device, if not in place
+        self._buffers_differ = False  # the host's two arrays of values differ; `sync_buffers` before it works again
+        self._landing: Array | None = None  # staging buffer for a device's new values in asynchronous runs, if needed
 
     @property
     def capabilities(self) -> Capabilities:
@@ -112,7 +113,7 @@ class HybridExecutor:
         return self.start(first, state)
 
     def start(self, first: State, left: State | None = None) -> State:
-        """Go on from a device's `first` state, or from one that another executor has `left`."""
+        """Start from a device's `first` state, or from the state that another executor has `left`."""
         state = first if left is None else left
         state.frontier.tighten()
         if not state.synchronous:
@@ -130,17 +131,17 @@ class HybridExecutor:
         self._make_buffers_equal(state)
 
     def _make_buffers_equal(self, state: State) -> None:
-        """Give both arrays the same values, where the host counts on that."""
+        """Give both arrays the same values, if the host requires that."""
         if state.synchronous and self._host.is_relaxation:
             state.next_values[:] = state.values
 
     def step(self, state: State, decision: Decision) -> StepResult:
-        """One iteration; a device that fails in it leaves its pages to the host."""
+        """Do one iteration; if a device fails, the host processes the device's remaining pages."""
         self.device, self._host_helps = decision.device, decision.device != GPU
         for member, sharing in zip(self._working, decision.sharing, strict=True):
             member.sharing = sharing
         if self.device == GPU and len(self._working) > 1:
-            self.device = BOTH  # of which the host takes no page
+            self.device = BOTH  # several devices share the pages; the host takes none
         followed = self.begin(state, decision.mode)
         pages = self._process(state, decision)
         self.commit(state, decision.mode)
@@ -148,10 +149,10 @@ class HybridExecutor:
         return StepResult(pages, followed, device, tuple(member.rates for member in self._working))
 
     def begin(self, state: State, mode: str) -> int:
-        """Get everybody ready who works in this iteration; out-edges followed to notify."""
+        """Get the processors of this iteration ready; return the number of out-edges followed to notify."""
         if self.device == CPU:
             state.frontier.tighten()
-        if self.device != GPU and self._buffers_differ:  # while a device works alone nobody reads the second array
+        if self.device != GPU and self._buffers_differ:  # only the host reads the second array
             self._host.sync_buffers(state)
             self._buffers_differ = False
         if self.device == CPU:
@@ -177,7 +178,7 @@ class HybridExecutor:
         return followed
 
     def _leave_to_host(self, state: State) -> None:
-        """All devices have failed, and the host has begun: it goes on with this very iteration."""
+        """Let the host do the current iteration alone, which it has already begun; all devices have failed."""
         state.next_frontier.mark()
         self.device = CPU
 
@@ -194,7 +195,7 @@ class HybridExecutor:
         return self._process_on_all(assigned, state, mode)
 
     def _process_on_host(self, state: State, mode: str) -> list[PageResult]:
-        """An iteration of the host alone."""
+        """Do an iteration on the host alone."""
         started = time.perf_counter()
         done = self._host.process(self._host_source.pages, self._host_source, state, mode)
         seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
@@ -203,7 +204,7 @@ class HybridExecutor:
         return done
 
     def _process_on_device(self, member: Member, state: State, mode: str) -> list[PageResult]:
-        """An iteration of one device, with no more ado than without a host: it may take a tenth of a millisecond."""
+        """Do an iteration on one device, without a second thread or a shared queue: it may take only 0.1 ms."""
         done, device = dict[Page, PageResult](), member.executor
         pages = list(device.source.pages)
         into = state if self._landing is None else replace(state, next_values=self._landing)
@@ -222,7 +223,7 @@ class HybridExecutor:
         return list(done.values())
 
     def _process_on_all(self, assigned: Assigned, state: State, mode: str) -> list[PageResult]:
-        """An iteration in which devices have pages assigned, of which the host may take some."""
+        """Do an iteration in which pages are assigned to devices; the host may steal some of them."""
         shared: list[SharedPages] = []
         with contextlib.ExitStack() as stack:
             for member, pages in assigned.devices:
@@ -233,7 +234,7 @@ class HybridExecutor:
                 part.wait()
         for part in shared:
             done |= part.results
-            if mode == NOTIFY_PULL:  # the devices' pages are new as a whole
+            if mode == NOTIFY_PULL:  # a device updates all vertices of its pages
                 for page in part.results:
                     state.notified.put(page.first_vertex, page.last_vertex)
         if mode == PULL and len(shared) > 1:
@@ -248,7 +249,7 @@ class HybridExecutor:
         return list(done.values())
 
     def _assign(self, decision: Decision) -> Assigned:
-        """The pages of each device: as the decision says page by page, else by the devices' speed."""
+        """Assign pages to devices: as the decision says for single pages, all others by the devices' speed."""
         working, named = self._working, decision.pages or {}
         if len(working) == 1 and not named:
             return Assigned([], [(working[0], list(working[0].executor.source.pages))])
@@ -271,7 +272,7 @@ class HybridExecutor:
         return assigned
 
     def _divide(self, state: State) -> Assigned:
-        """The pages of each device in an iteration for which the host has notified; often none."""
+        """Assign pages to devices in an iteration for which the host has notified; often the devices get none."""
         assigned = Assigned(list(self.source.pages), [])
         for member in self._working:
             if not member.has_reference_layout or not member.rates.worth_dividing(state.active_edges):
@@ -290,7 +291,7 @@ class HybridExecutor:
         return assigned
 
     def _begin_on(self, member: Member, state: State) -> bool:
-        """Let a device join in an iteration that the host has begun; whether it can."""
+        """Let a device join an iteration that the host has begun; return whether it could."""
         try:
             send_values(member, state)
             member.executor.ready(state)
@@ -300,7 +301,7 @@ class HybridExecutor:
         return not member.is_lost
 
     def _take(self, shared: list[SharedPages], own: list[Page], state: State, mode: str) -> dict[Page, PageResult]:
-        """Process the host's `own` pages, then those of the devices, or the ends of them, while some are worth it."""
+        """Process the host's `own` pages on the host; then steal pages of the devices, or parts, while it pays off."""
         results: dict[Page, PageResult] = {}
         if own:
             started, parts = time.perf_counter(), [part for page in own for part in self._host_source.parts(page)]
@@ -320,7 +321,7 @@ class HybridExecutor:
                     member.sharing = member.rates.measured(cpu_edges=page.edges, cpu_seconds=seconds)
                 if not state.synchronous:
                     send_all(shared, [page])
-        if mode == PULL and state.synchronous:  # nobody reads them before
+        if mode == PULL and state.synchronous:  # no device reads them before the iteration ends
             send_all(shared, results)
         how = PageDecision(mode, CPU)
         for result in results.values():
@@ -332,14 +333,14 @@ class HybridExecutor:
         return merged(self._host.process(self._host_source.parts(page), self._host_source, state, mode))
 
     def _lose(self, member: Member, error: DeviceError) -> None:
-        """Go on without a device."""
+        """Mark a failed device as lost, and log it; the run goes on without the device."""
         member.is_lost = True
         rest = "the other GPUs go on" if self._working else "the CPU goes on alone"
         self.note = f"the GPU failed, {rest}: {error}"
         log.warning("%s", self.note)
 
     def _begin_again(self, done: dict[Page, PageResult], state: State) -> None:
-        """Let the host join in an iteration of which a device alone has `done` some pages."""
+        """Let the host take over an iteration of which a device, working alone, has `done` some pages."""
         bits = {page: state.next_frontier.bits[page.words].copy() for page in done}
         self._host.begin(state, PULL)
         for page, words in bits.items():
@@ -347,14 +348,14 @@ class HybridExecutor:
             copy_landed(page, state, self._landing)
 
     def _redo(self, pages: Iterable[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:
-        """Process on the host what of the `pages` nobody has `done` to the end; what all did."""
+        """Process on the host those parts of `pages` that are not in `done`; return the results of all parts."""
         for rest in list(missing(pages, sorted(done, key=lambda part: part.first_vertex))):
             if state.synchronous:
                 run = slice(rest.first_vertex, rest.last_vertex)
                 state.next_values[run] = state.values[run]
             state.next_frontier.bits[rest.words] = 0
             done[rest] = self._alone(rest, state, mode)
-            if not state.synchronous and self._landing is None:  # some of its values may have come, nobody knows which
+            if not state.synchronous and self._landing is None:  # the failed device may have copied some of its values
                 done[rest] = self._host.activate_page(rest, done[rest], state)
             for member in self._working if mode == PULL else ():
                 try:
@@ -377,7 +378,7 @@ class HybridExecutor:
             self._host.commit(state, mode)
 
     def _swap_devices(self, state: State) -> bool:
-        """Make the new values the current ones on the devices; whether any device still works."""
+        """Make the new values the current ones on the devices; return whether any device still works."""
         for member in self._working:
             try:
                 member.executor.swap(state)
@@ -396,19 +397,19 @@ class HybridExecutor:
 
 
 def send_values(member: Member, state: State) -> None:
-    """Copy the frontier to a device, and the values where others have newer ones."""
+    """Copy the frontier to a device, and all values if other memories have newer ones."""
     member.executor.refresh(state, not state.holders.has(member.name))
     state.holders.copied(member.name)
 
 
 def send_all(shared: list[SharedPages], pages: Iterable[Page]) -> None:
-    """Send the values of the host's pages to all devices."""
+    """Send the new values of the host's pages to all devices."""
     for part in shared:
         part.send(pages)
 
 
 def exchange(shared: list[SharedPages]) -> None:
-    """Send the values of each device's pages to the others."""
+    """Send the new values of each device's pages to the other devices."""
     for part in shared:
         for other in shared:
             if other is not part:
@@ -416,7 +417,7 @@ def exchange(shared: list[SharedPages]) -> None:
 
 
 def measure(member: Member, results: Collection[PageResult], seconds: float | None, state: State) -> None:
-    """Learn from the pages that a device has pulled; `seconds` is None where they say nothing about its speed."""
+    """Update a device's rates from the pages that it has pulled; not if `seconds` is None."""
     state.next_frontier.loosen()
     if seconds is not None:
         edges = sum(result.edges for result in results)
@@ -425,6 +426,6 @@ def measure(member: Member, results: Collection[PageResult], seconds: float | No
 
 
 def edge_bounds(members: list[Member], edges: int) -> list[float]:
-    """For each device the edge at which its part of all `edges` ends; parts are as large as devices are fast."""
+    """For each device, the edge at which its part of all `edges` ends; parts are proportional to the devices' speed."""
     speeds = np.cumsum([member.rates.gpu for member in members])
     return [*(edges * speeds[:-1] / speeds[-1]), math.inf]

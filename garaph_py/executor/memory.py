@@ -1,6 +1,6 @@
-"""`MemoryPlan`: how much of the host's memory a run takes beside edges. Pure: sizes in, sizes or an error out.
+"""`MemoryPlan`: the host memory that a run needs in addition to the edges. Pure functions of sizes.
 
-`pages.memory` divides what is left for edges on disk; `executor.gpu.memory_plan` is about the GPU's memory.
+`pages.memory` divides the remaining memory among edges on disk; `executor.gpu.memory_plan` plans the GPU's memory.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from ..storage.fit import check_run
 from ..system.sizes import show_bytes
 
 VERTEX_SETS = 4
-"""Sets of vertices in a `State`."""
+"""Number of vertex sets in a `State`: frontier, next frontier, notified, pending."""
 TILE_TABLES = 3
-"""Tables with a number for each tile, while tiles are made."""
+"""Number of int64 tables with one entry per tile that exist at once while tiles are made."""
 RANK_BYTES = 4
-"""Bytes of the number of a destination among those with in-edges (the GPU's `Ranks`)."""
+"""Bytes of a destination's rank: its index among the vertices with in-edges (the GPU's `Ranks`)."""
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a run takes of the host's memory beside edges, by who runs it.
+    """The host memory that a run needs in addition to the edges, by executor.
 
     Attributes
     ----------
     cpu : MemoryNeeds
-        The CPU alone.
+        For a run on the CPU alone.
     gpu : MemoryNeeds
-        A GPU alone: the CPU only notifies.
+        For a run on one GPU: the CPU only notifies.
     """
 
     cpu: MemoryNeeds
@@ -60,16 +60,16 @@ class MemoryPlan:
         )
 
     def hybrid(self, devices: int) -> MemoryNeeds:
-        """The needs of a run on the CPU and so many devices together."""
+        """The needs of a run on the CPU and `devices` GPUs together."""
         return replace(self.gpu, readers=1 + devices, pushes=self.cpu.pushes)
 
 
 def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool = False) -> int:
-    """Bytes of ids, offsets, the program's data, values, sets of vertices and the reported values.
+    """Bytes of ids, offsets, the program's data, vertex values, vertex sets and the reported values.
 
-    The CPU alone has a second array of values in synchronous runs. A run with a `gpu` always has two, for the GPU's new
-    values are copied into the second one, and the host keeps the destinations' ranks. (Other arrays of that size that
-    the host makes for the GPU are copied there and freed before edges are read.)
+    On the CPU alone, only synchronous runs have a second array of values. With a `gpu`, a run always has two, because
+    the GPU's new values are copied into the second one, and the host also keeps the destinations' ranks. (Other arrays
+    of that size that the host makes for the GPU are copied to the GPU and freed before edges are read.)
     """
     per_vertex = bound.value.itemsize * (1 + (synchronous or gpu)) + VERTEX_SETS * (8 / WORD + 1 / BLOCK)
     per_vertex += RANK_BYTES * gpu
@@ -80,14 +80,14 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool
 
 
 def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
-    """Bytes of tiles, of what is needed to make them beside edges, and of the sums in a pull by tiles."""
+    """Bytes of the tiles, of the tables needed to make them, and of the sums in a pull by tiles."""
     values = graph.edge_dtype if bound.reads_edge_values else None
     per_edge, blocks = 4 + (0 if values is None else values.itemsize), -(-graph.n >> BITS)
     return graph.m * per_edge + 8 * (TILE_TABLES * blocks**2 + 1) + graph.n * bound.accumulator.itemsize
 
 
 def check_tiles(bound: BoundProgram, graph: Graph) -> None:
-    """Raise `GraphError` if a graph in memory has no tiles, and they would not fit the memory that it may take."""
+    """Raise `GraphError` if a graph in memory has no tiles yet, and tiles would not fit in the graph's memory limit."""
     if graph.on_disk or graph.has_tiles(bound.reads_edge_values):
         return
     reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0

@@ -1,4 +1,4 @@
-"""Names: the directions of an iteration, the processors, and the ways in which a page's edges reach one."""
+"""Names of the directions of an iteration, of the processors, and of the ways in which edges reach a processor."""
 
 PULL = "pull"
 NOTIFY_PULL = "notify-pull"
@@ -6,7 +6,7 @@ PUSH = "push"
 PULL_TILED = "pull-tiled"
 
 CPU, GPU, BOTH = "cpu", "gpu", "both"
-"""Who works in an iteration."""
+"""The processors of an iteration."""
 
 RESIDENT, COPIED = "resident", "copied"
 """How a page's edges reach a GPU: they stay in its memory, or are copied there in every iteration."""

@@ -1,4 +1,4 @@
-"""What the dispatcher and an executor say to each other, and what executors promise.
+"""The interface between the dispatcher and the executors: decisions, results, and the executors' contracts.
 
 An executor carries out iterations: on the CPU, on a GPU, or on a host and its devices together. The dispatcher
 (dispatch/loop.py) gives it a `Decision` for each iteration and gets a `StepResult` back.
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 
 class PageDecision(NamedTuple):
-    """How one page is processed: direction, processor, and how its edges get there (`modes`)."""
+    """How one page is processed: direction, processor, and how its edges reach the processor (constants of `modes`)."""
 
     direction: str
     processor: str
@@ -32,42 +32,42 @@ class PageDecision(NamedTuple):
 
 
 class Sharing(Protocol):
-    """Who takes which page of an iteration that a host and its devices share; immutable (dispatch/rates.py)."""
+    """Divides the pages of an iteration between the host and one device; immutable (dispatch/rates.py)."""
 
     @property
     def gpu(self) -> float:
-        """Edges a second that the device pulls."""
+        """Edges per second that the device pulls."""
 
     @property
     def ratio(self) -> float:
-        """T_pull / T_GPU: how many times as fast as the host the device pulls."""
+        """T_pull / T_GPU: the device's speed at pulling, in multiples of the host's."""
 
     @property
     def seen(self) -> dict[str, Any]:
-        """What an observation says of the costs, beside the ratio."""
+        """The measured costs that an observation records in addition to `ratio`."""
 
     def steal(self, queue: Pages) -> Page | None:
-        """The next page for the host, or a part of one; None if the device should have the rest."""
+        """Take the next page, or a part of one, for the host; None if the device should process the rest."""
 
     def worth_dividing(self, active_edges: int) -> bool:
-        """Whether `divide` may pay in a notify-pull iteration with so many out-edges of active vertices."""
+        """Whether `divide` may pay off in a notify-pull iteration whose frontier has `active_edges` out-edges."""
 
     def divide(
         self, pages: Iterable[Page], notified: Iterable[int], stays: Callable[[Page], bool], value_bytes: int
     ) -> list[Page]:
-        """The pages that the device pulls while the host gathers for the notified vertices of the others."""
+        """The pages that the device pulls, while the host gathers for the notified vertices of all other pages."""
 
     def measured(
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
         copied_edges: int = 0,
     ) -> Sharing:  # fmt: skip
-        """The same after pages that host and device have pulled."""
+        """A copy updated with the measured times of pages that the host and the device have pulled."""
 
     def gathered(self, edges: int, seconds: float) -> Sharing:
-        """The same after the host gathered so many edges for notified vertices."""
+        """A copy updated after the host gathered `edges` edges for notified vertices in `seconds`."""
 
     def without_gpu(self, mode: str, active: int, active_edges: int, edges: int, seconds: float) -> Sharing:
-        """The same after an iteration of the host alone."""
+        """A copy updated after an iteration that the host did alone."""
 
 
 class Decision(NamedTuple):
@@ -76,15 +76,15 @@ class Decision(NamedTuple):
     Attributes
     ----------
     mode : str
-        Direction of all pages that `pages` does not name.
+        Direction of all pages that `pages` does not list.
     why : str
-        The reason, for the record.
+        The reason for the decision, as the trace reports it.
     device : {"cpu", "gpu", "both"}
-        Who processes them; ``"both"`` share them by `sharing`.
+        The processor of all pages that `pages` does not list; ``"both"`` divide the pages by `sharing`.
     alpha : float or None
-        T_CPU / T_GPU as expected (Garaph equation 3), in runs of both: below 1 the CPU is faster alone.
+        Expected T_CPU / T_GPU (Garaph equation 3) in hybrid runs; below 1 the CPU alone is faster.
     pages : mapping of int to PageDecision, optional
-        Page by page, by the page's number.
+        Decisions for single pages, by page number.
     sharing : tuple of Sharing
         How the host shares the pages with each of the devices that still work.
     """
@@ -106,7 +106,7 @@ class PageResult:
     edges : int
         In-edges gathered, or out-edges followed.
     active, active_edges, changeable : int
-        Vertices activated, the sum of their out-degrees, and how many may change again.
+        Number of vertices activated, the sum of their out-degrees, and how many of them may change again.
     partials : ndarray or None
         Partial sums of the program's `aggregate`, in a fixed order.
     skipped : bool
@@ -114,7 +114,7 @@ class PageResult:
     to_device, from_device : int
         Bytes copied to the GPU's memory and back.
     how : PageDecision or None
-        How the page was processed, where that is not as the decision says of all pages.
+        How the page was processed; None if it was processed as the decision says for all pages.
     """
 
     edges: int
@@ -138,9 +138,9 @@ class StepResult:
     followed : int
         Out-edges followed to find the vertices to update.
     device : {"cpu", "gpu", "both"}
-        Who did it: after a failure not who was to.
+        The processors that did the work; after a device failure they differ from the decision's.
     sharing : tuple of Sharing
-        The decision's, after what this iteration has measured; without those of devices that have failed.
+        The decision's `sharing`, updated with this iteration's measurements; failed devices are left out.
     """
 
     pages: list[PageResult]
@@ -156,18 +156,18 @@ class Capabilities:
     Attributes
     ----------
     name : str
-        Who works where a decision does not name both: ``"cpu"`` or ``"gpu"``.
+        The processor in iterations whose decision is not ``"both"``: ``"cpu"`` or ``"gpu"``.
     modes : tuple of str
-        Directions it knows.
+        Directions that the executor supports.
     has_priorities : bool
-        It can let changed vertices wait for their bucket (`SupportsPriority`).
+        The executor can keep changed vertices pending until their bucket is opened (`SupportsPriority`).
     skips_pages : bool
-        In notify-pull it leaves out whole pages, so notifying pays only where it spares many.
+        In notify-pull the executor can only skip whole pages, so notifying pays off only if it skips many.
     threads : int
-        Of the host.
+        Number of host threads.
     loads : tuple of (int, int, float)
-        Of each device that shares pages with the host: edges of the graph, edges that every iteration copies to it, and
-        bytes an edge.
+        For each device that shares pages with the host: edges of the graph, edges copied to the device in every
+        iteration, and bytes per edge.
     """
 
     name: str
@@ -183,15 +183,15 @@ class OpenPlan(Protocol):
 
     @property
     def synchronous(self) -> bool:
-        """New values are seen in the next iteration."""
+        """Whether new values become visible in the next iteration only."""
 
     @property
     def page_edges(self) -> int | None:
-        """Bound on the in-edges of a page, if the user gave one."""
+        """Upper bound on the in-edges of a page, if the user gave one."""
 
     @property
     def memory(self) -> MemoryPlan:
-        """What the run takes of the host's memory beside edges."""
+        """Host memory that the run needs in addition to the edges."""
 
 
 class Executor(Protocol):
@@ -206,132 +206,134 @@ class Executor(Protocol):
         """The pages that an iteration goes through, once it is open."""
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        """Take memory and pages; initial values, first frontier, first total.
+        """Allocate memory and open the pages; return the state with initial values, first frontier and first total.
 
-        Where another executor has left a `state` after an iteration, that is loaded and returned.
+        If a `state` is given, which another executor left after an iteration, load and return that one instead.
         """
 
     def step(self, state: State, decision: Decision) -> StepResult:
-        """One iteration over all pages; afterwards the new values are the current ones."""
+        """Do one iteration over all pages, and make the new values the current ones."""
 
     def load(self, state: State) -> None:
-        """Go on from a state that another executor or process has left after an iteration."""
+        """Continue from a state that another executor or process left after an iteration."""
 
     def report(self, state: State) -> Array:
-        """The reported values, shape (n,); may overwrite the state's arrays."""
+        """Return the reported values, shape (n,); this may overwrite the state's arrays."""
 
     def close(self) -> None:
-        """Give back memory, pages and threads; also after a failure."""
+        """Release memory, pages and threads; also called after a failure."""
 
 
 class HostExecutor(Executor, Protocol):
-    """The executor in whose memory the state is, and that can do an iteration beside a device, part by part.
+    """The executor whose memory holds the state; it can share an iteration with devices, page by page.
 
     Attributes
     ----------
     is_relaxation : bool
-        Only active vertices contribute. In synchronous runs both arrays of values have to be equal when an iteration
-        begins; in asynchronous ones a gather may read any value that a vertex had before.
+        Only active vertices contribute. Synchronous runs require that both arrays of values are equal when an iteration
+        begins; in asynchronous runs a gather may read any earlier value of a vertex.
     """
 
     is_relaxation: bool
 
     def begin(self, state: State, mode: str) -> int:
-        """Before an iteration: `prepare`, and in notify-pull the notification; out-edges followed."""
+        """Begin an iteration: run `prepare` and, in notify-pull, notify; return the number of out-edges followed."""
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        """Update the vertices of each page, in notify-pull at least the notified ones; results in the pages' order.
+        """Update the vertices of each page (in notify-pull, at least the notified ones); results in the pages' order.
 
-        Push and pull-tiled do not go by pages: they give one result for the whole graph.
+        Push and pull-tiled do not work page by page: they return one result for the whole graph.
         """
 
     def commit(self, state: State, mode: str) -> None:
-        """After a synchronous iteration: make the new values the current ones."""
+        """End a synchronous iteration: make the new values the current ones."""
 
     def sync_buffers(self, state: State) -> None:
-        """Make both arrays equal after they were swapped: they differ in the values of active vertices at most."""
+        """Make both arrays of values equal after a swap; only the values of active vertices can differ."""
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
-        """Make all vertices of a page active, whichever of them changed when this was `done`; the corrected result."""
+        """Activate all vertices of a page, also those that did not change, and return its result `done`, corrected."""
 
     def invalidate_cache(self) -> None:
-        """A device has done an iteration: what the host remembers of its own last one no longer holds."""
+        """Drop what the host cached in its own last iteration: a device has done one since."""
 
     def assist(self, sources: SourceFactory) -> None:
-        """Get ready to notify for a device, and to take pages beside it."""
+        """Get ready to notify on behalf of devices, and to process pages at the same time as they do."""
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
-        """About how many in-edges the notified vertices of each page have; None if all vertices of a page change."""
+        """Estimated in-edges of each page's notified vertices; None if `prepare` has rewritten the values of all
+        vertices."""
 
 
 class Pages(Protocol):
-    """Pages of an iteration that a device has not taken yet."""
+    """A device's page queue: the pages of an iteration that it has not begun yet."""
 
     @property
     def edges(self) -> int:
-        """Edges of the pages that have yet to be copied, or are being copied."""
+        """Edges of the pages whose copy to the device is still to be made or in flight."""
 
     def steal(self, most: int | None) -> Page | None:
-        """For another processor, the last pages to be copied or the end of them, in one piece of `most` edges at most.
+        """Remove work from the end of the queue for another processor: one contiguous piece of at most `most` edges.
 
-        None if there are none. Where `most` is None, any whole page.
+        Returns None if nothing is left. If `most` is None, removes any whole page.
         """
 
     def clear(self) -> None:
-        """Take all pages out."""
+        """Empty the queue."""
 
 
 class DeviceExecutor(Executor, Protocol):
-    """An executor with memory of its own, which can do an iteration beside a host, part by part."""
+    """An executor with its own memory, which can share an iteration with the host, page by page."""
 
     def initialize(self, synchronous: bool, sources: SourceFactory) -> State:
-        """Take memory and pages, of memory that is divided already; initial values, first frontier, first total."""
+        """Like `open`, but the caller has already divided the host's memory (``sources.divide``)."""
 
     @property
     def load_of(self) -> tuple[int, int, float]:
-        """Edges of the graph, those that every iteration copies, and bytes an edge."""
+        """Edges of the graph, edges copied to the device in every iteration, and bytes per edge."""
 
     def has(self, page: Page) -> bool:
-        """Whether a page's edges are in its memory, or on their way there."""
+        """Whether a page's edges are in the device's memory, or being copied there."""
 
     def ready(self, state: State) -> None:
-        """Before an iteration: as `begin`, without the notification."""
+        """Begin an iteration: like `HostExecutor.begin`, without notifying."""
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> Pages:
-        """The queue of the pages to process; with `shared` others may take some from it."""
+        """Make the queue of the pages to process; if `shared`, other processors may steal from it."""
 
     def work(
         self, queue: Any, source: PageSource, state: State, on_complete: Callable[[Page, PageResult], None]
     ) -> None:
-        """Process the pages of a queue until it is empty; `on_complete` gets each page, or what was left of it.
+        """Process the pages of a queue until it is empty.
 
-        It is called when the page's new values are in ``state.next_values``, also before a failure.
+        Calls `on_complete` for each page, or for the part of it that was not stolen, once its new values are in
+        ``state.next_values``; also for the pages completed before a failure.
         """
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
-        """Copy the new values of pages that another processor had to the device."""
+        """Copy the new values of pages that another processor has processed to the device."""
 
     def refresh(self, state: State, values: bool) -> None:
-        """Copy the frontier to the device, and all current `values` if they changed elsewhere."""
+        """Copy the frontier to the device and, if `values`, all current values too."""
 
     def swap(self, state: State) -> None:
-        """Make new values the current ones on the device, where every page has some."""
+        """Make the new values the current ones on the device, once every page has new values."""
 
 
 class SupportsPriority(Executor, Protocol):
-    """An executor that can push, and so let changed vertices wait for their bucket."""
+    """An executor that can push, and keep changed vertices pending until their bucket is opened."""
 
     def open_bucket(self, state: State) -> Any:
-        """Move the vertices of ``state.pending`` between ``state.thresholds`` to the frontier.
+        """Move the vertices of ``state.pending`` whose priority is between ``state.thresholds`` to the frontier.
 
         Returns
         -------
-        The least priority of the vertices that stay pending, or None.
+        The least priority of the vertices that stay pending; None if no vertex stays pending.
         """
 
 
 def merged(results: list[PageResult]) -> PageResult:
-    """The results of a page's parts as the page's."""
+    """Merge the results of a page's parts into the result of the page."""
     if len(results) == 1:
         return results[0]
     partials = [result.partials for result in results if result.partials is not None]
@@ -345,7 +347,7 @@ def merged(results: list[PageResult]) -> PageResult:
 
 
 def sum_partials(partials: list[Array], dtype: np.dtype[Any]) -> Array:
-    """The total of all partial sums, shape (1,), added one by one in the given order: the same bits every time."""
+    """Add all partial sums one by one in the given order, so that the bits are reproducible; shape (1,)."""
     if len(partials) == 1 and len(partials[0]) == 1:
         return partials[0]
     total = np.zeros(1, dtype)

@@ -1,4 +1,4 @@
-"""The pages of an iteration that a host and a device share: the device's queue, worked on by a thread of its own."""
+"""The page queue of a device in an iteration that the host shares; a thread per device works on it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .protocol import Array, DeviceExecutor, PageResult, Sharing
 from .state import State
 
 POLL_SECONDS = 0.1
-"""Time between looks for an interrupt, while the host waits for a device."""
+"""Interval (s) at which the host checks for an interrupt while it waits for a device."""
 
 
 @dataclass
@@ -30,13 +30,13 @@ class Member:
     ----------
     executor : DeviceExecutor
     name : str
-        Of its memory, in `State.holders`, and of the device in a `PageDecision`.
+        Name of the device's memory in `State.holders`, and of the device in a `PageDecision`.
     sharing : Sharing or None
-        How it shares pages with the host; None before the first iteration.
+        How the device shares pages with the host; None before the first iteration.
     has_reference_layout : bool
-        Its pages are those of the run's first device.
+        The device has the same pages as the run's first device.
     is_lost : bool
-        It has failed, and gets no more work.
+        The device has failed, and gets no more work.
     """
 
     executor: DeviceExecutor
@@ -52,7 +52,7 @@ class Member:
 
 
 class SharedPages:
-    """The pages that a device is offered in an iteration; a thread of its own works on them until `end`.
+    """The pages that a device is offered in an iteration; the device's thread works on them until `end`.
 
     Parameters
     ----------
@@ -60,17 +60,18 @@ class SharedPages:
     pages : list of Page
     state : State
     landing : ndarray, shape (n,), or None
-        Where an asynchronous run's values come from the device, if nobody may see half a copy.
+        Staging buffer for the device's new values in an asynchronous run; None if the device may copy them to
+        `State.values` directly.
     heartbeat : Heartbeat
 
     Attributes
     ----------
     results : dict of Page to PageResult
-        What the device has done.
+        Results of the pages that the device has completed.
     error : DeviceError or None
-        Why it failed.
+        Why the device failed, if it did.
     seconds : float
-        How long its thread has worked.
+        How long the device's thread has worked.
     """
 
     def __init__(
@@ -107,13 +108,13 @@ class SharedPages:
         self.results[page] = result
 
     def steal(self) -> Page | None:
-        """The next page for the host, or part of one, while the device works."""
+        """Take the next page, or a part of one, for the host; None if the device's thread no longer works."""
         if self._thread is None or not self._thread.is_alive():
             return None
         return self.member.rates.steal(self._queue)
 
     def send(self, pages: Iterable[Page]) -> None:
-        """Copy the values of pages that another processor had to the device."""
+        """Copy the new values of pages that another processor has processed to the device."""
         if self.error is None:
             try:
                 self._device.receive(pages, self._state)
@@ -121,19 +122,19 @@ class SharedPages:
                 self.error = error
 
     def wait(self) -> None:
-        """Wait until the device has processed all pages, or an interrupt comes."""
+        """Wait until the device has processed all pages; an interrupt ends the wait."""
         self._heartbeat.doing = ("waiting for the GPU's thread",)
         while self._thread is not None and self._thread.is_alive():
             self._thread.join(POLL_SECONDS)
             interrupts.check()
 
     def end(self) -> None:
-        """Wait for the pages that the device has begun; it begins no others.
+        """Empty the queue, and wait for the pages that the device has already begun.
 
         Raises
         ------
         BaseException
-            What ended the device's thread, if that was no failure of the device.
+            The exception that ended the device's thread, unless it is a `DeviceError`.
         """
         self._queue.clear()
         if self._thread is not None:
@@ -144,14 +145,15 @@ class SharedPages:
 
 
 def copy_landed(page: Page, state: State, landing: Array | None) -> None:
-    """Copy a page's new values from `landing` to where everybody sees them, if they have not come there at once."""
+    """Copy a page's new values from the staging buffer `landing` to ``state.values``; nothing to do without one."""
     if landing is not None:
         run = slice(page.first_vertex, page.last_vertex)
         state.values[run].view(np.uint8)[:] = landing[run].view(np.uint8)
 
 
 def missing(pages: Iterable[Page], done: list[Page]) -> Iterator[Page]:
-    """What of the `pages` is not `done`; these are pages, parts and whole runs of them, in their order."""
+    """The parts of `pages` that `done` does not cover. Items of `done` are pages, parts of a page or runs of several
+    pages, in ascending order."""
     for page in pages:
         rest = page
         for part in done:

@@ -1,4 +1,4 @@
-"""What changes while a program runs: vertex values, frontiers, and who holds the newest values."""
+"""The state of a run: vertex values, frontiers, and which memories hold the newest values."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ HOST = "host"
 class Holders:
     """Which memories hold the newest vertex values: the host's, a device's, or several.
 
-    An executor that computes new values calls `wrote`; one that copies them to another memory calls `copied`. Nothing
-    else changes hands, so that values may stay where they were computed until somebody asks for them.
+    An executor that computes new values calls `wrote`; an executor that copies them to another memory calls `copied`.
+    Values are copied on demand only: they stay where they were computed until another memory needs them.
     """
 
     def __init__(self) -> None:
         self._newest = {HOST}
 
     def wrote(self, *memories: str) -> None:
-        """New values are in these memories, and those of all others are out of date."""
+        """Record that these memories hold new values, and that the values in all others are out of date."""
         self._newest = set(memories)
 
     def copied(self, memory: str) -> None:
-        """The newest values have been copied to this memory too."""
+        """Record that the newest values have been copied to this memory too."""
         self._newest.add(memory)
 
     def has(self, memory: str) -> bool:
@@ -48,8 +48,9 @@ class State:
     values : ndarray, shape (n,)
         Vertex values as gather sees them (GlobalVertices, Garaph section 3.1).
     next_values : ndarray, shape (n,)
-        Where new values go: a second array, committed at the iteration's end (synchronous), or `values` itself
-        (asynchronous, where new values are visible at once; synchronous too while no value that is read can change).
+        The array that new values are written to. In synchronous runs, a second array, which is committed at the end of
+        the iteration, or `values` itself as long as no value that is read can change. In asynchronous runs, `values`
+        itself, so that new values are visible at once.
     synchronous : bool
     frontier : VertexSet
         The active vertices: those that changed in the last iteration.
@@ -58,16 +59,17 @@ class State:
     notified : VertexSet
         The vertices that a notify-pull iteration updates.
     pending : VertexSet
-        Changed vertices whose bucket has not been opened yet, where the program has a priority.
+        Changed vertices whose bucket has not been opened yet; empty if the program has no priority.
     active_count, active_edges, changeable : int
-        Size of `frontier`, the sum of its out-degrees, and how many of it are not done: they may change again.
+        Number of vertices in `frontier`, the sum of their out-degrees, and how many of them may change again (`done`
+        does not hold for them).
     total : ndarray, shape (1,), or None
-        What the program aggregated over all vertices.
+        The program's aggregate over all vertices.
     thresholds : ndarray of the values' dtype, shape (2,)
-        Priorities that bound the open bucket: vertices up to the first have been processed, those up to the second
-        are in the bucket.
+        Priorities that bound the open bucket: vertices up to the first have been processed; vertices above the first
+        and up to the second are in the bucket.
     holders : Holders
-        Who has the newest values.
+        Which memories hold the newest values.
     """
 
     values: Array
@@ -86,7 +88,7 @@ class State:
 
     @classmethod
     def empty(cls, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet) -> State:
-        """A state without active vertices or total, whose sets are those of `frontier`'s size."""
+        """A state without active vertices or a total; its other sets are empty, and as large as `frontier`."""
         n = len(values)
         other, notified, pending = (VertexSet.empty(n) for _ in range(3))
         thresholds = np.zeros(2, values.dtype)
@@ -97,6 +99,6 @@ class State:
         self.values, self.next_values = self.next_values, self.values
 
     def advance(self, active: int, active_edges: int, changeable: int) -> None:
-        """Make the next frontier the current one; it has so many vertices, out-edges and vertices that may change."""
+        """Make the next frontier the current one, and record its `active_count`, `active_edges` and `changeable`."""
         self.frontier, self.next_frontier = self.next_frontier, self.frontier
         self.active_count, self.active_edges, self.changeable = active, active_edges, changeable

@@ -13,7 +13,7 @@ from .state import State
 
 
 class StepByParts:
-    """An `Executor` whose `step` is made of `begin`, `process` and `commit`, as those of `HostExecutor` are."""
+    """An `Executor` whose `step` calls `begin`, `process` and `commit`, with the meaning that `HostExecutor` gives."""
 
     name: ClassVar[str]
     source: PageSource
@@ -38,13 +38,13 @@ class StepByParts:
 
 
 def direction_of(decision: Decision) -> str:
-    """The direction in which an iteration begins: notify-pull where any page of a pull is to be."""
+    """The direction in which an iteration begins: notify-pull if the decision asks for it on any page of a pull."""
     pages = decision.pages.values() if decision.pages and decision.mode == PULL else ()
     return NOTIFY_PULL if any(page.direction == NOTIFY_PULL for page in pages) else decision.mode
 
 
 def notify_whole_pages(decision: Decision, pages: Sequence[Page], state: State, mode: str) -> None:
-    """In a notify-pull iteration, notify all vertices of the pages that are to be pulled whole."""
+    """In a notify-pull iteration, notify all vertices of the pages that the decision pulls as a whole."""
     if not decision.pages or mode != NOTIFY_PULL:
         return
     for page in pages:

@@ -1,4 +1,4 @@
-"""Experiments: what a TOML file says is run, repeated and written down. The format: docs/experiments.md."""
+"""Experiments: repeated measurements that a TOML file describes. docs/experiments.md documents the format."""
 
 from .measure import run
 from .spec import Spec, read

@@ -1,4 +1,4 @@
-"""`GraphName`: a graph as a spec names it, a file or one to generate."""
+"""`GraphName`: the name of a graph in a spec, which stands for a file or for a graph to generate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORM = "write a file, a directory, or rmat:SCALE:EDGE_FACTOR or uniform:..., wit
 
 @dataclass(frozen=True)
 class GraphName:
-    """A graph that a spec names: a file, a graph directory, or one to generate.
+    """The name of a graph in a spec: a file, a graph directory, or a graph to generate.
 
     Attributes
     ----------
@@ -32,9 +32,9 @@ class GraphName:
     generator : str
         The name of its generator in `GENERATORS`.
     scale, edge_factor : int
-        2^scale vertices, and edges for each of them.
+        The graph has 2^scale vertices, and `edge_factor` edges per vertex.
     symmetric : bool
-        Every edge is there in both directions.
+        The graph has every edge in both directions.
     weighted : bool
         Edges have random integer values in `WEIGHT_RANGE`.
     """
@@ -48,13 +48,13 @@ class GraphName:
     weighted: bool = False
 
     def load(self, on_event: events.Listener) -> Graph:
-        """The graph in memory."""
+        """Load or generate the graph."""
         if self.path is not None:
             return load(self.path, LoadOptions(symmetrize=self.symmetric), on_event=on_event)
         return self._generate(not self.symmetric, on_event)
 
     def file(self, folder: Path, on_event: events.Listener) -> Path:
-        """A file with its edges. For a generated graph it is a text file in `folder`, with every edge once."""
+        """A file with the graph's edges; for a generated graph, a text file in `folder` that has every edge once."""
         if self.path is not None:
             return self.path
         path = folder / "edges.tsv"
@@ -73,7 +73,7 @@ def named(text: str, folder: Path) -> GraphName:
     Raises
     ------
     ParameterError
-        If there is no such file, or the name is not well formed.
+        If there is no such file, or the name is invalid.
     """
     kind, *rest = text.split(":")
     if kind not in GENERATORS:

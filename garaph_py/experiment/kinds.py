@@ -1,6 +1,6 @@
-"""The kinds of experiments: a run of a program, or the import of a file.
+"""The kinds of experiments: running a program, or importing a file.
 
-The settings of each are those of the functions that are measured, read from their signatures.
+The settings of a kind are the parameters of the functions that it measures, read from their signatures.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from .graphs import GraphName
 Row = dict[str, Any]
 
 SCALARS = (bool, int, float, str)
-"""Types of settings that a TOML file has values of."""
+"""Types of settings that a TOML file can express."""
 CHOICES = options.CHOICES | {"order": ORDERS}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A setting: the types of its values, its default, and the values that it may have, if not every one."""
+    """A setting: the types of its values, its default, and its allowed values (empty if all are allowed)."""
 
     types: tuple[type, ...]
     default: Any = None
@@ -44,7 +44,7 @@ class Parameter:
 
 
 def column_type(allowed: tuple[type, ...]) -> type:
-    """The type of a column for values of these types: str, if there are several."""
+    """The type of a column for values of the `allowed` types: str if there are several."""
     return allowed[0] if len(allowed) == 1 else str
 
 
@@ -56,7 +56,7 @@ class Combination:
     ----------
     number : int
     settings : dict
-        All settings, also those that have their defaults: a column of the results for each.
+        All settings, including defaults; each has a column in the results.
     given : dict
         The settings that the spec sets.
     graph : GraphName
@@ -79,12 +79,12 @@ class Kind:
     parameters : dict
         The settings, by name.
     columns : dict
-        The types of the columns that are measured, by name.
+        The types of the measured columns, by name.
     iteration_columns : dict
         The types of the columns of an iteration, by name.
     prepare : callable
-        ``prepare(graph name, folder, on_event)`` makes what all measurements on a graph share; its files go to
-        `folder`.
+        ``prepare(graph name, folder, on_event)`` makes the object that all measurements on a graph share; it writes
+        files to `folder` only.
     measure : callable
         ``measure(combination, prepared, folder)`` measures once, and returns a row and the rows of its iterations.
     """
@@ -97,7 +97,7 @@ class Kind:
 
 
 def scalars(hint: Any) -> tuple[type, ...]:
-    """The types in a type hint that TOML and a table have values of."""
+    """The types in a type hint that are in `SCALARS`."""
     union = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
     return tuple(kind for kind in union if kind in SCALARS)
 
@@ -117,19 +117,19 @@ OF_RUN, OF_READ, OF_SAVE = parameters_of(RunOptions), parameters_of(read), param
 
 
 def iteration_column(name: str) -> str:
-    """The name of a column of `Stats.columns` in the results, where no setting may have the same."""
+    """The name of a column of `Stats.columns` in the results; it differs from the names of all settings."""
     return "iteration" if name == "number" else f"{name}_used" if name in OF_RUN else name
 
 
 def columns_of_iterations() -> dict[str, type]:
-    """The types of the columns of `Stats.columns`, by their names in the results."""
+    """The types of the columns of `Stats.columns`, by the columns' names in the results."""
     hints = typing.get_type_hints(events.Iteration) | {"edges_per_second": float}
     names = Stats([], False, 0.0, 0).columns()
     return {iteration_column(name): column_type(scalars(hints[name])) for name in names}
 
 
 def prepare_run(name: GraphName, folder: Path, on_event: events.Listener) -> tuple[Graph, dict[int, Graph]]:
-    """The graph, and a place for each combination's copy of it."""
+    """The graph, and a dict for each combination's copy of it."""
     return name.load(on_event), {}
 
 
@@ -138,7 +138,7 @@ def measure_run(
 ) -> tuple[Row, list[Row]]:
     """Run a program once."""
     loaded, own = prepared
-    # A graph keeps arrays that runs have made, such as tiles, for later runs: so each combination has its own graph.
+    # A graph keeps arrays that runs make, such as tiles, for later runs. So each combination gets its own graph.
     graph = own.setdefault(combination.number, replace(loaded))
     assert combination.program is not None
     started = time.perf_counter()

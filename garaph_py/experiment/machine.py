@@ -1,4 +1,4 @@
-"""The machine that this process runs on: processor, disks and GPU with measured speeds, versions of packages."""
+"""Describes the machine: processor, disks and GPU with measured speeds, and versions of packages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
-            continue  # a package for GPUs, perhaps: no_gpu says what is missing
+            continue  # perhaps an optional package for GPUs; `no_gpu` says which one is missing
     when = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return (
         {"when": when, "system": platform.platform()}
@@ -44,7 +44,7 @@ def describe(folder: Path, on_event: events.Listener) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What was found: CPU and memory, disks, and the GPU or the reason why none can be used."""
+    """Measurements of the machine: CPU and memory, disks, and the GPU or the reason why none can be used."""
 
     cpu: dict[str, Any]
     disks: list[Disk]
@@ -52,7 +52,7 @@ class Found:
     no_gpu: str | None
 
     def document(self) -> dict[str, Any]:
-        """All of it for JSON, in bytes and bytes a second."""
+        """The measurements as a document for JSON, in bytes and bytes per second."""
         disks = [dataclasses.asdict(disk) | {"k": disk.k} for disk in self.disks]
         gpus = [] if self.gpu is None else [dataclasses.asdict(self.gpu)]
         return {"cpu": self.cpu, "disks": disks, "gpus": gpus, "no_gpu": self.no_gpu}
@@ -72,7 +72,7 @@ def look(paths: Iterable[Path], threads: int | None, listener: events.Listener) 
 
 
 def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> T:
-    """What `measure` returns; the listener is told when it begins and when it has ended."""
+    """Call `measure` and return its result; tell the listener when it begins and when it has ended."""
     listener(events.Step(f"measuring {name}", 0, 1, "measurements"))
     found = measure()
     listener(events.Step(f"measuring {name}", 1, 1, "measurements"))
@@ -80,7 +80,7 @@ def measured(listener: events.Listener, name: str, measure: Callable[[], T]) -> 
 
 
 def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Disk]:
-    """The disks of directories, one for each; directories on one filesystem share one measurement."""
+    """Measure the disk of each directory; directories on the same filesystem share one measurement."""
     known: dict[Any, Disk] = {}
     found = []
     for path in dict.fromkeys(Path(os.path.abspath(path)) for path in paths):
@@ -95,7 +95,7 @@ def measured_disks(paths: Iterable[Path], listener: events.Listener) -> list[Dis
 
 
 def measured_gpu() -> tuple[Measured | None, str | None]:
-    """The GPU, or the reason why none can be used."""
+    """Measure the GPU; if none can be used, return the reason."""
     try:
         return measure(gpu_device.find()), None
     except DeviceError as error:

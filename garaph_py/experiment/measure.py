@@ -1,4 +1,4 @@
-"""`run`: measures what a spec says, in an order in which a drift of the machine affects all combinations alike."""
+"""`run`: makes the measurements of a spec, in an order in which a drift of the machine affects all combinations."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ T = TypeVar("T")
 
 
 def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.Listener = events.ignore) -> list[Row]:
-    """Measure all that `spec` says, and write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
+    """Make all measurements of `spec`; write results.parquet, iterations.parquet, plots, spec.toml and machine.json.
 
     Parameters
     ----------
     spec : Spec
     folder : Path
-        Where to write; it is made. Results are written after every round, and when the experiment is interrupted.
+        The folder to create for the files. Results are written after every round, and after an interrupt.
     resume : bool
-        Go on with an experiment of the same spec in `folder`.
+        Continue an experiment of the same spec in `folder`.
     on_event : callable, optional
 
     Returns
@@ -43,16 +43,16 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     Raises
     ------
     ParameterError
-        If `folder` is there already and `resume` is false, or if it has another spec.
+        If `folder` exists and `resume` is false, or if `folder` has another spec.
     Interrupted
-        After Ctrl-C. The measurements until then are kept.
+        After Ctrl-C. The measurements made so far are kept.
     """
     tables = Tables(spec, folder)
     if resume:
         check_same(spec, folder)
         tables.load()
     elif folder.exists():
-        raise ParameterError(f"{folder}: is there already; choose another place, or go on with it by --resume")
+        raise ParameterError(f"{folder}: is there already; choose another folder, or continue it with --resume")
     else:
         try:
             folder.mkdir(parents=True)
@@ -65,7 +65,7 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     except KeyboardInterrupt:
         done, total = len(tables.rows[RESULTS]), spec.repeats * len(spec.combinations)
         raise Interrupted(
-            f"interrupted after {done} of {total} measurements, which {folder} has; go on with --resume"
+            f"interrupted after {done} of {total} measurements, which are in {folder}; continue with --resume"
         ) from None
     finally:
         tables.save()
@@ -78,13 +78,13 @@ def check_same(spec: Spec, folder: Path) -> None:
     try:
         same = (folder / "spec.toml").read_bytes() == spec.text
     except OSError:
-        raise ParameterError(f"{folder}: has no experiment to go on with; leave --resume out") from None
+        raise ParameterError(f"{folder}: has no experiment to continue; leave --resume out") from None
     if not same:
         raise ParameterError(f"{folder}: was made from another spec; choose another place, or leave the spec as it was")
 
 
 def keep_machine(machine: dict[str, Any], path: Path) -> None:
-    """Write the description of the machine; if the folder has one already, it has to be of the same machine."""
+    """Write the description of the machine; if the file exists, it must describe the same machine."""
     if not path.exists():
         write_text(path, json.dumps(machine, indent=1, allow_nan=False).encode())
         return
@@ -94,13 +94,13 @@ def keep_machine(machine: dict[str, Any], path: Path) -> None:
 
 
 def summarized(machine: dict[str, Any]) -> str:
-    """The CPU and GPUs of a machine, by which two descriptions are compared."""
+    """The CPU and GPUs of a machine as text, to compare two descriptions."""
     cpu, gpus = machine["cpu"], machine["gpus"]
     return f"{cpu['name']}, {cpu['cores']} cores, GPU: {', '.join(gpu['name'] for gpu in gpus) or 'none'}"
 
 
 def write_text(path: Path, text: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
 
     def write(file: IO[bytes]) -> None:
         file.write(text)
@@ -109,10 +109,10 @@ def write_text(path: Path, text: bytes) -> None:
 
 
 def order(spec: Spec) -> Iterator[tuple[int, Combination]]:
-    """The order of the measurements: pairs of a repeat's number, which is negative for warm-ups, and a combination.
+    """The order of the measurements, as pairs of a repeat's number (negative for warm-ups) and a combination.
 
-    It goes graph by graph, so that only one is in memory at a time. For each graph there are rounds of all its
-    combinations, and every round has them in another random order.
+    The order goes graph by graph, so that only one graph is in memory at a time. For each graph, every round has all
+    combinations in another random order.
     """
     shuffled = random.Random(spec.seed)
     for graph in dict.fromkeys(combination.graph for combination in spec.combinations):
@@ -123,7 +123,7 @@ def order(spec: Spec) -> Iterator[tuple[int, Combination]]:
 
 
 def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener) -> None:
-    """Measure what `tables` lack, and add a row for each measurement; that of a failed one has the error."""
+    """Make the measurements that `tables` lack, and add a row for each; the row of a failed one has the error."""
     done = tables.done
     steps = [step for step in order(spec) if (step[1].number, step[0]) not in done]
     missing = {combination.graph for repeat, combination in steps if repeat >= 0}
@@ -147,7 +147,7 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
 
 
 def attempt(work: Callable[[], T]) -> tuple[T | None, str | None]:
-    """What `work` returns, or the error that it raised."""
+    """Call `work`; return its result and None, or None and the message of the error that it raised."""
     try:
         return work(), None
     except GaraphError as error:

@@ -1,4 +1,4 @@
-"""How fast all threads together read memory: one place after the other, and at random."""
+"""Measures how fast all threads together read memory, sequentially and at random."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..native.threads import ThreadPool, split
 from ..system.memory import available_memory
 
 REPEATS = 5
-"""Measurements of memory speed, of which the median counts."""
+"""Number of measurements of a memory speed; the median is reported."""
 READ_BYTES = 1 << 30
 """Bytes read to measure memory bandwidth: more than the caches of most processors hold."""
 TABLE_BYTES, GATHERS = 64 << 20, 1 << 25
-"""Bytes of the table from which random reads are measured, and how many there are."""
+"""Size (bytes) of the table for random reads, and number of random reads."""
 PARTS = 8
-"""Pieces of work for each thread, so that a slow core does not hold up the others."""
+"""Pieces of work per thread: with several, a slow core does not delay the measurement."""
 
 
 def fill(words: Any, start: int, stop: int) -> int:
@@ -68,8 +68,8 @@ def read_bandwidth(pool: ThreadPool, nbytes: int = READ_BYTES) -> float:
 def gather_rate(pool: ThreadPool, table_bytes: int = TABLE_BYTES, count: int = GATHERS) -> float:
     """Measure random reads from memory: 4-byte numbers per second that all threads together read.
 
-    They read at random places in a table of `table_bytes` bytes. The places come from an array, as a graph's sources
-    do.
+    The threads read at random indices of a table of `table_bytes` bytes. The indices come from an array, like the
+    sources of a graph.
     """
     table = np.ones(table_bytes // 4, np.uint32)
     places = np.random.default_rng(1).integers(0, len(table), count, np.uint32)

@@ -1,4 +1,4 @@
-"""Plots of an experiment: medians of the repeats, with error bars from the least to the largest."""
+"""Plots of an experiment: medians of the repeats, with error bars from the minimum to the maximum."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def draw(spec: Spec, rows: dict[str, list[Row]], folder: Path) -> list[Path]:
 
 
 def panels_of(plot: Plot, rows: list[Row]) -> dict[str, Series]:
-    """The measured ``y`` of each panel, each value of ``by`` and each value of ``x``, in the order of the spec."""
+    """The measured ``y`` values by panel, by value of ``by`` and by value of ``x``, in the order of the spec."""
     panels: dict[str, Series] = {}
     for row in sorted(rows, key=lambda row: row["combination"]):
         x, y = row[plot.x], row[plot.y]
@@ -65,7 +65,7 @@ def panels_of(plot: Plot, rows: list[Row]) -> dict[str, Series]:
 
 
 def spread(values: list[list[float]]) -> tuple[list[float], list[list[float]]]:
-    """The median of each list of values, and how far the values go below it and above it."""
+    """The median of each list of values, and its distances to the minimum and to the maximum."""
     middle = [statistics.median(those) for those in values]
     below = [median - min(those) for median, those in zip(middle, values, strict=True)]
     above = [max(those) - median for median, those in zip(middle, values, strict=True)]

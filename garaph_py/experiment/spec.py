@@ -1,4 +1,4 @@
-"""`Spec`: what a TOML file says about an experiment, checked as far as possible before anything runs."""
+"""`Spec`: the description of an experiment in a TOML file, checked as far as possible before anything runs."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "
 class Plot:
     """A plot: medians of column `y` over column `x`.
 
-    There is a panel for each value of the columns `panels`, and in it a line or a row of bars for each value of the
-    columns `by`.
+    The plot has a panel for each value of the columns `panels`. Each panel has a line or a row of bars for each value
+    of the columns `by`.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Spec:
     kind : Kind
     combinations : tuple of Combination
     repeats, warmups : int
-        Measurements of each combination, and runs of it before the first.
+        Number of measurements of each combination, and of unmeasured runs before the first measurement.
     seed : int
         The seed of the random order of measurements.
     plots : tuple of Plot
@@ -79,20 +79,20 @@ class Spec:
 
 
 def read(path: str | os.PathLike[str]) -> Spec:
-    """The spec in the file `path`.
+    """Read the spec in the file `path`.
 
     Raises
     ------
     FormatError
-        If it is not TOML.
+        If the file is missing or is not TOML.
     ParameterError
-        If a key or a value is not what it may be, or a program or a graph is not there; the message names the key.
+        If a key or a value is invalid, or a program or a graph does not exist; the message names the key.
     """
     return toml.read(path, checked, "name a spec, see docs/experiments.md")
 
 
 def checked(document: Row, text: bytes, folder: Path) -> Spec:
-    """The spec that a TOML document says; the paths in it are relative to `folder`."""
+    """The spec in a parsed TOML document; its paths are relative to `folder`."""
     toml.known(document, KEYS, "")
     name = document.get("kind", "run")
     kind = KINDS[toml.chosen("kind", name, tuple(KINDS))]
@@ -121,7 +121,7 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
 
 
 def of(kind: type, what: str, document: Row, key: str) -> Any:
-    """The value of a key, which has to be of type `kind`; by default an empty one."""
+    """The value of a key, which must be of type `kind`; by default an empty one."""
     value = document.get(key, kind())
     if type(value) is not kind:
         raise ParameterError(f"{key}={value!r}: give a {what}")
@@ -129,7 +129,7 @@ def of(kind: type, what: str, document: Row, key: str) -> Any:
 
 
 def count(document: Row, key: str, otherwise: int, least: int) -> int:
-    """The value of a key, which has to be a whole number, `least` or more."""
+    """The value of a key, which must be a whole number, `least` or more; `otherwise` is the default."""
     value = document.get(key, otherwise)
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ParameterError(f"{key}={value!r}: give a whole number, {least} or more")
@@ -137,7 +137,7 @@ def count(document: Row, key: str, otherwise: int, least: int) -> int:
 
 
 def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
-    """The values of each setting in a table of the spec."""
+    """The list of values of each setting in a table of the spec."""
     toml.known(table, tuple(kind.parameters), f"{where}: ")
     values = {}
     for key, given in table.items():
@@ -162,7 +162,7 @@ def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
 def combinations(
     kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, instances: dict[str, VertexProgram]
 ) -> Iterator[Combination]:
-    """All combinations of `values`; combinations with the same program and parameters share one instance of it."""
+    """All combinations of `values`; those with the same program and parameters share one instance of the program."""
     defaults = {name: parameter.default for name, parameter in kind.parameters.items() if name not in REQUIRED}
     for number, chosen in enumerate(itertools.product(*values.values()), first):
         given = dict(zip(values, chosen, strict=True))
@@ -187,7 +187,7 @@ def program_of(given: str | Row) -> tuple[str, Row]:
 
 
 def build(name: str, parameters: Row, folder: Path) -> VertexProgram:
-    """The program with that name, which may be in a file whose path is relative to `folder`."""
+    """Build the program called `name`, which may be in a file whose path is relative to `folder`."""
     file, colon, kind = name.rpartition(":")
     try:
         found = programs.find(f"{folder / file}:{kind}" if colon else name)
@@ -201,7 +201,7 @@ def build(name: str, parameters: Row, folder: Path) -> VertexProgram:
 
 
 def text_of(value: Any) -> str:
-    """A parameter as text, as the command line would give it."""
+    """A parameter as text, in the form that the command line accepts."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
@@ -226,5 +226,5 @@ def plot(given: Any, where: str, number: int, spec: Spec) -> Plot:
 
 
 def listed(given: Any) -> list[Any]:
-    """A list as it is, any other value as a list of one."""
+    """Return a list unchanged, and any other value as a list of one element."""
     return given if isinstance(given, list) else [given]

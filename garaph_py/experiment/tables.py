@@ -1,4 +1,4 @@
-"""The tables of an experiment, as Parquet: one has a row for each measurement, the other one for each iteration."""
+"""The Parquet tables of an experiment: one has a row for each measurement, the other has a row for each iteration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .spec import COUNTED, ITERATIONS, RESULTS, Spec
 
 
 class Tables:
-    """What has been measured so far.
+    """The measurements made so far.
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class Tables:
 
     @property
     def done(self) -> set[tuple[int, int]]:
-        """What has been measured: pairs of the number of a combination and of a repeat."""
+        """The measurements made so far, as pairs of a combination's number and a repeat's number."""
         return {(row["combination"], row["repeat"]) for row in self.rows[RESULTS]}
 
     def add(self, combination: Combination, repeat: int, row: Row, iterations: list[Row]) -> None:
-        """Add a measurement of a combination."""
+        """Add the measurement of a combination."""
         numbers = len(self.rows[RESULTS]), combination.number, repeat
         settings = dict(zip(COUNTED, numbers, strict=True)) | combination.settings
         for name, those in (
@@ -49,7 +49,7 @@ class Tables:
         self.rows[ITERATIONS] = [row for row in self.rows[ITERATIONS] if (row["combination"], row["repeat"]) in done]
 
     def save(self) -> None:
-        """Replace the files, that of iterations first, so that every measurement in the results has its iterations."""
+        """Replace the files: first the iterations, so that they are on disk for every measurement in the results."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -61,6 +61,6 @@ class Tables:
 
 
 def converted(row: Row, columns: dict[str, type]) -> Row:
-    """The row with all columns, each value of its column's type or None."""
+    """The row with all columns, each value converted to its column's type; missing values are None."""
     values = {column: row.get(column) for column in columns}
     return {column: None if value is None else columns[column](value) for column, value in values.items()}

@@ -1,4 +1,4 @@
-"""Values of a TOML file, checked. Errors name the place, and say what to write instead."""
+"""Checks the values of a TOML file. Errors name the key, and say what to write instead."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ Table = dict[str, Any]
 
 
 def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], wanted: str) -> T:
-    """What ``make(document, text, folder)`` makes of the file `path`; its errors get the path in front.
+    """Parse the file `path`, and return ``make(document, text, folder)``.
 
     Raises
     ------
     FormatError
-        If it is not TOML, or not there; `wanted` says what to give then.
+        If the file is missing or is not TOML; `wanted` is the hint for a missing file.
     ParameterError
+        If `make` raised an error; the path is prepended to its message.
     """
     path = Path(path)
     try:
@@ -32,7 +33,7 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
     except (FileNotFoundError, IsADirectoryError):
         raise FormatError(path, f"no such file; {wanted}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FormatError(path, f"is not TOML: {error}; correct it there") from None
+        raise FormatError(path, f"is not TOML: {error}; correct the file") from None
     try:
         return make(document, text, path.parent)
     except GaraphError as error:
@@ -47,7 +48,7 @@ def known(given: Table, allowed: tuple[str, ...], where: str) -> None:
 
 
 def chosen(key: str, value: Any, allowed: tuple[str, ...]) -> str:
-    """The value, which has to be one of the allowed words."""
+    """The value, which must be one of the `allowed` words."""
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
     return value
@@ -75,7 +76,7 @@ def is_number(value: Any) -> bool:
 
 
 def number(given: Table, key: str, where: str, fits: Callable[[float], bool], wanted: str) -> float:
-    """The number under a key, which has to fit; an error says what is wanted."""
+    """The number under a key, which `fits` must accept; the error message ends in `wanted`."""
     value = given.get(key)
     if value is None:
         raise ParameterError(f"{where}{key} is missing; give {wanted}")
@@ -95,7 +96,7 @@ def amount(given: Table, key: str, where: str = "") -> float:
 
 
 def share(given: Table, key: str, otherwise: float, where: str = "") -> float:
-    """The number under a key, above 0 and up to 1."""
+    """The number under a key, above 0 and up to 1; `otherwise` is the default."""
     return number({key: otherwise} | given, key, where, lambda value: 0 < value <= 1, "a share, above 0 and up to 1")
 
 
@@ -106,21 +107,21 @@ def count(given: Table, key: str, least: int, where: str = "") -> int:
 
 
 def pair(given: Table, key: str, where: str) -> tuple[float, float]:
-    """The pair under a key: seconds, and seconds more for each doubling of the vertex data, 0 if only one is given."""
+    """The pair under a key: seconds, and additional seconds for each doubling of the vertex data (by default 0)."""
     value = given.get(key, 0.0)
     both = value if isinstance(value, list) else [value, 0.0]
     if len(both) != 2 or not all(is_number(one) and one >= 0 for one in both):
-        raise ParameterError(f"{where}{key}={value!r}: give seconds, or [seconds, seconds more a doubling]")
+        raise ParameterError(f"{where}{key}={value!r}: give seconds, or [seconds, more seconds per doubling]")
     return float(both[0]), float(both[1])
 
 
 def size(given: Table, key: str) -> int | None:
-    """The size under a key, in bytes; None if there is none."""
+    """The size under a key, in bytes; None if the key is missing."""
     return None if key not in given else parse_bytes(given[key], key)
 
 
 def string(given: Table, key: str, where: str = "", otherwise: str | None = None) -> str:
-    """The text under a key, which may not be empty."""
+    """The string under a key, which must not be empty."""
     value = given.get(key, otherwise)
     if not isinstance(value, str) or not value:
         raise ParameterError(f"{where}{key}={value!r}: give a string")
@@ -132,7 +133,7 @@ def one_of(given: Table, key: str, allowed: tuple[str, ...], where: str = "", ot
 
 
 def flag(given: Table, key: str, otherwise: bool) -> bool:
-    """The true or false under a key."""
+    """The bool under a key."""
     value = given.get(key, otherwise)
     if not isinstance(value, bool):
         raise ParameterError(f"{key}={value!r}: give true or false")

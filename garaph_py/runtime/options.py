@@ -1,4 +1,4 @@
-"""`RunOptions`: how to run a program, in one object that is checked once."""
+"""`RunOptions`: the options of a run, in one object that is checked once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HYBRID = "hybrid"
 ENGINES = tuple(POLICIES)
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_MODES = (PUSH, PULL_TILED)
-"""Modes that are not in the paper, and that only the CPU has."""
+"""Modes that are not in the paper, and that run on the CPU only."""
 DEVICES = (ANY, CPU, GPU, HYBRID)
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -39,21 +39,20 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "gather": GATHERS,
     "encoding": (ANY, *ENCODINGS),
 }
-"""The values of each option that takes one of a few words."""
+"""The allowed values of each option that takes one of a few words."""
 MAX_STREAMS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """How to run a program: the options of `garaph_py.run`, whose docstring describes each of them.
+    """The options of `garaph_py.run`, whose docstring describes each of them.
 
-    Whatever can be checked without a program and a graph is checked here, when the object is made. `check_run_options`
-    checks the rest.
+    The constructor checks what can be checked without a program and a graph; `check_run_options` checks the rest.
 
     Raises
     ------
     ParameterError
-        If an option has a value that it cannot have, or two of them contradict each other.
+        If an option has an invalid value, or two options contradict each other.
     """
 
     iterations: int | None = None
@@ -96,12 +95,12 @@ class RunOptions:
         self._check_pairs()
 
     def _check_pairs(self) -> None:
-        """Refuse options that contradict each other, whatever the program and the graph are."""
+        """Refuse options that contradict each other for every program and graph."""
         if self.deterministic and self.sync is False:
             raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
         if self.deterministic and self.device == HYBRID:
             raise ParameterError(
-                "deterministic=True: in a hybrid run, timing decides who takes a page; leave device='hybrid' out"
+                "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
             )
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
@@ -111,7 +110,7 @@ class RunOptions:
             )
         if self.needs_gpu and self.mode in CPU_MODES:
             raise ParameterError(
-                f"mode={self.mode!r} runs on the CPU, for the GPU only pulls; leave device={self.device!r} out"
+                f"mode={self.mode!r} runs on the CPU, because the GPU only pulls; leave device={self.device!r} out"
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
@@ -128,7 +127,7 @@ class RunOptions:
 
     @property
     def needs_gpu(self) -> bool:
-        """Whether the run fails where no GPU can be used, instead of taking the CPU."""
+        """Whether the run fails if no GPU can be used, instead of using the CPU."""
         return self.device in (GPU, HYBRID)
 
     @property
@@ -138,12 +137,12 @@ class RunOptions:
 
     @property
     def replication_factor(self) -> int | str:
-        """`replication`, a factor as a number: the command line gives it as text."""
+        """`replication`, with a factor as an int: the command line passes it as text."""
         return int(self.replication) if str(self.replication).isdigit() else self.replication
 
     @property
     def checkpoint_interval(self) -> Every:
-        """`checkpoint_every` as iterations or seconds."""
+        """`checkpoint_every`, parsed."""
         return parse_every(self.checkpoint_every)
 
     def encoding_of(self, graph: Graph) -> str:
@@ -157,20 +156,20 @@ def is_count(value: object) -> bool:
 
 
 def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
-    """Refuse options that do not fit the program or the graph.
+    """Refuse options that do not suit the program or the graph.
 
     Raises
     ------
     ParameterError
     GraphError
-        If tiles are asked for, and do not fit the memory that the graph was opened with.
+        If the mode is pull-tiled, and the tiles do not fit in the memory that the graph was opened with.
     """
     check_gather(options, bound, graph)
     mode = options.mode
     if mode == PUSH and not bound.is_relaxation:
         raise ParameterError(
-            f"mode='push': {bound.name} cannot push, for that takes an idempotent sum (min, max, bitwise and, or) of "
-            "one number a vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
+            f"mode='push': {bound.name} cannot push; that requires an idempotent sum (min, max, bitwise and, or) of "
+            "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
     if mode in CPU_MODES and bound.reads_edge_values and not graph.has_valued_out_edges:
@@ -192,11 +191,11 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
 
 
 def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
-    """Refuse a way to gather that the program's sums or the graph's edges do not have."""
+    """Refuse a `gather` that does not work with the program's sums or the graph's edges."""
     if options.gather == REPLICATED and not can_replicate(bound):
         raise ParameterError(
-            f"gather='replicated': no atomic takes the sums of {bound.name}, whose own monoid combines "
-            f"{bound.accumulator.itemsize} bytes together; choose gather='segmented'"
+            f"gather='replicated': no atomic operation can update the sums of {bound.name}, whose own monoid combines "
+            f"{bound.accumulator.itemsize} bytes at once; choose gather='segmented'"
         )
     if options.encoding_of(graph) == PACKED and options.gather in (REPLICATED, SEGMENTED):
         raise ParameterError(

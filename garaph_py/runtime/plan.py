@@ -1,4 +1,4 @@
-"""`plan`: from options to decisions, before anything is opened. Pure: what the machine has is passed in."""
+"""`plan`: turns options into decisions, before anything is opened. Pure: the caller describes the machine."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from ..program import BoundProgram
 from .options import ANY, CPU_MODES, HYBRID, RunOptions
 
 SPARED_CORES = 2
-"""Cores that the CPU's threads leave free in a hybrid run, one for the GPU thread and one for a thread of the driver,
-where the machine has more than twice as many."""
+"""Cores that the CPU's threads leave free in a hybrid run: one for the GPU thread and one for a thread of the driver. A
+machine with at most twice this number of cores leaves none free."""
 MIN_GPU_EDGES = 12_500_000
-"""Edges for each CPU thread from which on ``device="auto"`` takes a GPU: what a thread gathers in ten iterations in the
-half second that a GPU takes to start, at a quarter of a billion edges a second."""
+"""Edges per CPU thread from which ``device="auto"`` uses a GPU. Starting a GPU takes 0.5 s; in that time, a thread
+gathers this many edges in each of ten iterations, at 2.5e8 edges/s."""
 MAX_TILE_SKEW = 1.5
-"""A run uses tiles while the tile row with the most edges keeps one thread busy for at most this many times as long as
-all edges keep all threads."""
+"""Limit on the load imbalance of tiles: the time that one thread takes for the tile row with the most edges, over the
+time that all threads take for all edges."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a plan has to know about the machine.
+    """The facts about the machine that a plan depends on.
 
     Attributes
     ----------
     cores : int
         Cores that this process may use.
     has_gpu : callable
-        Whether there is a GPU that can be used. `plan` calls it only where the answer decides something, for it loads
+        Whether there is a GPU that can be used. `plan` calls it only if the plan depends on it, because the call loads
         the driver.
     """
 
@@ -58,26 +58,26 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """How a run is to go; executors are opened with it (`executor.protocol.OpenPlan`).
+    """How a run is carried out; executors are opened with it (`executor.protocol.OpenPlan`).
 
     Attributes
     ----------
     executor : {"cpu", "gpu", "hybrid"}
-        The one that begins the run.
+        The executor that begins the run.
     needs_gpu : bool
-        The run fails if no GPU can be used, instead of taking the CPU.
+        If no GPU can be used, the run fails instead of using the CPU.
     synchronous : bool
-        New values are seen in the next iteration, not at once.
+        New values become visible in the next iteration, not at once.
     threads : int or None
         Threads of the CPU; None for every core that this process may use.
     spins : int
         How often an idle CPU thread looks for work before it sleeps.
     schedule : Schedule
-        The engine, and what bounds its decisions.
+        The engine, and the limits of its decisions.
     memory : MemoryPlan
-        What the run takes of the host's memory.
+        Host memory that the run needs in addition to the edges.
     page_edges : int or None
-        Bound on the in-edges of a page, if the user gave one.
+        Upper bound on the in-edges of a page, if the user gave one.
     pushes : bool
         The CPU may push, so it needs the values of out-edges.
     is_tiled : bool
@@ -108,7 +108,7 @@ def has_gpu() -> bool:
 
 
 def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> RunPlan:
-    """Decide how a program runs over a graph, whose edges have the run's encoding already.
+    """Decide how a program runs over a graph, whose edges are already in the run's encoding.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
 def executor_of(edges: int, options: RunOptions, machine: Machine) -> str:
     """The executor that begins the run: ``"cpu"``, ``"gpu"`` or ``"hybrid"``.
 
-    For ``device="auto"`` it is ``"gpu"`` also where a large graph meets a machine without a GPU: opening it fails, and
-    the run goes on with the CPU and a note that says why.
+    ``device="auto"`` gives ``"gpu"`` for a large graph even if the machine has no GPU: opening it then fails, and the
+    run goes on with the CPU and a note that says why.
     """
     if options.device != ANY:
         return options.device
@@ -154,15 +154,15 @@ def executor_of(edges: int, options: RunOptions, machine: Machine) -> str:
 
 
 def cores_beside_gpu(cores: int) -> int:
-    """The CPU's threads in a hybrid run on so many cores."""
+    """Number of CPU threads in a hybrid run on a machine with `cores` cores."""
     return cores - SPARED_CORES if cores > 2 * SPARED_CORES else cores
 
 
 def is_synchronous(bound: BoundProgram, options: RunOptions) -> bool:
-    """Whether new values are seen in the next iteration only.
+    """Whether new values become visible in the next iteration only.
 
-    Where the user leaves it open, new values are seen at once if the run ends in the same values either way, and the
-    policy makes use of that.
+    If the user leaves `sync` open, a run is asynchronous if it ends in the same values either way, and the policy
+    allows it.
     """
     if options.sync is not None:
         return options.sync
@@ -177,19 +177,19 @@ def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
 
 
 def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int) -> Schedule:
-    """What bounds the decisions of the run's policy."""
+    """The run's policy and the limits of its decisions."""
     return Schedule(
         policy=options.policy,
         iterations=options.iterations,
         mode=options.forced_mode,
         tiles=synchronous and bound.tiles and suits_tiles(graph, bound.reads_edge_values, threads),
         k=graph.k,
-        buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again what it needs
+        buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
     )
 
 
 def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Settings:
-    """How to use a GPU, for edges of that encoding."""
+    """How to use a GPU, for edges in this encoding."""
     return Settings(
         memory=options.gpu_bytes,
         streams=options.streams,
@@ -204,19 +204,19 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
 
 
 def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
-    """How the GPU sums over edges of that encoding: `AUTO` where a measurement on the GPU is to decide."""
+    """How the GPU sums over edges in this encoding; `AUTO` if a measurement on the GPU decides."""
     if options.gather != AUTO:
         return options.gather
     if encoding == PACKED:
         return PACKED
-    if options.deterministic:  # a measured time must not decide
+    if options.deterministic:  # a measured time must not influence the answer
         return SEGMENTED
     gather = options.policy.gather
     return SEGMENTED if gather == REPLICATED and not can_replicate(bound) else gather
 
 
 def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:
-    """Whether the graph has tiles, and no tile row keeps one thread busy long after the others (`MAX_TILE_SKEW`)."""
+    """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
     if not graph.has_tiles(weighted):
         return False
     largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << BITS], graph.m)).max())

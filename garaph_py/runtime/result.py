@@ -1,4 +1,4 @@
-"""What a run leaves: its result, and the facts that its trace records for a simulation to replay."""
+"""The outputs of a run: its result, and the facts that its trace records so that a simulation can replay it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def result_of(bound: BoundProgram, graph: Graph, values: npt.NDArray[Any], stats
 
 
 def vertex_results(program: VertexProgram) -> tuple[str, ...]:
-    """Names of the reported fields that are vertices."""
+    """Names of the reported fields whose values are vertices."""
     reports = program.reports
     if isinstance(reports, dict):
         return tuple(name for name, kind in reports.items() if kind == VertexId)
@@ -28,7 +28,8 @@ def vertex_results(program: VertexProgram) -> tuple[str, ...]:
 
 
 def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPlan, threads: int) -> dict[str, Any]:
-    """What a trace says about the run, the program and the graph. Traces that were written keep these names."""
+    """The facts that a trace records about the run, the program and the graph. Do not rename them: existing traces use
+    these names."""
     return {
         "engine": options.engine,
         "mode": options.mode,

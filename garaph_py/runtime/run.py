@@ -1,4 +1,4 @@
-"""`run`: a vertex program over a graph. It makes a plan, opens what that needs, iterates, and makes the result."""
+"""`run`: runs a vertex program over a graph: makes a plan, opens the resources, iterates, and makes the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .runner import Opened, Runner
 from .verify import check, verifier_of
 
 
-# wide: users give every option of a run by its name.
+# wide: every option of a run is a keyword argument.
 def run(
     program: VertexProgram,
     graph: Graph,
@@ -61,72 +61,72 @@ def run(
         From `garaph_py.apps`, or your own.
     graph : Graph
     iterations : int, optional
-        Stop after so many iterations; by default only convergence ends the run.
+        Maximum number of iterations; by default only convergence ends the run.
     engine : {"auto", "garaph"}
-        ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` does what
-        was measured to be fastest.
+        ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
+        rules that were fastest in measurements.
     mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
         (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
-        ``dst``: it is several times faster where many iterations update all vertices, and takes 4 bytes more for each
-        edge, and the edge values once more if the program reads them. The graph keeps these tiles, and later runs with
-        ``"auto"`` use them. Where edges stay on disk, the tiles have to fit the memory that the graph was opened with,
-        and are freed after the run. Both modes run on the CPU.
+        ``dst``: it is several times faster if many iterations update all vertices. Its tiles take 4 more bytes per
+        edge, plus a copy of the edge values if the program reads them. The graph keeps the tiles, and later runs with
+        ``"auto"`` use them. If the edges stay on disk, the tiles must fit in the memory that the graph was opened with,
+        and are freed after the run. Push and pull-tiled run on the CPU only.
     sync : bool, optional
-        True for a synchronous run: new values are seen in the next iteration, and the answer does not depend on timing.
-        False for an asynchronous one: new values are seen at once, which often converges in fewer iterations; a
-        program's `done` is then not used. By default a run is synchronous, unless it is a run to convergence of a
+        True for a synchronous run: new values become visible in the next iteration, and the answer does not depend on
+        timing. False for an asynchronous run: new values are visible at once, which often takes fewer iterations; the
+        program's `done` is then not used. By default, a run is synchronous, unless it is a run to convergence of a
         program that is `monotone`, which ends in the same values either way.
     threads : int, optional
-        Threads of the CPU; by default one for each core that this process may use. In a hybrid run on more than four
-        cores, two cores are left free, for the GPU thread and a thread of the driver.
+        Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
+        than four cores leaves two cores free, for the GPU thread and a thread of the driver.
     page_edges : int, optional
-        Bound on the in-edges of a page.
+        Upper bound on the in-edges of a page.
     encoding : {"auto", "raw", "packed"}
         How edges are stored during the run: ``"auto"`` as in `graph`, otherwise as `Graph.unpacked` or `Graph.packed`
-        makes them for this run. Packed edges take about half the bytes, and more work. The answer is the same.
+        makes them for this run. Packed edges take about half the bytes, and cost more work. The answer is the same.
     device : {"auto", "cpu", "gpu", "hybrid"}
-        ``"hybrid"`` uses both. In an iteration whose alpha (equation 3) is at least 1, CPU and GPU each take the next
-        page when they are free; in the others the CPU works alone, except for pages that the GPU finishes sooner.
-        ``"auto"`` is ``"hybrid"`` if there is a GPU and the graph has enough edges to be worth its start
-        (`plan.MIN_GPU_EDGES` for each thread); for a `deterministic` run, or one with ``mode="notify-pull"``, it is
-        then ``"gpu"``. Otherwise it is ``"cpu"``. If the graph is large enough, but the GPU cannot be used, ``"auto"``
-        logs the reason and takes the CPU, while ``"gpu"`` and ``"hybrid"`` raise it.
-        If the GPU fails during the run, the CPU goes on from the last iteration that was complete.
+        ``"hybrid"`` uses CPU and GPU. In iterations whose alpha (equation 3) is at least 1, both share the pages; in
+        all others the CPU works alone, except for pages that the GPU finishes sooner.
+        ``"auto"`` is ``"cpu"`` for graphs that are too small to be worth starting a GPU (fewer than
+        `plan.MIN_GPU_EDGES` edges per thread) and for modes of the CPU only; ``"gpu"`` for `deterministic` runs and
+        ``mode="notify-pull"``; otherwise ``"hybrid"``. If the GPU cannot be used, ``"auto"`` logs the reason and uses
+        the CPU, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run, the CPU continues
+        from the last complete iteration.
     gpu_memory : int or str, optional
-        Bytes of the GPU's memory to use, such as ``"6GiB"``: a smaller GPU is emulated. Pages that do not fit are
-        streamed. By default nine tenths of the free memory. The driver's own memory, some hundred MB, is not counted.
+        Bytes of the GPU's memory to use, such as ``"6GiB"``, to emulate a smaller GPU; by default nine tenths of the
+        free memory. Pages that do not fit are streamed. The driver's own memory (some hundred MB) is not counted.
     streams : int
-        Pages that may be under way on the GPU at once (section 5.2).
+        Maximum number of pages in flight on the GPU (section 5.2).
     gather : {"auto", "replicated", "segmented", "packed"}
         How the GPU sums: ``"replicated"`` with replicated accumulators in shared memory (section 3.2),
         ``"segmented"`` with segmented reductions in registers, ``"packed"`` likewise over packed edges. ``"auto"``
-        times the first two on the first page. It packs edges that do not fit the GPU's memory if that saves time within
-        the iterations of the run. The edges of a packed graph stay packed.
+        times the first two on the first page, and packs edges that do not fit in the GPU's memory if that saves time
+        within the iterations of the run. The edges of a packed graph stay packed.
     replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
-        Copies of each sum, for ``"replicated"``: by equation 2, by a measurement on the device, or so many for every
-        shard.
+        Copies of each sum, for ``"replicated"``: by equation 2, by a measurement on the device, or this number for
+        every shard.
     deterministic : bool
         Every run with the same arguments on the same device gives the same bits, also of floats. The run is
         synchronous, and a GPU sums with ``"segmented"``.
     verify : bool
-        Check the answer by the properties that define it; the program has to have a verifier.
+        Check that the answer has the properties that define it; the program must have a verifier.
     trace : path, optional
         Write a timeline to this JSON file, with a track for each CPU thread, stream and copy engine; ui.perfetto.dev
         opens it.
     report : path, optional
-        Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and which
-        processor worked when.
+        Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and a timeline
+        of the processors.
     checkpoint : path, optional
-        Keep checkpoints in this directory during the run (docs/checkpoints.md). The directory is made if need be, and
-        removed when the run has ended. After Ctrl-C or SIGTERM the run finishes the iteration and makes a checkpoint
-        before it ends; a second Ctrl-C ends it at once.
+        Keep checkpoints in this directory during the run (docs/checkpoints.md). The directory is created if necessary,
+        and removed when the run has ended. After Ctrl-C or SIGTERM, the run completes the iteration and makes a
+        checkpoint before it ends; a second Ctrl-C ends it at once.
     checkpoint_every : int or str, optional
-        How often to make one: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By default
-        as often as possible while checkpoints take at most 2 % of the run's time.
+        Interval between checkpoints: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By
+        default, checkpoints take at most 2 % of the run's time.
     resume : bool
-        Go on from the newest checkpoint in that directory, if there is one. `Result.stats` then has the iterations
-        of this run only.
+        Continue from the newest checkpoint in that directory, if there is one. `Result.stats` then covers the
+        iterations of this run only.
     on_event : callable, optional
         Receives `events.Step`, `events.Iteration` and `events.Checkpoint` records as they happen.
 
@@ -137,15 +137,15 @@ def run(
     Raises
     ------
     ProgramError
-        If the program is not well formed.
+        If the program is invalid.
     GraphError, ParameterError
-        If the graph or the arguments do not fit the program.
+        If the graph or the arguments do not suit the program.
     DeviceError
         If ``device="gpu"`` or ``"hybrid"``, and no GPU can be used.
     VerificationError
         If `verify` finds the answer wrong.
     DamagedCheckpointError
-        If there are checkpoints to resume, and all are damaged.
+        If all checkpoints from which the run could resume are damaged.
     """
     options = RunOptions(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, page_edges=page_edges,
@@ -159,7 +159,7 @@ def run(
 def execute(
     program: VertexProgram, graph: Graph, options: RunOptions, on_event: events.Listener = events.ignore
 ) -> Result:
-    """`run`, with its options in one object."""
+    """Like `run`, with the options in one object."""
     check_arguments(program, graph, options)
     record = Record(options.trace, options.report)
     bound = bind(program, graph)
@@ -181,7 +181,7 @@ def execute(
 
 
 def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -> None:
-    """Refuse what is not a program or a graph, and to verify a program that has no verifier."""
+    """Refuse arguments that are not a program or a graph, and `verify` for a program without a verifier."""
     if not isinstance(program, VertexProgram):
         hint = f"; write {program.__name__}(...)" if isinstance(program, type) else ""
         raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{hint}")
@@ -192,7 +192,7 @@ def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -
 
 
 def encoded(graph: Graph, options: RunOptions) -> Graph:
-    """The graph with its edges in the encoding of the run."""
+    """The graph, with its edges in the encoding of the run."""
     encoding = options.encoding_of(graph)
     if encoding == graph.encoding:
         return graph
@@ -201,7 +201,7 @@ def encoded(graph: Graph, options: RunOptions) -> Graph:
 
 @contextlib.contextmanager
 def open_saver(options: RunOptions, on_event: events.Listener) -> Iterator[Saver | None]:
-    """The run's checkpoints, if it keeps some."""
+    """Open the run's `Saver`; None if it keeps no checkpoints."""
     if options.checkpoint is None:
         yield None
         return
@@ -213,7 +213,7 @@ def open_saver(options: RunOptions, on_event: events.Listener) -> Iterator[Saver
 def opened(
     bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, record: Record, saver: Saver | None
 ) -> Iterator[Opened]:
-    """What the run needs while it iterates, opened. A checkpoint of another run is refused here."""
+    """Open the resources that the run needs while it iterates; refuse a checkpoint of another run."""
     with (
         interrupts.deferred(termination=saver is not None),
         Watchdog() as watchdog,

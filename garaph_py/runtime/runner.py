@@ -1,4 +1,4 @@
-"""`Runner`: carries out the plan of a run, on the CPU where no GPU can be used or the GPU fails."""
+"""`Runner`: carries out the plan of a run; if no GPU can be used, or the GPU fails, it falls back to the CPU."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ log = logging.getLogger("garaph_py")
 
 @dataclass(frozen=True)
 class Opened:
-    """What a run needs while it iterates.
+    """The resources of a run that are open while it iterates.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Opened:
     watchdog : Watchdog
     record : Record
     saver : Saver or None
-        Of its checkpoints.
+        Makes the run's checkpoints; None if it keeps none.
     """
 
     pool: ThreadPool
@@ -68,7 +68,7 @@ class OnGpu:
     ----------
     executor : Executor
     gpu : GpuExecutor
-        It, or the part of it that works on the GPU.
+        The same executor, or the part of a hybrid executor that works on the GPU.
     name : str
         The GPU's name.
     """
@@ -79,7 +79,7 @@ class OnGpu:
 
 
 class Runner:
-    """One run, on one executor or, after a failure of the GPU, on one after the other.
+    """One run on one executor; after a failure of the GPU, the CPU executor continues it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Runner:
     Attributes
     ----------
     note : str or None
-        Why the GPU was not used, or not to the end, or with less memory than would be good.
+        Why the GPU was not used, why it failed, or that its memory was short.
     """
 
     def __init__(
@@ -105,13 +105,13 @@ class Runner:
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=after)
         self._converged, self._seconds, self._device = False, 0.0, CPU
-        self._has_ended = False  # no more iterations are wanted
+        self._has_ended = False  # the iterations are complete
         self._state: State | None = None
         self.note: str | None = None
 
     @property
     def stats(self) -> Stats:
-        """What the run has done."""
+        """Statistics of the run so far."""
         loop, pool = self._loop, self._parts.pool
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
@@ -119,12 +119,12 @@ class Runner:
         )  # fmt: skip
 
     def run(self) -> Array:
-        """Run to the end; the reported values.
+        """Run to the end, and return the reported values.
 
         Raises
         ------
         DeviceError
-            If no run can begin on a GPU, and the plan needs one.
+            If the plan needs a GPU, and the run cannot begin on one.
         """
         self._watch()
         if self._plan.executor != CPU:
@@ -136,7 +136,7 @@ class Runner:
         return self._run_on_cpu()
 
     def _begin_on_gpu(self, stack: contextlib.ExitStack) -> OnGpu | None:
-        """Open the plan's executor, and have `stack` close the GPU; None if the run has to take the CPU."""
+        """Open the plan's executor, which `stack` will close; None if the run has to fall back to the CPU."""
         try:
             found = gpu_device.find()
             gpu = GpuExecutor(self._bound, self._graph, found, self._plan.gpu, self._cpu, self._on_event)
@@ -146,7 +146,7 @@ class Runner:
             executor = HybridExecutor(self._graph, self._cpu, [gpu]) if is_hybrid else gpu
             self._state = self._begin(executor)
         except (DeviceError, ProgramError, GraphError) as error:
-            # A GraphError: edges on disk take more memory where two processors read them.
+            # GraphError: edges on disk need more memory if two processors read them.
             if self._plan.needs_gpu:
                 raise
             self._log(f"no GPU used: {error}")
@@ -154,9 +154,9 @@ class Runner:
         return OnGpu(executor, gpu, found.name)
 
     def _run_on_gpu(self, begun: OnGpu) -> Array | None:
-        """Run to the end on an executor that has begun; the reported values, or None if the GPU failed.
+        """Run to the end on an open executor; return the reported values, or None if the GPU failed.
 
-        After a failure the state is that of the last iteration that was complete.
+        After a failure, the state is that of the last complete iteration.
         """
         executor, state = begun.executor, self._state
         assert state is not None
@@ -176,7 +176,7 @@ class Runner:
         return values
 
     def _run_on_cpu(self) -> Array:
-        """Run on the CPU, from where a GPU that failed has left off, with all of the memory that there is for edges."""
+        """Run on the CPU, from the state that a failed GPU has left, if any; the CPU gets all memory for edges."""
         self._watch()
         self._device = CPU
         state = self._begin(self._cpu, self._state)
@@ -185,7 +185,7 @@ class Runner:
         return self._cpu.report(state)
 
     def _begin(self, executor: Executor, left: State | None = None) -> State:
-        """Open an executor; the initial state, that which a GPU has `left`, or that of the checkpoint to resume."""
+        """Open an executor; return the initial state, the one that a GPU has `left`, or that of the checkpoint."""
         saver, state = self._parts.saver, executor.open(self._plan, self._parts.sources, left)
         if left is None and saver is not None and (before := saver.restore(state, self._graph)):
             executor.load(state)
@@ -199,7 +199,7 @@ class Runner:
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
-        """Add the seconds in here to the run's, also if it fails."""
+        """Add the time spent in the ``with`` block to the run's seconds, also after an exception."""
         started = time.perf_counter()
         try:
             yield
@@ -207,7 +207,7 @@ class Runner:
             self._seconds += time.perf_counter() - started
 
     def _watch(self, *more: Heartbeat) -> None:
-        """Have the watchdog watch the dispatcher, the CPU's threads, the disks and these."""
+        """Have the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""
         self._parts.watchdog.parts = [self._heartbeat, self._parts.pool, *self._parts.sources.disks, *more]
 
     def _log(self, note: str) -> None:

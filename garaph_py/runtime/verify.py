@@ -1,4 +1,4 @@
-"""`check`: whether an answer has the properties that define it."""
+"""`check`: verifies that an answer has the properties that define it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def verifier_of(program: VertexProgram) -> Callable[[Graph, Result], None]:
     Raises
     ------
     ParameterError
-        If it has none.
+        If the program has none.
     """
     verify: Callable[[Graph, Result], None] | None = getattr(program, "verify", None)
     if verify is None:

@@ -1,4 +1,4 @@
-"""Simulated runs: the code that schedules real runs, over a model of a machine and the sizes of pages."""
+"""Simulated runs: the scheduling code of real runs decides; a model of a machine says how long pages take."""
 
 from .machine import Machine, read_machine, write_machine
 from .simulate import Simulation, simulate

@@ -1,15 +1,15 @@
-"""Fit a machine to runs that were measured on it, by least squares with coefficients that are not negative.
+"""Fit a machine to runs that were measured on it, by least squares with non-negative coefficients.
 
-The CPU: for each program and mode, an iteration takes a constant time, and a time for each edge visited and each active
-vertex. These unit costs grow with each doubling of the vertex data, so it takes graphs of two sizes to find out how.
+CPU: for each program and mode, an iteration takes a constant time, plus a time per visited edge and per active vertex.
+These unit costs grow with each doubling of the vertex data; to fit that, graphs of two sizes are needed.
 
-The GPU: iterations that copy nearly nothing tell the time for an edge, iterations that copy more tell the link's rate.
-If all iterations copy, the time for an edge is the one that `dispatch.rates` expects. What an iteration takes beyond
-its edges is a time for the iteration and one for each vertex.
+GPU: the time per edge is fitted to iterations that copy almost nothing, the link's rate to iterations that copy more.
+If all iterations copy, the time per edge is the estimate of `dispatch.rates`. The rest of an iteration's time is
+fitted as a constant plus a time per vertex.
 
-Both together: what the CPU takes beyond its edges is a time for each piece that it steals; what the iteration takes
-beyond that is a time for the iteration and one for each byte copied. Few iterations tell these, so they are the same
-for all programs.
+CPU and GPU together: the CPU's time beyond that for its edges is fitted as a time per stolen piece; the rest of the
+iteration's time as a constant plus a time per copied byte. Few iterations have both, so these costs are the same for
+all programs.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from .simulate import simulate
 Array = npt.NDArray[Any]
 
 STREAMING_SHARE = 0.05
-"""Share of the edges. An iteration that copies more tells the link's rate, one that copies less the GPU's."""
+"""Share of the edges: iterations that copy more are fitted for the link's rate, all others for the GPU's time."""
 ROUNDS = 20
-"""Rounds in which `fit` finds its weights."""
+"""Number of rounds in which `fit` finds its weights."""
 MIN_SECONDS = 1e-9
-"""The least fitted time by which `fit` weighs."""
+"""Lower bound (s) on the fitted times from which `fit` computes its weights."""
 
 
 def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory: int | None = None) -> Machine:
@@ -48,17 +48,17 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
     ----------
     runs : sequence of RecordedRun
     cores : int, optional
-        By default the most threads that a run had.
+        By default the largest number of threads of a run.
     gpu_memory : int, optional
         Bytes; by default the most that a run used.
 
     Raises
     ------
     ParameterError
-        If there is no iteration to learn from.
+        If the runs have no iteration.
     """
     if not any(run.rows for run in runs):
-        raise ParameterError("there is no iteration to calibrate by; measure a run")
+        raise ParameterError("the runs have no iteration to calibrate with; measure a run")
     if cores is None:
         cores = max(run.threads for run in runs)
     machine = Machine(cores, tuple(cpu_costs(runs)))
@@ -74,7 +74,7 @@ def calibrate(runs: Sequence[RecordedRun], cores: int | None = None, gpu_memory:
 
 
 def room_of(run: RecordedRun) -> int:
-    """Bytes of the GPU's memory that were left for edges: a little more than all edges take if it was not bounded."""
+    """Bytes of the GPU's memory left for edges; if the memory was not bounded, a little more than all edges take."""
     return int(run.workload.edges * run.workload.edge_bytes * 1.01) + (1 << 20) if run.room is None else run.room
 
 
@@ -84,10 +84,10 @@ def iterations(runs: Iterable[RecordedRun], device: str) -> Iterator[tuple[Recor
 
 
 def fit(columns: Sequence[Any], seconds: Sequence[float]) -> list[float]:
-    """Coefficients of `columns`, 0 or more, so that the sum of the columns is as near to `seconds` as can be.
+    """Find the non-negative coefficients of `columns` whose weighted sum is the best fit to `seconds`.
 
-    The weight of a square is one over the fitted value, which takes a few rounds to find. So the fitted values add up
-    to the same sum as `seconds`.
+    Weighted least squares: the weight of each square is one over the fitted value, found in a few rounds. With these
+    weights, the fitted values have the same sum as `seconds`.
     """
     measured = np.asarray(seconds, float)
     table = np.asarray(columns, float).T
@@ -104,7 +104,7 @@ def fit(columns: Sequence[Any], seconds: Sequence[float]) -> list[float]:
 def unit_columns(counts: Array, steps: Array) -> list[Array]:
     """The columns of a `UnitCost`: the counts, and the counts times `steps`, the doublings of the vertex data.
 
-    The second one is left out if all graphs have the same size.
+    If all graphs have the same size, only the counts are returned.
     """
     return [counts, counts * steps] if len(set(steps)) > 1 else [counts]
 
@@ -125,7 +125,7 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
         edges = np.array([row["edges"] for _, row in found]) / threads
         grows = len(set(steps)) > 1
         columns = unit_columns(edges, steps)
-        if sparse := mode in (NOTIFY_PULL, PUSH):  # in other modes the number of vertices goes with that of edges
+        if sparse := mode in (NOTIFY_PULL, PUSH):  # in other modes, edges and vertices are proportional
             columns += unit_columns(np.array([row["active"] for _, row in found]) / threads, steps)
         if constant := sparse or len(set(edges)) > len(
             columns
@@ -138,17 +138,17 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
 
 
 def link_of(runs: Sequence[RecordedRun]) -> Link:
-    """The link: the rate of single copies if it was recorded, otherwise that of iterations that copy."""
+    """The link, from the recorded rate of single copies, or else fitted to iterations that copy."""
     rates = [run.copy_rate for run in runs if run.copy_rate is not None]
     if rates:
         rate = float(np.median(rates))
         return Link(rate, rate)
     found = [(run, row) for run, row in iterations(runs, GPU) if is_streaming(run, row)]
     found = found or [(run, row) for run, row in iterations(runs, BOTH) if is_streaming(run, row)]
-    # a run's first iteration counts what was copied before it began
+    # a run's first iteration also counts the bytes copied before it began
     found = [(run, row) for run, row in found if row is not run.rows[0]] or found
     if not found:
-        raise ParameterError("no run copies edges to the GPU, so the link's pace is not known; measure one that does")
+        raise ParameterError("no run copies edges to the GPU, so the link's rate is unknown; measure a run that does")
     names = sorted({run.workload.traits.name for run, _ in found})
     columns = [[row["to_device"] for _, row in found]]
     columns += [[float(run.workload.traits.name == name) for run, _ in found] for name in names]
@@ -157,12 +157,12 @@ def link_of(runs: Sequence[RecordedRun]) -> Link:
 
 
 def is_streaming(run: RecordedRun, row: Record) -> bool:
-    """Whether an iteration copies so many edges that it tells the link's rate."""
+    """Whether an iteration copies enough edges to fit the link's rate."""
     return bool(row["to_device"] > STREAMING_SHARE * run.workload.edges * run.workload.edge_bytes)
 
 
 def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
-    """The GPU's time for an edge, for each program."""
+    """The GPU's time per edge, for each program."""
     for program in dict.fromkeys(run.workload.traits.name for run in runs):
         own = [run for run in runs if run.workload.traits.name == program]
         recorded = [run.edge_seconds for run in own if run.edge_seconds is not None]
@@ -184,7 +184,8 @@ def gpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
 def residuals(
     machine: Machine, runs: Iterable[RecordedRun], device: str, mode: str = PULL
 ) -> Iterator[tuple[RecordedRun, Record, float]]:
-    """The seconds that iterations on `device` took beyond the simulated ones, if those copy as many edges."""
+    """The measured minus the simulated seconds of iterations on `device`, corrected for different numbers of copied
+    bytes."""
     assert machine.link is not None
     for run in runs:
         simulated = simulate(run.workload, machine, run.options, room_of(run)).iterations
@@ -195,7 +196,7 @@ def residuals(
 
 
 def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with what an iteration of the GPU takes beyond its pages: fitted to the median of each graph size."""
+    """`machine` with the GPU's time per iteration beyond its pages' time, fitted to the median of each graph size."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for run, _, rest in residuals(machine, runs, GPU):
         found[run.workload.traits.name][run.workload.vertices].append(rest)
@@ -210,7 +211,7 @@ def with_overheads(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
 
 
 def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with the rate at which a thread copies values, as it does in iterations that skip pages."""
+    """`machine` with the rate at which a host thread copies values, fitted to iterations that skip pages."""
     copied = list[tuple[float, float]]()
     for run, row, rest in residuals(machine, runs, GPU, NOTIFY_PULL):
         processed = row["from_device"] / run.workload.back_bytes
@@ -220,19 +221,19 @@ def with_host_copy(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
     if not copied:
         return machine
     nbytes, seconds = zip(*copied, strict=True)
-    constant = [np.ones(len(copied))] * (len(set(nbytes)) > 1)  # what iterations take that copy few values
+    constant = [np.ones(len(copied))] * (len(set(nbytes)) > 1)  # the time of an iteration that copies no values
     byte_seconds, *_ = fit([nbytes, *constant], seconds)
     return replace(machine, host_copy=1 / byte_seconds) if byte_seconds else machine
 
 
 def stolen(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, float]:
-    """The pieces that the CPU stole in an iteration of both, and the seconds that it took beyond their edges.
+    """The pieces that the CPU stole in a shared iteration, and the CPU's seconds beyond those for their edges.
 
-    Both processors end at about the same time.
+    Assumes that both processors finish at about the same time.
     """
     work, program = run.workload, run.workload.traits.name
     cpu, gpu = (machine.work_of(device, program, PULL) for device in (CPU, GPU))
-    gpu_share = row["from_device"] / (work.vertices * work.back_bytes)  # in vertices, and about so in edges
+    gpu_share = row["from_device"] / (work.vertices * work.back_bytes)  # of vertices; about that of edges
     pieces = row["pages"] - gpu_share * len(work.residency(room_of(run)).pages)
     left = row["seconds"] - gpu.iteration - gpu.seconds(0, work.vertices, work.vertex_data)
     edges, vertices = (1 - gpu_share) * work.edges, (1 - gpu_share) * work.vertices
@@ -241,7 +242,7 @@ def stolen(machine: Machine, run: RecordedRun, row: Record) -> tuple[float, floa
 
 
 def with_sharing(machine: Machine, runs: Sequence[RecordedRun]) -> Machine:
-    """`machine` with the costs of iterations of both: of each stolen piece, of the iteration, and of the link."""
+    """`machine` with the costs of shared iterations: per stolen piece, per iteration, and of the slower link."""
     assert machine.link is not None
     shared = [stolen(machine, run, row) for run, row in iterations(runs, BOTH) if row["mode"] == PULL]
     if not shared:

@@ -1,4 +1,4 @@
-"""Simulated time: events at their times, and channels through which bytes pass. No clock of the machine is read."""
+"""Simulated time: a queue of events, and channels that transfer bytes. The machine's clock is never read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Event = Callable[[], None]
 
 
 class Clock:
-    """The simulated time, and the events that are to come.
+    """The simulated time and the queue of future events.
 
     Attributes
     ----------
@@ -24,24 +24,24 @@ class Clock:
         self._scheduled = 0
 
     def at(self, when: float, event: Event) -> None:
-        """Schedule an event. Events of one moment happen in the order in which they were scheduled."""
+        """Schedule an event. Events of the same time happen in the order in which they were scheduled."""
         self._scheduled += 1
         heapq.heappush(self._events, (when, self._scheduled, event))
 
     def wait(self, until: Callable[[], bool]) -> None:
-        """Let events happen until a condition holds."""
+        """Process events until a condition holds."""
         while not until():
             self._step()
 
     def sleep(self, seconds: float) -> None:
-        """Let so many seconds pass, with all events in them."""
+        """Let `seconds` pass, and process the events of that time."""
         if seconds:
             woken: list[bool] = []
             self.at(self.now + seconds, lambda: woken.append(True))
             self.wait(lambda: bool(woken))
 
     def run(self) -> None:
-        """Let all events happen."""
+        """Process all events."""
         while self._events:
             self._step()
 
@@ -52,14 +52,14 @@ class Clock:
 
 @dataclass
 class Channel:
-    """A link or a set of disks: bytes pass through it, one transfer after the other.
+    """A link or a set of disks, which does one transfer after the other.
 
     Attributes
     ----------
     rate : float
-        Bytes a second.
+        Bytes per second.
     free : float
-        Time at which the last transfer so far will have ended.
+        Time at which the last transfer so far ends.
     nbytes : float
         Bytes of all transfers so far.
     """
@@ -69,7 +69,7 @@ class Channel:
     nbytes: float = 0.0
 
     def transfer(self, nbytes: float, now: float, share: float = 1.0) -> float:
-        """Start a transfer at a share of the rate; the time at which it ends."""
+        """Start a transfer at a share of the rate, and return the time at which it ends."""
         if nbytes:
             self.free = max(self.free, now) + nbytes / (self.rate * share)
             self.nbytes += nbytes

@@ -1,4 +1,4 @@
-"""Models of the executors: which edges and values are where after each iteration, and how long each one takes."""
+"""Models of the executors: they track where edges and values are, and predict the time of each iteration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FOREVER = float("inf")
 
 @dataclass(frozen=True)
 class SimulatedStep:
-    """What an iteration did.
+    """The result of a simulated iteration.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class SimulatedStep:
     to_device, from_device : float
         Bytes of edges copied to the GPU, and of values copied back.
     sharing : tuple of Sharing
-        The decision's, after what this iteration has measured.
+        The decision's `sharing`, updated with this iteration's measurements.
     """
 
     edges: int
@@ -53,15 +53,15 @@ class SimulatedStep:
 
 @dataclass(frozen=True)
 class Pulled:
-    """What an iteration did in which the GPU pulled.
+    """The result of a simulated iteration in which the GPU pulled.
 
     Attributes
     ----------
     step : SimulatedStep
     gpu_edges, copied_edges : int
-        Edges of the GPU's pages, and of those that were copied.
+        Edges of the GPU's pages, and of the pages that were copied.
     gpu_seconds : float
-        Time until the GPU had ended.
+        Time until the GPU has finished.
     """
 
     step: SimulatedStep
@@ -71,25 +71,25 @@ class Pulled:
 
 
 class SimulatedExecutor(Protocol):
-    """What `simulate` asks of the models of a CPU, a GPU, and both."""
+    """The interface between `simulate` and the models of a CPU, a GPU, and both."""
 
     @property
     def capabilities(self) -> Capabilities:
         """See `executor.protocol.Executor`."""
 
     def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
-        """One iteration in which these vertices are active."""
+        """Simulate one iteration, with the active vertices of `activity`."""
 
 
 class SimulatedCpu:
-    """A CPU that works alone, and the disks from which it reads.
+    """A CPU that works alone, and the disks that it reads.
 
     Parameters
     ----------
     workload : Workload
     machine : Machine
     cores : int
-        Of the machine's, those that process pages.
+        Number of the machine's cores that process pages.
     """
 
     def __init__(self, workload: Workload, machine: Machine, cores: int) -> None:
@@ -103,7 +103,7 @@ class SimulatedCpu:
         return Capabilities(CPU, modes, has_priorities=True, threads=self.cores)
 
     def _kept_edges(self) -> float:
-        """The edges that stay in the host's memory are the first ones; how many."""
+        """Number of edges that stay in the host's memory; these are the first ones."""
         workload, machine = self.workload, self.machine
         if not workload.on_disks:
             return FOREVER
@@ -138,7 +138,7 @@ class SimulatedCpu:
         return SimulatedStep(edges, seconds + work.iteration, dict.fromkeys(self._pages, CPU))
 
     def _list_seconds(self, edges: int) -> float:
-        """Seconds to read the lists of single vertices, wherever they are on the disks."""
+        """Seconds to read the lists of single vertices from random places on the disks."""
         workload, disks = self.workload, self.machine.disks
         if not workload.on_disks or disks is None:
             return 0.0
@@ -155,7 +155,7 @@ class SimulatedCpu:
         return model.cpu_seconds
 
     def costs(self, cpu: Callable[[Page], float]) -> PageCosts:
-        """What pages take that the CPU processes in ``cpu(page)`` seconds."""
+        """The costs of pages, each of which the CPU processes in ``cpu(page)`` seconds."""
         workload = self.workload
         return PageCosts(
             cpu, workload.edge_bytes, workload.traits.value_bytes, workload.back_bytes, is_on_disk=self.is_on_disk
@@ -164,7 +164,7 @@ class SimulatedCpu:
     def notify_seconds(self, activity: Activity, pages: list[Page], skipped: list[Page]) -> float:
         """Seconds to notify for a GPU that processes `pages`, and to make its new values the current ones."""
         workload, machine = self.workload, self.machine
-        # notifying follows the same edges as a push: where it was not measured, push is nearest
+        # if notify-pull was not measured, take the cost of push, which follows the same edges
         work = machine.work_of(CPU, workload.traits.name, NOTIFY_PULL, PUSH)
         seconds = work.iteration + work.seconds(
             activity.active_edges, activity.active, workload.vertex_data, self.cores
@@ -180,7 +180,7 @@ class SimulatedGpu:
     ----------
     cpu : SimulatedCpu
     room : int or None
-        Bytes of the GPU's memory that are left for edges; None if only `Workload.fixed` is to be left out.
+        Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
     """
 
     def __init__(self, cpu: SimulatedCpu, room: int | None) -> None:
@@ -209,7 +209,7 @@ class SimulatedGpu:
 
     @property
     def load(self) -> tuple[int, int, float]:
-        """Edges of the graph, those that every iteration copies, and bytes an edge."""
+        """Edges of the graph, edges copied to the device in every iteration, and bytes per edge."""
         return self.workload.edges, self._streamed_edges, self.workload.edge_bytes
 
     def step(self, activity: Activity, decision: Decision) -> SimulatedStep:
@@ -226,7 +226,7 @@ class SimulatedGpu:
         )  # fmt: skip
 
     def costs(self, cpu: Callable[[Page], float] = lambda page: FOREVER) -> PageCosts:
-        """What pages take that the CPU processes in ``cpu(page)`` seconds, and that are copied to the GPU."""
+        """The costs of pages that the CPU processes in ``cpu(page)`` seconds, or that are copied to the GPU."""
         work, size = self.work, self.workload.vertex_data
         return replace(
             self.cpu.costs(cpu),
@@ -236,13 +236,13 @@ class SimulatedGpu:
 
     @property
     def work(self) -> WorkCost:
-        """What the GPU's work costs."""
+        """The costs of the GPU's work."""
         return self.machine.work_of(GPU, self.workload.traits.name, PULL)
 
     def pull(
         self, pages: list[Page], costs: PageCosts, take: Take | None = None, listener: Listener = ignore
     ) -> Pulled:
-        """Pull over `pages`, of which a CPU may `take` some."""
+        """Pull over `pages` on the GPU; with `take`, the CPU takes some of them."""
         workload, work = self.workload, self.work
         to_device, from_device = Channel(self.link.to_device), Channel(self.link.from_device)
         places = GpuPlaces(self._resident, self._free, to_device, from_device)
@@ -251,7 +251,7 @@ class SimulatedGpu:
         model.run()
         prefetched = sum(page.edges for page in self._prefetched & model.owners.keys())
         self._prefetched -= model.owners.keys()
-        # the CPU does not wait for the rest of the GPU's iteration, but the GPU's rate counts it, as in a real run
+        # the GPU's fixed cost does not delay the CPU, but it is part of the GPU's measured rate, as in a real run
         gpu_seconds = model.gpu_seconds + work.iteration + work.seconds(0, workload.vertices, workload.vertex_data)
         copied = model.copied_edges + prefetched
         step = SimulatedStep(
@@ -261,21 +261,21 @@ class SimulatedGpu:
         return Pulled(step, model.edges[GPU], copied, gpu_seconds)
 
     def _queue(self, pages: list[Page]) -> PageQueue[BufferModel]:
-        """The queue of the pages, as `Streams.order` makes it."""
+        """Make the queue of the pages, like `Streams.order`."""
         buffered = take_buffered(self._free, set(pages)) if self.workload.keep else {}
         resident = {buffer.page: buffer for buffer in self._resident if buffer.page is not None}
         return PageQueue.of(pages, buffered, resident, self.workload.split)
 
 
 class SimulatedHybrid:
-    """A CPU and a GPU, as `HybridExecutor` runs them.
+    """A CPU and a GPU that share iterations: the model of `HybridExecutor`.
 
     Parameters
     ----------
     cpu : SimulatedCpu
     gpu : SimulatedGpu
     in_place : bool
-        New values of the GPU's pages come to where the CPU reads them; otherwise to a staging buffer first.
+        The GPU's new values are copied directly to the vertex values; otherwise through a staging buffer.
     """
 
     def __init__(self, cpu: SimulatedCpu, gpu: SimulatedGpu, in_place: bool) -> None:
@@ -315,7 +315,7 @@ class SimulatedHybrid:
         return self.gpu.workload.vertex_data / self.gpu.link.to_device
 
     def _pull_together(self, sharing: Sharing) -> tuple[Pulled, Sharing, float]:
-        """An iteration in which the CPU steals pages: what it did and measured, and the seconds that sharing cost."""
+        """Simulate an iteration in which the CPU steals pages: its result, the rates, and the seconds for sharing."""
         workload, machine, cores = self.cpu.workload, self.cpu.machine, self.cpu.cores
         work, overhead = machine.work_of(CPU, workload.traits.name, PULL), machine.overhead(workload.traits.name)
         size = workload.vertex_data
@@ -334,7 +334,7 @@ class SimulatedHybrid:
 
 
 def expected_pages(pages: list[Page], notified: int) -> list[Page]:
-    """Some of `pages`: as many as are expected to have a notified vertex, where so many edges notify at random."""
+    """Choose as many of `pages` as are expected to have a notified vertex, if `notified` random edges notify."""
     edges, due, chosen = sum(page.edges for page in pages), 0.5, []
     for page in pages:
         share = page.edges / max(edges, 1)

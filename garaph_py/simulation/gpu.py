@@ -1,4 +1,4 @@
-"""A model of a GPU and its link in one iteration: the link makes one copy at a time, the GPU runs one kernel."""
+"""A model of a GPU and its link in one iteration: the link does one copy at a time, the GPU one kernel at a time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class BufferModel:
     Attributes
     ----------
     page : Page or None
-        The page whose edges are in the buffer, or on their way there.
+        The page whose edges are in the buffer, or being copied there.
     is_copied : bool
-        The edges are there.
+        The copy of the edges is complete.
     is_idle : bool
         The page's kernel has ended, and its new values are on the host.
     """
@@ -38,15 +38,15 @@ class LinkModel:
     clock : Clock
     channel : Channel
     share : callable
-        ``share()``: the share of the channel's rate that a copy has which begins now.
+        ``share()``: the share of the channel's rate for a copy that begins now.
     """
 
     def __init__(self, clock: Clock, channel: Channel, share: Callable[[], float]) -> None:
         self._clock, self._channel, self._share = clock, channel, share
-        self._copies = deque[tuple[float, float, Event]]()  # the first one is under way
+        self._copies = deque[tuple[float, float, Event]]()  # the first one is in flight
 
     def copy(self, nbytes: float, ready: float, on_end: Event) -> None:
-        """Make a copy after those before it, but not before its bytes are `ready` in the host's memory."""
+        """Queue a copy. It begins after the earlier copies, and not before `ready`, when its bytes are on the host."""
         self._copies.append((nbytes, ready, on_end))
         if len(self._copies) == 1:
             self._clock.at(max(self._clock.now, ready), self._begin)
@@ -62,9 +62,9 @@ class LinkModel:
 
 
 class GpuModel:
-    """The kernels of pages, and the copies of new values to the host behind them.
+    """The kernels of pages, each followed by the copy of the page's new values to the host.
 
-    A page that was copied goes before those that were on the GPU.
+    Pages that were copied are processed before resident pages.
 
     Parameters
     ----------
@@ -85,13 +85,13 @@ class GpuModel:
         self._is_busy = False
 
     def arrived(self, page: Page, buffer: BufferModel) -> None:
-        """The copy of a page has ended, behind which its kernel was launched."""
+        """The copy of a page is complete: run the page's kernel, which was launched behind the copy."""
         buffer.is_copied = True
         self._copied.append((page, buffer))
         self._run_next()
 
     def launch(self, page: Page, buffer: BufferModel) -> None:
-        """Launch the kernel of a page that is on the GPU."""
+        """Launch the kernel of a resident page."""
         buffer.is_idle = False
         self._on_device.append((page, buffer))
         self._run_next()

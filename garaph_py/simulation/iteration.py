@@ -1,7 +1,7 @@
-"""One iteration over pages on a model of a machine, in which link, GPU, CPU and disks each do one thing at a time.
+"""One simulated iteration over pages. In the model, link, GPU, CPU and disks each do one task at a time.
 
-The GPU's thread decides as the real one does: it takes pages from a `PageQueue` and does the steps of a `Pipeline`. The
-model says how long a copy, a kernel and a page on the CPU take.
+The simulated GPU thread decides like the real one: it takes pages from a `PageQueue`, and follows the steps of a
+`Pipeline`. The model provides the times of copies, of kernels, and of pages on the CPU.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ def ignore(edges: int, seconds: float) -> None:
 
 @dataclass(frozen=True)
 class PageCosts:
-    """What a page takes, in seconds and bytes.
+    """The costs of a page, in seconds and bytes.
 
     Attributes
     ----------
     cpu : callable
         ``cpu(page)``: seconds to process a page on the CPU.
     edge_bytes : float
-        Bytes of an edge over the link and on disks.
+        Bytes per edge on the link and on disks.
     value_bytes, back_bytes : float
-        Bytes of a vertex's value, and of everything that the GPU sends back for a vertex.
+        Bytes of a vertex's value, and bytes per vertex that the GPU sends back.
     is_on_disk : callable
-        ``is_on_disk(page)``: whether a page has to be read.
+        ``is_on_disk(page)``: whether a page has to be read from disk.
     gpu : callable
         ``gpu(page)``: seconds of a page's kernel.
     link_beside_cpu : float
-        Share of the link's rate that is left while the CPU computes.
+        Share of the link's rate that remains while the CPU computes.
     staging : float
-        Seconds a vertex in which the GPU's thread copies a new value from a staging buffer to where others see it.
+        Seconds per vertex for the GPU thread to copy a new value from the staging buffer to the vertex values.
     handover : float
-        Seconds in which the CPU gets a stolen page. The CPU's rate does not count them.
+        Seconds to hand a stolen page to the CPU; the CPU's measured rate does not include them.
     """
 
     cpu: Callable[[Page], float]
@@ -63,14 +63,14 @@ class PageCosts:
 
 @dataclass
 class GpuPlaces:
-    """Where pages can be on the GPU, and the link to it.
+    """The GPU's buffers for pages, and the link to the GPU.
 
     Attributes
     ----------
     resident : sequence of BufferModel
-        The buffers of the pages that stay on the GPU.
+        The buffers of resident pages.
     free : deque of BufferModel
-        The buffers of streams that hold none of the iteration's pages.
+        The buffers of streams that are free.
     to_device, from_device : Channel
     """
 
@@ -82,18 +82,19 @@ class GpuPlaces:
 
 @dataclass
 class IterationModel:
-    """One iteration; `run` fills in the attributes from `owners` on.
+    """One iteration; `run` fills in `owners` and the attributes after it.
 
     Attributes
     ----------
     queue : PageQueue
-        The pages; none is left at the end.
+        The pages; the queue is empty at the end.
     costs : PageCosts
     disks : Channel
     places : GpuPlaces or None
         None if the CPU works alone.
     take : callable or None
-        ``take(queue)``: the next page for the CPU; it takes no more after None. None if the GPU works alone.
+        ``take(queue)`` takes the next page for the CPU; after it has returned None, the CPU takes no more pages. None
+        if the GPU works alone.
     listener : callable
         ``listener(edges, seconds)`` is called when the CPU has processed a page.
     owners : dict of Page to str
@@ -103,7 +104,7 @@ class IterationModel:
     edges : dict of str to int
         Edges that each processor processed.
     cpu_seconds, gpu_seconds : float
-        When each processor had ended.
+        Times at which each processor has finished.
     """
 
     queue: PageQueue[BufferModel]
@@ -125,7 +126,7 @@ class IterationModel:
             self._gpu = GpuModel(self._clock, costs.gpu, places.from_device, costs.back_bytes)
 
     def run(self) -> None:
-        """Let the iteration happen."""
+        """Simulate the iteration."""
         if self.take is not None:
             self._clock.at(0.0, self._take)
         if self.places is not None:
@@ -133,7 +134,7 @@ class IterationModel:
         self._clock.run()
 
     def _serve_gpu(self, pipeline: Pipeline[BufferModel]) -> None:
-        """What the GPU's thread does: `Streams.process` with this model in the driver's place."""
+        """Act as the GPU thread: the same steps as `Streams.process`, with this model instead of the driver."""
         self._poll(pipeline)
         while (step := pipeline.next()) is not None:
             action, page, buffer = step
@@ -152,7 +153,7 @@ class IterationModel:
         self.gpu_seconds = self._clock.now
 
     def _poll(self, pipeline: Pipeline[BufferModel]) -> None:
-        """Report the copies and pages that have ended."""
+        """Report completed copies and pages to the pipeline."""
         while pipeline.copies and pipeline.copies[0][1].is_copied:
             pipeline.arrived()
         for launched in pipeline.on_device, pipeline.streamed:
@@ -173,12 +174,12 @@ class IterationModel:
         return self.costs.link_beside_cpu if self.cpu_seconds > self._clock.now else 1.0
 
     def _read(self, page: Page) -> float:
-        """Read a page if it is on disk; the time at which it is in the host's memory."""
+        """Read a page if it is on disk; return the time at which it is in the host's memory."""
         nbytes = page.edges * self.costs.edge_bytes if self.costs.is_on_disk(page) else 0
         return self.disks.transfer(nbytes, self._clock.now)
 
     def _take(self) -> None:
-        """Let the CPU take a page. While it processes a page that was read, the next one is read."""
+        """Let the CPU take a page. While it processes a page from disk, the disks read the next one."""
         assert self.take is not None
         page = self.take(self.queue)
         if page is None:

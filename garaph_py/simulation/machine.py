@@ -1,4 +1,4 @@
-"""A machine as a simulation knows it: cores, GPU, link, disks, and the costs of work; read from and written to TOML."""
+"""The model of a machine: cores, GPU, link, disks, and the costs of work; read from and written to TOML."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
 
-HINT = "docs/simulation.md says what is wanted"
+HINT = "docs/simulation.md documents the format"
 """End of the error message for a missing file."""
 ANY = "any"
-"""The program of costs that hold for every program without an entry of its own."""
+"""The program name of an entry for all programs that have no entry of their own."""
 CACHE_BYTES = 1 << 20
-"""Bytes of vertex data that fit in a core's own cache, so that fewer do not make an edge cheaper."""
+"""Size (bytes) of a core's own cache: smaller vertex data does not make an edge cheaper."""
 KEYS = ("cores", "host_memory", "host_copy", "gpu_memory", "link", "disks", "work")
 LINK_KEYS = ("to_device", "from_device", "beside_cpu")
 DISK_KEYS = ("count", "sequential", "random")
@@ -28,46 +28,46 @@ WORK_KEYS = ("processor", "program", "mode", "edge", "vertex", "page", "iteratio
 
 @dataclass(frozen=True)
 class UnitCost:
-    """Seconds for an edge or a vertex, which grow with the size of the vertex data as more accesses miss the caches.
+    """Seconds per edge or vertex; they grow with the size of the vertex data, as more accesses miss the caches.
 
     Attributes
     ----------
     base : float
         Seconds with up to `CACHE_BYTES` of vertex data.
     doubling : float
-        Seconds more with each doubling beyond that.
+        Additional seconds for each doubling of the vertex data beyond that.
     """
 
     base: float = 0.0
     doubling: float = 0.0
 
     def seconds(self, vertex_data: float) -> float:
-        """Seconds with so many bytes of vertex data."""
+        """Seconds with `vertex_data` bytes of vertex data."""
         return self.base + self.doubling * doublings(vertex_data)
 
 
 def doublings(vertex_data: float) -> float:
-    """The doublings that lead from `CACHE_BYTES` to so many bytes of vertex data, at least 0."""
+    """log2 of `vertex_data` (bytes) over `CACHE_BYTES`, at least 0."""
     return math.log2(max(vertex_data / CACHE_BYTES, 1.0))
 
 
 @dataclass(frozen=True)
 class WorkCost:
-    """What an iteration costs on one processor, or because two processors share it.
+    """The costs of an iteration on one processor, or the additional costs of sharing it between two.
 
     Attributes
     ----------
     processor : {"cpu", "gpu", "both"}
-        The costs of ``"both"`` are added where CPU and GPU share an iteration: `iteration` once, and `page` for each
-        page, or part of one, that the CPU steals.
+        The costs of ``"both"`` are added if CPU and GPU share an iteration: `iteration` once, and `page` for each page,
+        or part of one, that the CPU steals.
     program, mode : str
     edge : UnitCost
-        For an edge that is visited; seconds of one core, or of the GPU.
+        Per visited edge; seconds of one core, or of the GPU.
     vertex : UnitCost
-        For a vertex, likewise. In pull all vertices count, in notify-pull and push the active ones. On the GPU, this
-        is the time of an iteration beyond its pages.
+        Per vertex; seconds of one core, or of the GPU. Pull counts all vertices, notify-pull and push count the active
+        ones. On the GPU, this is the time of an iteration beyond its pages.
     page, iteration : float
-        Seconds for a page and for an iteration, whatever their size.
+        Fixed seconds per page and per iteration.
     """
 
     processor: str
@@ -79,20 +79,20 @@ class WorkCost:
     iteration: float = 0.0
 
     def seconds(self, edges: float, vertices: float, vertex_data: float, cores: int = 1) -> float:
-        """Seconds for so many edges and vertices on so many cores, without `page` and `iteration`."""
+        """Seconds for the given numbers of edges and vertices on `cores` cores, without `page` and `iteration`."""
         return (self.edge.seconds(vertex_data) * edges + self.vertex.seconds(vertex_data) * vertices) / cores
 
 
 @dataclass(frozen=True)
 class Link:
-    """What connects the GPU to the host. Copies in one direction do not slow those in the other.
+    """The link between host and GPU. Copies in one direction do not slow those in the other.
 
     Attributes
     ----------
     to_device, from_device : float
-        Bytes a second.
+        Bytes per second.
     beside_cpu : float
-        Share of `to_device` that is left while the CPU pulls, since both read the host's memory.
+        Share of `to_device` that remains while the CPU pulls, since both read the host's memory.
     """
 
     to_device: float
@@ -108,7 +108,7 @@ class Disks:
     ----------
     count : int
     sequential, random : float
-        Bytes a second of each disk, if edges are read in order, and if the lists of single vertices are.
+        Bytes per second of each disk for sequential reads, and for reads of single vertices' lists.
     """
 
     count: int
@@ -117,7 +117,7 @@ class Disks:
 
     @property
     def rate(self) -> float:
-        """Bytes a second of all disks, read in order."""
+        """Sequential bytes per second of all disks together."""
         return self.count * self.sequential
 
     @property
@@ -128,18 +128,18 @@ class Disks:
 
 @dataclass(frozen=True)
 class Machine:
-    """What a simulation knows about a machine.
+    """The model of a machine.
 
     Attributes
     ----------
     cores : int
-    work : tuple of Work
+    work : tuple of WorkCost
     host_memory, gpu_memory : int or None
-        Bytes. None if the host's memory is no limit, and if there is no GPU.
+        Bytes. `host_memory` is None if it is unlimited, `gpu_memory` is None if there is no GPU.
     link : Link or None
     disks : Disks or None
     host_copy : float or None
-        Bytes a second at which one thread copies values from array to array; None if that takes no time.
+        Bytes per second at which one host thread copies values; None if copying takes no time.
     """
 
     cores: int
@@ -151,14 +151,14 @@ class Machine:
     host_copy: float | None = None
 
     def copying(self, nbytes: float) -> float:
-        """Seconds in which one thread of the host copies so many bytes of values."""
+        """Seconds for one host thread to copy `nbytes` bytes of values."""
         return nbytes / self.host_copy if self.host_copy else 0.0
 
     def work_of(self, processor: str, program: str, *modes: str) -> WorkCost:
         """The costs of a program on a processor, in the first of `modes` that has an entry.
 
-        An entry of the program goes before one of any program. If no mode has an entry, pull is taken, and then any
-        other mode of the program.
+        An entry of the program takes precedence over an entry of any program. If none of `modes` has an entry, pull is
+        tried, and then any other mode of the program.
 
         Raises
         ------
@@ -176,18 +176,18 @@ class Machine:
         )
 
     def overhead(self, program: str) -> WorkCost:
-        """What it costs that CPU and GPU share an iteration; nothing if the machine has no entry for it."""
+        """The additional costs of an iteration that CPU and GPU share; zero if the machine has no entry for it."""
         known = {work.program: work for work in self.work if work.processor == BOTH}
         return known.get(program) or known.get(ANY) or WorkCost(BOTH, ANY, PULL)
 
 
 def read_machine(path: str | os.PathLike[str]) -> Machine:
-    """The machine in the TOML file `path`.
+    """Read the machine in the TOML file `path`.
 
     Raises
     ------
     FormatError
-        If it is missing or is not TOML.
+        If the file is missing or is not TOML.
     ParameterError
         If a key or a value is not allowed; the message names it.
     """
@@ -227,7 +227,7 @@ def machine_of(document: dict[str, Any]) -> Machine:
 
 
 def work_of(entry: dict[str, Any], where: str) -> WorkCost:
-    """The costs in one ``[[work]]`` entry; `where` begins the messages of errors."""
+    """The costs in one ``[[work]]`` entry; error messages begin with `where`."""
     toml.known(entry, WORK_KEYS, where)
     processor = toml.one_of(entry, "processor", (CPU, GPU, BOTH), where)
     work = WorkCost(
@@ -240,12 +240,12 @@ def work_of(entry: dict[str, Any], where: str) -> WorkCost:
         toml.amount(entry, "iteration", where),
     )
     if processor != BOTH and not (work.edge.base or work.edge.doubling or work.vertex.base or work.iteration):
-        raise ParameterError(f"{where}takes no time; give edge = [seconds, seconds more a doubling of the vertex data]")
+        raise ParameterError(f"{where}takes no time; give edge = [seconds, more seconds per doubling of vertex data]")
     return work
 
 
 def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str = "") -> None:
-    """Write a machine to the TOML file `path`, below a comment; `read_machine` reads it."""
+    """Write a comment and a machine to the TOML file `path`, for `read_machine`."""
     text = machine_text(machine, comment)
 
     def write(file: IO[bytes]) -> None:
@@ -255,7 +255,7 @@ def write_machine(machine: Machine, path: str | os.PathLike[str], comment: str =
 
 
 def machine_text(machine: Machine, comment: str = "") -> str:
-    """A machine as TOML, below a comment."""
+    """A comment and a machine as TOML."""
     lines = [f"# {line}".rstrip() for line in comment.splitlines()]
     lines.append(f"cores = {machine.cores}")
     lines += [

@@ -25,7 +25,7 @@ from .workload import Traits, Workload, activities_of, bind_for_types, device_by
 
 Array = npt.NDArray[Any]
 Record = Mapping[str, Any]
-"""A run or an iteration as a table has it, or an event of a trace."""
+"""The row of a run or an iteration in a table, or an event of a trace."""
 
 COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", "engine", "vertices", "graph_edges")
 """Columns that results.parquet must have."""
@@ -43,19 +43,19 @@ class RecordedRun:
     ----------
     graph : str
     workload : Workload
-        Its sizes, and who was active in its iterations.
+        The graph's sizes, and the numbers of active vertices in the run's iterations.
     options : RunOptions
     threads : int
-        Of the CPU.
+        Number of CPU threads.
     room : int or None
-        Bytes of the GPU's memory that were left for edges; None if the memory was not bounded.
+        Bytes of the GPU's memory left for edges; None if the memory was not bounded.
     rows : tuple of dict
-        Its iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``, ``from_device``,
+        The iterations: ``mode``, ``device``, ``edges``, ``active``, ``seconds``, ``to_device``, ``from_device``,
         ``pages``, ``pages_skipped``.
     copy_rate : float or None
-        Bytes a second of single copies to the GPU, if a trace or an experiment's machine.json has it.
+        Bytes per second of single copies to the GPU, if a trace or an experiment's machine.json has it.
     edge_seconds : float or None
-        The GPU's seconds for an edge, if a trace has the times of kernels.
+        The GPU's seconds per edge, if a trace has the times of kernels.
     """
 
     graph: str
@@ -69,22 +69,22 @@ class RecordedRun:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all iterations."""
+        """Total seconds of all iterations."""
         return float(sum(row["seconds"] for row in self.rows))
 
 
 def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
-    """The runs in a folder that ``garaph experiment`` has written.
+    """Read the runs in a folder that ``garaph experiment`` has written.
 
     The folder has results.parquet, iterations.parquet and perhaps machine.json. Runs that failed or had no iteration
-    are left out, and so are runs with packed edges, since the tables do not have the bytes of these.
+    are left out. Runs with packed edges are left out, too, because the tables do not say how many bytes these take.
 
     Raises
     ------
     FormatError
-        If a table is missing, or is not one of runs.
+        If a table is missing, or the experiment did not measure runs.
     ParameterError
-        If no run is left.
+        If all runs are left out.
     """
     results, iterations = (table_of(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
     missing = [name for name in COLUMNS if results and name not in results[0]]
@@ -100,12 +100,12 @@ def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
         if rows and result["error"] is None and is_raw(result):
             found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate))
     if not found:
-        raise ParameterError(f"{folder}: has no run with raw edges that came to its end; measure some")
+        raise ParameterError(f"{folder}: has no completed run with raw edges; measure some")
     return found
 
 
 def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
-    """The fastest run of each set of repeats: disturbances can only slow a run."""
+    """The fastest run of each set of repeats, which is the least disturbed one."""
     best: dict[Any, RecordedRun] = {}
     for run in runs:
         key = run.graph, run.workload.traits, run.options, run.threads, run.room
@@ -127,7 +127,7 @@ def table_of(path: Path) -> list[dict[str, Any]]:
 
 
 def copy_rate_of(path: Path) -> float | None:
-    """Bytes a second of copies to the GPU, from an experiment's machine.json, if that is there and has them."""
+    """Bytes per second of copies to the GPU from an experiment's machine.json; None if it does not have them."""
     try:
         return float(json.loads(path.read_bytes())["gpus"][0]["to_device"])
     except (FileNotFoundError, ValueError, KeyError, TypeError, IndexError):
@@ -135,7 +135,7 @@ def copy_rate_of(path: Path) -> float | None:
 
 
 def is_raw(result: Record) -> bool:
-    """Whether edges were raw on the CPU and on the GPU. For the GPU, a run may pack raw edges if no gather is set."""
+    """Whether edges were raw on the CPU and on the GPU. If no gather is set, a run may pack raw edges for the GPU."""
     return result["encoding_used"] != PACKED and (result["device_used"] == CPU or result["gather"] in RAW_GATHERS)
 
 
@@ -164,12 +164,12 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
 
 
 def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
-    """The run in a trace, as ``garaph run --trace`` writes it.
+    """Read the run in a trace that ``garaph run --trace`` has written.
 
     Raises
     ------
     FormatError
-        If it is not a trace.
+        If the file is missing or is not a trace.
     """
     try:
         document = json.loads(Path(path).read_bytes())
@@ -196,7 +196,7 @@ def traced(facts: Record, events: list[Record]) -> RecordedRun:
     kernels = [span for span in spans if tracks[span["tid"]].startswith("stream")]
     copied = sum(span["args"]["edges"] for span in copies)
     width = sum(row["to_device"] for row in rows) / copied if copied else 4.0 + traits.edge_value_bytes
-    # every program has one or two arrays of values, one of sums, and the offsets of one or both directions
+    # an estimate for any program: one or two arrays of values, one of sums, and the offsets of one or both directions
     vertex_bytes = traits.value_bytes * (2 + facts["synchronous"]) + 8.0 * (1 + facts["directed"])
     workload = Workload(
         traits, n, m, even_offsets(n, m), tuple(activities_of(rows, m)), width, vertex_bytes,
@@ -217,7 +217,7 @@ def costs_of(kernels: list[Record], edges: int) -> tuple[Array, Array] | None:
     pages: dict[int, list[Record]] = {}
     for span in sorted(kernels, key=lambda span: -span["args"]["edges"]):
         own = pages.setdefault(span["args"]["page"], [span])
-        if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # otherwise a part of the page
+        if own[0] is not span and own[0]["args"]["edges"] == span["args"]["edges"]:  # not a part of the page
             own.append(span)
     ordered = [pages[number] for number in sorted(pages)]
     sizes = np.array([spans[0]["args"]["edges"] for spans in ordered])
@@ -229,7 +229,7 @@ def costs_of(kernels: list[Record], edges: int) -> tuple[Array, Array] | None:
 
 
 def device_of(asked: str, rows: list[Record]) -> str:
-    """The device of a run: the one that was asked for or, after ``"auto"``, the one that its iterations had."""
+    """The device of a run: the one that the user chose or, for ``"auto"``, the one that its iterations used."""
     devices = {row["device"] for row in rows}
     if asked != "auto" or not devices:
         return CPU if asked == "auto" else asked
@@ -237,7 +237,7 @@ def device_of(asked: str, rows: list[Record]) -> str:
 
 
 def seconds_of(spans: list[Record]) -> float:
-    """Seconds in which at least one of the spans was under way."""
+    """Total seconds covered by at least one of the spans."""
     total, end = 0.0, float("-inf")
     for begin, stop in sorted((span["ts"], span["ts"] + span["dur"]) for span in spans):
         total += max(stop - max(begin, end), 0.0)

@@ -1,4 +1,4 @@
-"""Simulate a recorded run: as it was, or on another device or by another engine."""
+"""Simulate a recorded run as it was, or with another device or another engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Replay:
 
     Attributes
     ----------
-    recorded : Recorded
+    recorded : RecordedRun
     simulated : Simulation
     """
 
@@ -29,19 +29,19 @@ def replay(
     recorded: RecordedRun, machine: Machine | None = None, *, device: str | None = None, engine: str | None = None,
     room: int | None = None, iterations: int | None = None,
 ) -> Replay:  # fmt: skip
-    """Simulate the iterations of a recorded run: as many vertices are active in each as were then.
+    """Simulate the iterations of a recorded run, with the recorded numbers of active vertices.
 
     Parameters
     ----------
-    recorded : Recorded
+    recorded : RecordedRun
     machine : Machine, optional
-        By default a machine that is calibrated by this run; it has a GPU only if the run used one.
+        By default a machine that is calibrated with this run; it has a GPU only if the run used one.
     device, engine : str, optional
         By default as recorded.
     room : int, optional
         Bytes of the GPU's memory left for edges; by default as recorded.
     iterations : int, optional
-        Simulate at most so many.
+        Maximum number of iterations to simulate.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def replay(
     """
     machine = calibrate([recorded]) if machine is None else machine
     options = recorded.options
-    if device is not None or engine is not None:  # a forced mode may not be one of the other device or engine
+    if device is not None or engine is not None:  # the other device or engine may not have a forced mode
         options = RunOptions(device=device or options.device, engine=engine or options.engine)
     workload = replace(recorded.workload, activities=recorded.workload.activities[:iterations])
     left = room_of(recorded) if room is None else room

@@ -1,4 +1,4 @@
-"""Simulate a run: the policies of real runs decide, over a model of the machine and the sizes of pages."""
+"""Simulate a run: the policies of real runs decide; models of the executors predict the times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .workload import Workload
 
 @dataclass(frozen=True)
 class Simulation:
-    """What a run would do.
+    """The result of a simulated run.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Simulation:
 
     @property
     def seconds(self) -> float:
-        """Seconds of all iterations."""
+        """Total seconds of all iterations."""
         return sum(row.seconds for row in self.iterations)
 
 
@@ -44,20 +44,20 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
     workload : Workload
     machine : Machine
     options : RunOptions
-        Of these, ``device``, which must not be ``"auto"``, ``engine`` and ``mode`` count.
+        Only ``device`` (not ``"auto"``), ``engine`` and ``mode`` are used.
     room : int, optional
-        Bytes of the GPU's memory that are left for edges; by default all but `Workload.fixed`.
+        Bytes of the GPU's memory left for edges; by default all memory minus `Workload.fixed`.
 
     Raises
     ------
     ParameterError
         If the machine lacks what the run needs: a GPU, disks, or the cost of this work.
     DeviceMemoryError
-        If a page does not fit the GPU.
+        If a page does not fit in the GPU's memory.
     """
     executor = executor_of(workload, machine, options, room)
     k = machine.disks.k if workload.on_disks and machine.disks else 1.0
-    buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as `schedule_of` has it
+    buckets = workload.traits.has_buckets and (not workload.on_disks or options.mode == PUSH)  # as in `schedule_of`
     schedule = Schedule(options.policy, mode=options.forced_mode, k=k, buckets=buckets)
     can = executor.capabilities
     scheduler = Scheduler(schedule, workload.vertices, workload.edges, workload.traits, can)
@@ -81,7 +81,7 @@ def simulate(workload: Workload, machine: Machine, options: RunOptions, room: in
 
 
 def executor_of(workload: Workload, machine: Machine, options: RunOptions, room: int | None) -> SimulatedExecutor:
-    """The model of the processors that the options name."""
+    """The model of the executor for the device of `options`."""
     device = options.device
     if device == CPU:
         return SimulatedCpu(workload, machine, machine.cores)
@@ -92,5 +92,5 @@ def executor_of(workload: Workload, machine: Machine, options: RunOptions, room:
     if device == GPU:
         return gpu
     traits = workload.traits
-    reads_any_value = traits.is_relaxation and not options.policy.one_partition_per_thread  # as `CpuExecutor` has it
+    reads_any_value = traits.is_relaxation and not options.policy.one_partition_per_thread  # as in `CpuExecutor`
     return SimulatedHybrid(cpu, gpu, in_place=traits.synchronous or reads_any_value)

@@ -29,7 +29,7 @@ DEVICES = (CPU, GPU, HYBRID)
 
 @dataclass(frozen=True)
 class SpecRun:
-    """A run that a spec describes.
+    """A run to simulate, from a spec.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Spec:
     machine : Machine
     engine : str
     devices : tuple of str
-    runs : tuple of Planned
+    runs : tuple of SpecRun
     """
 
     machine: Machine
@@ -65,12 +65,12 @@ class Spec:
 def read_spec(
     path: str | os.PathLike[str], iterations: int | None = None, on_event: events.Listener = events.ignore
 ) -> Spec:
-    """The spec in the TOML file `path`, with at most so many `iterations` a run.
+    """Read the spec in the TOML file `path`, with at most `iterations` iterations per run.
 
     Raises
     ------
     FormatError
-        If it is missing or is not TOML.
+        If the file is missing or is not TOML.
     ParameterError
         If a key or a value is not allowed; the message names it.
     """
@@ -84,7 +84,7 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     toml.known(layout, LAYOUT_KEYS, "layout: ")
     devices = tuple(toml.one_of({"device": one}, "device", DEVICES) for one in listed(document.get("device", CPU)))
     if "machine" not in document:
-        raise ParameterError('says no machine; add machine = "machine.toml", as `garaph calibrate` writes it')
+        raise ParameterError('machine is missing; add machine = "machine.toml", a file that `garaph calibrate` writes')
     machine = read_machine(folder / toml.string(document, "machine"))
     runs = toml.tables(document, "runs")
     if not runs or not devices:
@@ -97,7 +97,7 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
 
 
 def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:
-    """A graph or its numbers of vertices and edges, and whether it is directed."""
+    """A graph, or its numbers of vertices and edges; and whether it is directed."""
     where = f"graphs.{name}: "
     if not isinstance(given, dict):
         raise ParameterError(f"{where}give a table with vertices and edges, or with a source")
@@ -113,7 +113,7 @@ def run_of(
     given: dict[str, Any], where: str, graphs: dict[str, tuple[Graph | tuple[int, int], bool]], layout: dict[str, Any],
     folder: Path, iterations: int | None,
 ) -> SpecRun:  # fmt: skip
-    """The run in one ``[[runs]]`` entry; `where` begins the messages of errors."""
+    """The run in one ``[[runs]]`` entry; error messages begin with `where`."""
     toml.known(given, RUN_KEYS, where)
     name = toml.one_of(given, "graph", tuple(graphs), where)
     if "program" not in given:
@@ -136,7 +136,7 @@ def run_of(
 
 
 def layout_of(given: dict[str, Any], edges: int) -> Layout:
-    """The ``[layout]`` table, for a graph with so many edges."""
+    """The ``[layout]`` table, for a graph with `edges` edges."""
     pages, where = toml.count({"pages": 0} | given, "pages", 0, "layout: "), "layout: "
     return Layout(
         edge_bytes=toml.positive(given, "edge_bytes", where) if "edge_bytes" in given else None,
@@ -148,9 +148,9 @@ def layout_of(given: dict[str, Any], edges: int) -> Layout:
 
 
 def shares_of(given: dict[str, Any], where: str) -> Iterator[float]:
-    """For each iteration the share of the vertices that are active, and also of the edges that lead from them.
+    """For each iteration, the share of active vertices, which is also the share of edges that lead from them.
 
-    After the last share that is listed, each share is `fade` times the one before.
+    After the last listed share, each share is `fade` times the previous one.
     """
     listed_shares = listed(given.get("active", 1.0))
     if not listed_shares:

@@ -1,4 +1,4 @@
-"""What is simulated: a program over a graph that is known by its sizes, and how many vertices are active when."""
+"""The workload of a simulation: a program, the sizes of a graph, and the number of active vertices per iteration."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from ..program import BoundProgram, VertexProgram, bind
 Array = npt.NDArray[Any]
 
 MAX_RUNS = 1_000_000
-"""Runs of vertices by which a graph is known that is not in memory; pages are cut between runs. It is no power of two,
-so that pages, whose bounds are powers of two, do not divide it evenly: real graphs end in a smaller page."""
+"""Maximum number of runs of vertices that describe a graph that is not in memory; pages are cut between runs. Like real
+graphs, the model should end in a smaller page; so this is not a power of two, as the bounds of pages are."""
 ACTIVE_BITS = 1
-"""Bits that the GPU sends back for a vertex in addition to its value: whether the vertex is active."""
+"""Bits per vertex that the GPU sends back in addition to the value: whether the vertex is active."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the scheduler and the models of processors need to know about a program.
+    """The facts about a program that the scheduler and the models of processors depend on.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Traits:
     is_relaxation : bool
         The program may push.
     synchronous : bool
-        New values are seen in the next iteration.
+        New values become visible in the next iteration.
     has_buckets : bool
-        Changed vertices wait for their bucket, if the CPU works alone.
+        If the CPU works alone, changed vertices stay pending until their bucket is opened.
     """
 
     name: str
@@ -69,14 +69,14 @@ class Traits:
 
 @dataclass(frozen=True)
 class Activity:
-    """How many vertices were active when an iteration began.
+    """The active vertices at the beginning of an iteration.
 
     Attributes
     ----------
     active, active_edges : int
-        Active vertices, and the sum of their out-degrees.
+        Number of active vertices, and the sum of their out-degrees.
     gathered : int or None
-        In-edges of the vertices that the active ones notify. None if it is not known; then `active_edges` is taken
+        In-edges of the vertices that the active ones notify. None if unknown; `active_edges` is then the estimate
         (Garaph section 4.2).
     """
 
@@ -98,20 +98,20 @@ class Workload:
     activities : tuple of Activity
         One for each iteration.
     edge_bytes : float
-        Bytes of an edge over the link and on disks.
+        Bytes per edge on the link and on disks.
     vertex_bytes : float
-        Bytes a vertex of the GPU's memory, for everything but edges.
+        Bytes per vertex in the GPU's memory, for everything but edges.
     on_disks : bool
         The edges are on disks.
     pushes : bool
         The CPU may push: out-edges have the values that the program reads (`Graph.has_valued_out_edges`).
     keep : bool
-        The pages that fit stay on the GPU and in the host's memory; otherwise every iteration copies and reads all.
+        Pages that fit stay in the GPU's and in the host's memory; otherwise every iteration copies and reads all pages.
     page_edges : int or None
-        Bound on a page's edges; None for the planner's.
+        Upper bound on a page's edges; by default the planner's bound.
     kernels : tuple of ndarray, or None
-        How the GPU's time for an edge differs along the edges: ascending numbers of edges from 0 to `edges`, and for
-        each the number of edges of average cost that take as long. None if it is the same for all.
+        How the GPU's time per edge varies over the graph: ascending numbers of edges from 0 to `edges`, and for each,
+        the number of edges of average cost that take as long. None if all edges cost the same.
     """
 
     traits: Traits
@@ -129,12 +129,12 @@ class Workload:
 
     @property
     def vertex_data(self) -> int:
-        """Bytes of the vertices' values, which are gathered at random."""
+        """Bytes of the vertex values, which gathers access at random."""
         return self.vertices * self.traits.value_bytes
 
     @property
     def back_bytes(self) -> float:
-        """Bytes that the GPU sends back for a vertex."""
+        """Bytes per vertex that the GPU sends back."""
         return self.traits.value_bytes + ACTIVE_BITS / 8
 
     @property
@@ -143,7 +143,7 @@ class Workload:
         return int(self.vertices * self.vertex_bytes)
 
     def gpu_edges(self, page: Page) -> float:
-        """The number of edges of average cost that take the GPU as long as a page does."""
+        """The GPU's cost of a page, as a number of edges of average cost."""
         if self.kernels is None:
             return page.edges
         before, after = np.interp([page.first_edge, page.last_edge], *self.kernels)
@@ -154,12 +154,12 @@ class Workload:
         return self._pages_of_vertices(lay_out(self.offsets, self.page_edges))
 
     def residency(self, room: int, streams: int = STREAMS) -> Residency:
-        """The GPU's pages, and which of them stay, if `room` bytes of its memory are left for edges.
+        """The GPU's pages, and which of them are resident, if `room` bytes of its memory are left for edges.
 
         Raises
         ------
         DeviceMemoryError
-            If a page does not fit.
+            If a page does not fit in the GPU's memory.
         """
         planned = plan(
             self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
@@ -170,7 +170,7 @@ class Workload:
         return Residency(self._pages_of_vertices(planned.pages), resident, planned.streams, buffer, planned.used)
 
     def split(self, page: Page, edges: int) -> tuple[Page | None, Page]:
-        """Cut a page in two, the last part with about so many edges, as `pages.layout.cut` does."""
+        """Cut a page in two; the second part has about `edges` edges. See `pages.layout.cut`."""
         if len(self.offsets) == self.vertices + 1:
             return cut(self.offsets, page, edges, VERTICES)
         share = (page.last_edge - edges - page.first_edge) / max(page.edges, 1)
@@ -181,7 +181,7 @@ class Workload:
         return replace(page, last_vertex=vertex, last_edge=edge), replace(page, first_vertex=vertex, first_edge=edge)
 
     def _pages_of_vertices(self, pages: list[Page]) -> list[Page]:
-        """The same pages with numbers of vertices in place of numbers of runs."""
+        """Convert the bounds of pages from numbers of runs to numbers of vertices."""
         runs = len(self.offsets) - 1
         if runs == self.vertices:
             return pages
@@ -193,7 +193,7 @@ class Workload:
 
     @cached_property
     def notified_share(self) -> tuple[Array, Array]:
-        """The known shares of gathered edges: ascending shares f of active edges, and for each the share gathered."""
+        """The known shares of gathered edges: ascending shares f of active edges, and for each, the share gathered."""
         known = sorted(
             (one.active_edges / self.edges, one.gathered / self.edges)
             for one in self.activities
@@ -214,7 +214,7 @@ class Workload:
 
 @dataclass(frozen=True)
 class UniformEdges:
-    """`EdgeLayout` of the same number of bytes for every edge."""
+    """An `EdgeLayout` with the same number of bytes for every edge."""
 
     encoding: ClassVar[str] = RAW
 
@@ -228,9 +228,9 @@ class UniformEdges:
 
 
 def even_offsets(vertices: int, edges: int) -> Array:
-    """The offsets of at most `MAX_RUNS` runs in a graph of which only the sizes are known.
+    """The offsets of at most `MAX_RUNS` runs in a graph whose sizes alone are known.
 
-    All vertices have about the same number of edges.
+    Assumes that all vertices have about the same number of edges.
     """
     runs = min(max(vertices, 1), MAX_RUNS)
     return (
@@ -240,16 +240,16 @@ def even_offsets(vertices: int, edges: int) -> Array:
 
 
 def bind_for_types(program: VertexProgram, weighted: bool) -> BoundProgram:
-    """Bind a program to a graph of two vertices, 0 and 1, which is enough to know its types."""
+    """Bind a program to a graph of two vertices, 0 and 1, which is enough to determine its types."""
     ends = np.array([0, 1]), np.array([1, 0])
     graph = from_numbered_edges(*ends, 2, np.ones(2, np.int32) if weighted else None, directed=False)
     return bind(program, graph)
 
 
 def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool, synchronous: bool) -> float:
-    """Bytes a vertex of the GPU's memory for everything but edges, as `gpu.memory_plan` counts them.
+    """Bytes per vertex in the GPU's memory for everything but edges, as `executor.gpu.memory_plan` counts them.
 
-    Every vertex is assumed to have in-edges.
+    Assumes that every vertex has in-edges.
     """
     graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
     ranks = cast(Any, SimpleNamespace(before=[vertices]))
@@ -258,7 +258,7 @@ def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool,
 
 @dataclass(frozen=True)
 class Layout:
-    """Where edges are, and what they take; see `Workload`. None stands for what this package needs."""
+    """Where edges are, and their size; see `Workload` for the attributes. None means the size in this package."""
 
     edge_bytes: float | None = None
     vertex_bytes: float | None = None
@@ -271,9 +271,9 @@ def workload_of(
     bound: BoundProgram, graph: Graph | tuple[int, int], activities: Sequence[Activity], *, synchronous: bool,
     directed: bool = True, layout: Layout = Layout(),
 ) -> Workload:  # fmt: skip
-    """A program over a graph, or over one of which only the numbers of vertices and edges are known.
+    """The workload of a program over a graph, or over a graph with the given numbers of vertices and edges.
 
-    `directed` says of the second kind whether it is directed.
+    `directed` applies to the second case only.
     """
     if isinstance(graph, Graph):
         vertices, edges, offsets, directed = graph.n, graph.m, graph.in_edges.offsets, graph.directed
@@ -302,7 +302,7 @@ def activities_of(rows: Iterable[Mapping[str, Any]], edges: int) -> list[Activit
 
 
 def scaled(activities: Iterable[Activity], vertices: float, edges: float) -> list[Activity]:
-    """The same shares of active vertices and edges in a graph with so many times the vertices and the edges."""
+    """Scale activities to a graph with `vertices` times as many vertices and `edges` times as many edges."""
     return [
         Activity(
             max(round(one.active * vertices), min(one.active, 1)),

@@ -195,7 +195,7 @@ def test_other_versions_are_refused_whatever_else_is_there(full):
 def test_arrays_of_other_types_are_refused(full):
     store = Store(full, Files())
     for into in ({"values": np.empty(60)}, {"values": np.empty(60), "active": np.empty(2, np.int64)}):
-        with pytest.raises(DamagedCheckpointError, match="not those of such a run"):
+        with pytest.raises(DamagedCheckpointError, match="do not match the run"):
             store.load(into)
     store.close()
 

@@ -296,7 +296,7 @@ def test_ctrl_c_when_the_graph_is_there(garaph: Shell, tmp_path: Path) -> None:
 
     garaph.monkeypatch.setattr(import_.store, "info", interrupted)  # which is asked last
     status, _, err = garaph("generate", "uniform", tmp_path / "graph", "--scale", 4)
-    assert (status, err) == (130, f"interrupted when {tmp_path / 'graph'} had been written; it is whole\n")
+    assert (status, err) == (130, f"interrupted after {tmp_path / 'graph'} was written; the graph is complete\n")
     assert garaph("verify", tmp_path / "graph")[0] == 0
 
 
@@ -374,7 +374,7 @@ def test_an_unknown_encoding_is_found_first(garaph: Shell, tmp_path: Path, comma
 def test_encodings_are_for_directories(garaph: Shell, edges: Path, tmp_path: Path) -> None:
     status, _, err = garaph("convert", edges, tmp_path / "g.mtx", "--encoding", "packed")
     assert status == 1
-    assert "--encoding is for these" in err
+    assert "--encoding is only for these" in err
 
 
 def test_trace_and_report_are_written(garaph: Shell, edges: Path, tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ def test_what_cannot_be_resumed(
     spec_of: Any, no_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    with pytest.raises(ParameterError, match="has no experiment to go on with"):
+    with pytest.raises(ParameterError, match="has no experiment to continue"):
         experiment.run(spec_of(SWEEP), out, resume=True)
     experiment.run(spec_of(SWEEP), out)
     with pytest.raises(ParameterError, match="was made from another spec"):

@@ -222,5 +222,5 @@ def test_options_are_checked_against_program_and_graph(graph, program, options, 
 def test_sums_that_no_atomic_takes(graph, monkeypatch):
     monkeypatch.setattr(options, "can_replicate", lambda bound: False)
     bound = bind(gp.apps.PageRank(), graph)
-    with pytest.raises(gp.errors.ParameterError, match="no atomic takes the sums of PageRank"):
+    with pytest.raises(gp.errors.ParameterError, match="no atomic operation can update the sums of PageRank"):
         check_run_options(RunOptions(gather="replicated"), bound, graph)

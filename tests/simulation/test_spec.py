@@ -10,7 +10,7 @@ from tests.support.simulated import MACHINE, SPEC
 
 
 @pytest.mark.parametrize(("before", "after", "said"), [
-    ('machine = "machine.toml"', "", "says no machine"), ('"small"\np', '"large"\np', "runs 1: graph='large'"),
+    ('machine = "machine.toml"', "", "machine is missing"), ('"small"\np', '"large"\np', "runs 1: graph='large'"),
     ('"ConnectedComponents"', '"Components"', "Components"), ("active = [1.0, 0.5]", "active = []", "active is"),
     ("fade = 0.1", "fade = 2", "fade=2"), ("iterations = 4", "iterations = 0", "iterations=0"),
     ("{ cpu = 0.5 }", "{ tpu = 0.5 }", "published="), ("vertices = 1_000_000", "vertices = 0.5", "graphs.small"),

@@ -1,4 +1,4 @@
-"""The CPU kernel."""
+"""The CPU executor and its kernels."""
 
 from .executor import CpuExecutor
 

@@ -1,19 +1,19 @@
-"""How compiled code reads a list's edges: raw ones where they are, packed ones from a small window.
+"""How compiled code reads the edges of a list: raw edges in place, packed edges from a small window.
 
 A kernel is written once for all codecs. It gets `edges`, a tuple of arguments that only the *reader* of the codec
-understands. What the kernel does with edges is a *segment*: a function
+understands. The kernel's work on edges is a *segment*: a function
 ``segment(acc, begin, end, sources, base, last, before, values, values_base, context)``. It visits the edges [begin,
 end) in order. The source of edge e is ``source_of(sources, e - base, before)``, and its value is
-``values[e - values_base]``. It returns `acc` and how many edges it visited: fewer than there are if it needs no more.
-From a segment a reader's `walk` makes a function that visits a whole list, or a part of one.
+``values[e - values_base]``. It returns `acc` and the number of edges that it visited: it may stop before `end`. The
+reader's `walk` turns a segment into a function that visits a whole list, or a part of one.
 
 Packed numbers are unpacked to a window, as running sums from the first number in the window. There are two ways:
 
-- Some lists are picked out (*pick*). The window is a group. A source is its sum less the sum before its list
-  (`before`), so a list can be entered anywhere, and unpacking need not know where lists begin.
-- Lists are read one after the other (*stream*). The window is a run, and `before` is 0: sums are turned into sources
-  while the run before is visited. So a segment can look `AHEAD` edges further, up to ``sources[last]``, whichever
-  lists these belong to.
+- Random access to lists (*pick*). The window is a group. A source is its sum minus the sum before its list
+  (`before`), so a walk can begin at any edge of a list, and the unpacking does not depend on where lists begin.
+- Reading all lists in order (*stream*). The window holds two runs, and `before` is 0: the sums of a run are turned into
+  sources while the previous run is visited. So a segment can look `AHEAD` edges ahead, up to ``sources[last]``, also
+  into later lists.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ DType = np.dtype[Any]
 LOW = 0xFFFFFFFF
 """The 32 low bits of an int64."""
 LINE = 8
-"""Numbers of 8 bytes in a cache line: each call writes to a line of its own."""
+"""int64 numbers in a cache line of 64 bytes: each call writes to its own line."""
 NONE_HELD = -(1 << 62)
-"""In place of the first edge in the window, if there is nothing in it: far before any edge."""
+"""The first edge of an empty window: far before any edge."""
 AHEAD = 192
-"""How many edges ahead the data of a source is prefetched: a load takes as long as visiting so many edges
+"""Prefetch distance for the values of sources, in edges: a load from memory takes as long as visiting that many edges
 (docs/results/cpu.md)."""
 STEP = 16
-"""How many sums are turned into sources at a time."""
+"""Number of sums that are turned into sources at a time."""
 WORDS_AHEAD = 512
-"""How many words ahead packed numbers are prefetched where lists are read one after the other: two kilobytes."""
+"""Prefetch distance for packed numbers when lists are read in order, in words of 32 bits (2 KB)."""
 
 
 def source_of(sources, i, before):
-    """The source at place `i`; see above."""
+    """The source at index `i`; the module's docstring defines `before`."""
     return (np.int64(sources[i]) - before) & LOW
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """How edges of one codec are read, by a kernel that reads their values or does not.
+    """How a kernel reads edges of one codec, with or without their values.
 
     Attributes
     ----------
@@ -67,17 +67,17 @@ class Reader:
         The types of the arguments in `edges`.
     walk : callable
         ``walk(segment, streams)`` makes a function ``walk(acc, offsets, v, begin, end, edges, context)``, which visits
-        the edges [begin, end) of the list of vertex v. With `streams`, lists are read one after the other.
+        the edges [begin, end) of the list of vertex v. With `streams`, the kernel reads all lists in order.
     fetch : callable
-        ``fetch(edges, e)`` prefetches the beginning of a list, edge e.
+        ``fetch(edges, e)`` prefetches edge e, with which a list begins.
     in_place : bool
         Whether segments read the graph's own arrays.
     arguments : type of Arguments
-        ``arguments(count, reader)`` makes what `count` calls take as `edges`.
+        ``arguments(count, reader)`` makes the `edges` arguments of `count` calls.
     reads_values : bool
         Whether the kernel reads edge values.
     values : dtype or None
-        The type of those, if they have to be decoded.
+        The type of the edge values, if they have to be decoded.
     """
 
     signature: str
@@ -100,7 +100,7 @@ class Reader:
 
 
 def reader_of(edges: Adjacency, values: DType | None) -> Reader:
-    """The reader for a kernel over `edges` that reads their values, of dtype `values`, or does not (None)."""
+    """The reader for a kernel over `edges`; `values` is the dtype of their values, None if it does not read values."""
     values_codec = RAW if values is None or edges.value_array is None else edges.value_array.codec
     return make_reader(edges.encoding, values_codec, values)
 
@@ -136,12 +136,13 @@ READERS: dict[tuple[str, str], Callable[[DType | None], Reader]] = {
     (PACKED, RAW): packed_reader,
     (PACKED, PACKED): all_packed_reader,
 }
-"""How edges are read, by their codec and that of their values (which counts as `RAW` where no values are read)."""
+"""The reader by the codec of the edges and the codec of their values, which is `RAW` if no values are read."""
 
 PACKED_SOURCES = "i64* u8* u32* i64 i64 i64 u32* i64*"
 """Types of the arguments for packed sources: records, as integers and as bytes; words; the number of the first word;
-the first edge, and the one past the last; the window; and `held`: the edge with which the window begins, where the
-words of sources and of values that were unpacked last end, and the vertex of the next edge."""
+the first edge, and the one past the last; the window; and `held`. `held` has four numbers: the first edge of the
+window; the word after the sources unpacked last; the word after the values unpacked last; the vertex of the next
+edge."""
 
 
 def pointer_to(values: DType | None) -> str:
@@ -161,9 +162,9 @@ def fetch_raw(edges, e):
     prefetch(sources, e - base)
 
 
-# long: the two functions that it makes share its arguments
+# long: the two functions that it returns share its arguments
 def make_packed_walk(unpack, values_of):
-    """Make the `walk` of packed edges. `unpack` unpacks the values of a window; `values_of` returns where they are."""
+    """Make the `walk` of packed edges. `unpack` unpacks the values of a window; `values_of` locates these values."""
 
     def make_walk(segment, streams):
         return stream(segment) if streams else pick(segment)
@@ -195,7 +196,7 @@ def make_packed_walk(unpack, values_of):
             first, at = offsets[v], held[0]
             if (
                 first == begin and first >= at and end <= at + GROUP
-            ):  # the whole list is in the window: most lists are short
+            ):  # common case: the list is short, and lies in the window
                 values, values_base = values_of(at, edges)
                 before = np.int64(sums[first - at])
                 return segment(acc, begin, end, sums, at - 1, GROUP, before, values, values_base, context)
@@ -203,7 +204,7 @@ def make_packed_walk(unpack, values_of):
             if begin >= end:
                 return acc, visited
             e, source = first, 0
-            if e < begin // RUN * RUN:  # begin with a run, whose base is the source before it
+            if e < begin // RUN * RUN:  # start at a run's first edge: the run's record has the source before it
                 e = begin // RUN * RUN
                 source = records[(e - base) // RUN * RECORD_WORDS + 1]
             while e < end:
@@ -231,10 +232,10 @@ def make_packed_walk(unpack, values_of):
 
 def move_on(at, follows, offsets, v, edges):
     """Fill the first part of the window with the sources of the run that begins at edge `at`, and the second part with
-    those of the next run.
+    the sources of the next run.
 
-    If the run `follows` the one that was in the first part, its sources are in the second part already. The first edge
-    that will be visited belongs to vertex v.
+    If the run `follows` the one in the first part, its sources are already in the second part. Vertex v owns the first
+    edge that will be visited.
     """
     end, window, held = edges[5:8]
     held[0] = at
@@ -250,7 +251,7 @@ def move_on(at, follows, offsets, v, edges):
 def restore(at, follows, offsets, edges):
     """Fill the second part of the window with the sources of the run that begins at edge `at`.
 
-    The third part takes their sums. Sources before the list of vertex `held[3]` are left out. Set `held[3]` to the
+    The third part receives the sums. Edges before the list of vertex `held[3]` are skipped. Sets `held[3]` to the
     vertex of the next edge.
     """
     records, base, end, window, held = edges[0], edges[4], edges[5], edges[6], edges[7]
@@ -263,7 +264,7 @@ def restore(at, follows, offsets, edges):
     while e < stop:
         to = min(offsets[v + 1], stop)
         for first in range(e + shift, to + shift, STEP):
-            for k in range(first, first + STEP):  # also beyond the list's end; later lists overwrite that
+            for k in range(first, first + STEP):  # may write past the list's end; the next lists overwrite that
                 window[k - RUN] = np.uint32(np.int64(window[k]) - np.int64(before) & LOW)
         if e < to:
             before = window[to - 1 + shift]
@@ -276,7 +277,7 @@ def restore(at, follows, offsets, edges):
 def unpack_sums(begin, count, follows, edges, to):
     """Write the running sums of `count` numbers, from number `begin` of the page on, to ``window[to:]``.
 
-    `follows` says whether they follow the numbers that were unpacked last, as their words then do.
+    `follows` says whether these numbers follow the ones unpacked last; then their words do, too.
     """
     records, widths, words, first_word, _, _, window, held = edges[:8]
     run, first = begin // RUN, begin % RUN // GROUP
@@ -292,8 +293,8 @@ def unpack_sums(begin, count, follows, edges, to):
 
 
 def unpack_values(begin, count, follows, edges):
-    """Unpack the values of `count` edges, from number `begin` of the page on; the third part of the window takes their
-    numbers."""
+    """Unpack the values of `count` edges, from number `begin` of the page on; the third part of the window is scratch
+    space."""
     records, widths, words, first_word, values = edges[8:]
     window, held = edges[6:8]
     run, first = begin // RUN, begin % RUN // GROUP
@@ -309,16 +310,16 @@ def unpack_values(begin, count, follows, edges):
 
 
 def words_of(records, widths, first_word, run, group, follows, held):
-    """Where the words of a group are: after those unpacked last if it `follows` them, else where its record says."""
+    """The first word of a group: the word after those unpacked last if the group `follows`, else from its record."""
     if group == 0:
         return records[run * RECORD_WORDS] - first_word
     return held if follows else place(records, widths, run, group) - first_word
 
 
 def place(records, widths, run, group):
-    """Where the words of a group of a run begin, whatever was unpacked before."""
+    """The first word of a group of a run, computed from the run's record."""
     position = records[run * RECORD_WORDS]
-    for k in range(RUN // GROUP):  # over all groups, so that there is no branch
+    for k in range(RUN // GROUP):  # over all groups, to avoid a branch
         position += np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + k]) * np.int64(k < group)
     return position
 
@@ -340,7 +341,7 @@ def fetch_packed(edges, e):
 
 
 class Arguments(Protocol):
-    """Makes what `count` calls of a kernel take as `edges`, page by page; each call has its own memory to decode to."""
+    """Makes the `edges` arguments of `count` calls of a kernel for each page; each call decodes to its own memory."""
 
     def __init__(self, count: int, reader: Reader) -> None: ...
 
@@ -355,7 +356,7 @@ class RawArguments:
         self._reads_values = reader.reads_values
 
     def of(self, page: PageEdges) -> tuple[Any, ...]:
-        sources: Any  # a `RawArray`, and so are the values
+        sources: Any  # a `RawArray`, like `values`
         values: Any
         first_edge, sources, values = page
         data = sources.data

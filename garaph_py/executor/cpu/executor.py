@@ -1,4 +1,5 @@
-"""The executor on the CPU: threads take a page's edges in equal runs (Garaph section 4.1)."""
+"""The CPU executor: a page's edges are divided into equal runs, which the threads of the pool take (Garaph section
+4.1)."""
 
 from __future__ import annotations
 
@@ -49,18 +50,18 @@ class CpuExecutor(StepByParts):
     graph : Graph
     pool : ThreadPool
     listener : callable
-        Is told when functions are compiled.
+        Receives the progress of compilation.
     one_partition_per_thread : bool
-        A page is cut into one run of edges a thread, and every vertex gathers from every in-neighbour, as the paper has
-        it. Otherwise a page is cut into the same runs whatever the number of threads, which take them as they are free;
-        and where the program is a relaxation, only active vertices contribute.
+        If True, a page is cut into one run of edges per thread, and every vertex gathers from every in-neighbour, as in
+        the paper. If False, a page is cut into the same runs for any number of threads, idle threads take the next run,
+        and if the program is a relaxation, only active vertices contribute.
 
     Attributes
     ----------
     is_relaxation : bool
-        Only active vertices contribute: the values of the others stand in both arrays of a synchronous run.
+        Only active vertices contribute: in a synchronous run, both arrays hold the values of all other vertices.
     out_source : PageSource
-        The out-edges. Where they stay on disk, `open` or `assist` asks for them.
+        The out-edges. If they stay on disk, `open` or `assist` opens them.
     """
 
     out_source: PageSource
@@ -108,16 +109,16 @@ class CpuExecutor(StepByParts):
         return state
 
     def assist(self, sources: SourceFactory) -> None:
-        """Get ready to notify for a device, and to take pages beside it: out-edges, and threads that are awake."""
+        """Get ready to notify for devices and to process pages beside them: open the out-edges, start the threads."""
         self.out_source = sources.out(None)
         self._launch.prepare(PUBLISH, WORK)
         self.pool.start()
 
     def close(self) -> None:
-        """Nothing to give back: threads, graph and pages belong to the caller."""
+        """Release nothing: threads, graph and pages belong to the caller."""
 
     def initialize(self, synchronous: bool) -> State:
-        """Initial values, first frontier, first total."""
+        """Make the state with initial values, first frontier and first total."""
         init = self._kernels.init
         self._launch.prepare(init, PUBLISH, WORK)
         n = self.graph.n
@@ -135,9 +136,9 @@ class CpuExecutor(StepByParts):
         return state
 
     def _keep_apart(self, state: State, apart: bool) -> None:
-        """If need be, two arrays, equal when a superstep of a relaxing program begins.
+        """Copy the values to a second array, if `apart` and a synchronous relaxation still has only one.
 
-        It takes but one where only active vertices are read and none of them can change.
+        One array is enough while only active vertices are read and none of them can change.
         """
         if self.is_relaxation and state.synchronous and apart and state.next_values is state.values:
             state.next_values = state.values.copy()
@@ -166,24 +167,24 @@ class CpuExecutor(StepByParts):
         if mode == PULL:
             self._pull.prepare(state, mode)
             if self._pull.reads_active_only(state) and not state.synchronous:
-                state.frontier.loosen()  # vertices that change are added to it as the superstep goes on
+                state.frontier.loosen()  # `pull_active` adds vertices that change to it during the iteration
             return 0
         self._pull.prepare(state, mode)
         return self.notify(state)
 
     def notify(self, state: State) -> int:
-        """Find the vertices that active ones notify, for whoever updates them; out-edges followed."""
+        """Put the vertices to update in ``state.notified``; return the number of out-edges followed."""
         self._launch.prepare(COUNT_EDGES, self._notify.kernel)
         if state.active_count == self.graph.n or self.bound.total is not None:
-            state.notified.fill(self.graph.n)  # everybody has something to see: also those without in-edges
+            state.notified.fill(self.graph.n)  # every vertex must be updated, also those without in-edges
             return 0
         state.notified.clear()
         if self.bound.reads_dst:
-            state.notified.add(state.frontier)  # such a vertex is in effect its own in-neighbour
+            state.notified.add(state.frontier)  # gather reads `dst`, so a vertex is in effect its own in-neighbour
         return self._notify(state, self.out_source)
 
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
-        if "prepare" in self.bound.arguments:  # it has rewritten values of every page
+        if "prepare" in self.bound.arguments:  # `prepare` has rewritten the values of all vertices
             return None
         _, starts = self._runs.prefix_of(state.notified, self.graph.in_edges, 0, self.graph.n)
         bounds = np.array([(page.first_vertex, page.last_vertex) for page in pages], np.int64).reshape(-1, 2)
@@ -228,7 +229,7 @@ class CpuExecutor(StepByParts):
         self._copy(state.frontier, state.values, state.next_values)
 
     def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
-        """The values of those that changed, from one array to the other."""
+        """Copy the values of the vertices in `changed` from `source` to `to`."""
         self._launch.prepare(self._kernels.commit)
         first, last = self._runs.of_vertices(whole=not changed.is_wide)
         self._launch(
@@ -244,12 +245,12 @@ class CpuExecutor(StepByParts):
         )
 
     def report(self, state: State) -> Array:
-        self._pull_tiled.release()  # their memory is free for verifying the answer
+        self._pull_tiled.release()  # the verification of the answer can use the tiles' memory
         if "result" not in self.bound.arguments:
             return state.values
         kernel = self._kernels.result
         self._launch.prepare(kernel)
-        spare = state.next_values  # the values themselves where there is but one array
+        spare = state.next_values  # the same array as `values` if there is only one
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
         first, last = self._runs.of_vertices()

@@ -1,4 +1,4 @@
-"""A bound program's functions as the CPU's kernels use them, and access to the arrays that its types are stored in."""
+"""A bound program's functions as the CPU's kernels call them, and access to arrays of the program's types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Access:
     pointer : str
         How a kernel's signature names a pointer to the dtype.
     view : callable
-        ``view(pointer)`` makes an array of a pointer.
+        ``view(pointer)`` makes an array from a pointer.
     load, store : callable
         ``load(array, i)`` reads an element as a number or named tuple; ``store(array, i, x)`` writes one.
     fetch : callable
@@ -43,7 +43,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Functions(PlainFunctions):
-    """Plain functions for kernels, and access to arrays.
+    """The program's functions for kernels, and access to arrays.
 
     ``edge_at(values, i)`` reads an edge's value as the program sees it.
     """
@@ -80,7 +80,7 @@ def access(dtype: DType) -> Access:
 
 
 def no_access() -> Access:
-    """For arrays that the program does not have: the pointer is null, and no kernel follows it."""
+    """Access to an array that the program does not have: the pointer is null, and no kernel dereferences it."""
     return Access(
         "void*",
         define("def view(pointer): return pointer"),
@@ -95,7 +95,7 @@ def functions(bound: BoundProgram) -> Functions:
     Raises
     ------
     ProgramError
-        If one cannot be compiled, or not as the program promises.
+        If a function cannot be compiled, or does not have the property that the program declares.
     """
     plain = plain_functions(bound)
     reads = "values[i]" if bound.reads_edge_values else "0"

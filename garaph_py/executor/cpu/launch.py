@@ -1,4 +1,4 @@
-"""Launches compiled kernels on the thread pool, and keeps what a launch can use again."""
+"""Launches compiled kernels on the thread pool, and keeps tables and buffers for later launches."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Launcher:
         self._partitions: dict[int, Partitions] = {}
 
     def prepare(self, *kernels: Kernel) -> None:
-        """Compile those of `kernels` that have not been compiled yet; the listener hears of each kernel once."""
+        """Compile those of `kernels` that have not been compiled yet; the listener is told of each kernel once."""
         new = [kernel for kernel in kernels if kernel not in self._prepared]
         if new:
             prepare(new, self._listener)
@@ -58,12 +58,12 @@ class Launcher:
         Parameters
         ----------
         state : State or None
-            Holds the arguments that a state has.
+            Provides the arguments that are listed in `records.STATE`.
         edges : tuple
-            From `edges`, if the kernel reads any.
+            What the method `edges` returned, if the kernel reads edges.
         others
-            All arguments that belong neither to the graph, nor to the program, nor to the state. `PerCall` arrays have
-            a row for each call, other arrays are the same for all.
+            All arguments that come neither from the graph, nor from the program, nor from the state. `PerCall` arrays
+            have a row for each call; other arrays are shared by all calls.
         """
         key = kernel.key, calls
         table = self._tables.get(key)
@@ -72,14 +72,14 @@ class Launcher:
         return self.pool.launch(table.fill(state, edges, others))
 
     def edges(self, reader: Reader, edges: PageEdges, calls: int) -> tuple[Any, ...]:
-        """The arguments by which `calls` calls of a kernel read the edges of a page."""
+        """The arguments with which `calls` calls of a kernel read the edges of a page."""
         key = reader, calls
         if key not in self._windows:
             self._windows[key] = reader.arguments(calls, reader)
         return self._windows[key].of(edges)
 
     def partitions(self, count: int) -> Partitions:
-        """Room for what `count` partitions of a page leave behind."""
+        """Buffers for the outputs of `count` partitions of a page."""
         if count not in self._partitions:
             self._partitions[count] = Partitions(count, self.bound)
         return self._partitions[count]

@@ -35,7 +35,7 @@ def make_notify(reader: Reader) -> RecordKernel:
     for_each_list = make_for_each_list(notify_targets)
 
     def notify(edges, t):
-        """Mark the targets of the run's edges: out-edges of active vertices of the page."""
+        """Mark the targets of the run's edges, which are out-edges of the page's active vertices."""
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
         return for_each_list(0, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
 
@@ -50,7 +50,7 @@ class Notify:
     ----------
     launcher : Launcher
     runs : Runs
-    edges : Edges
+    edges : Adjacency
         The out-edges.
     """
 
@@ -59,7 +59,7 @@ class Notify:
         self.kernel = make_notify(self._reader)
 
     def __call__(self, state: State, source: PageSource) -> int:
-        """Put every out-neighbour of an active vertex in ``state.notified``; out-edges followed."""
+        """Add all out-neighbours of active vertices to ``state.notified``; return the number of out-edges followed."""
         active, offsets = state.frontier, self._edges.offsets
         pages = self._runs.active_pages(active, source)
         source.prefetch(pages, partial(edge_ranges, active, offsets), values=False)

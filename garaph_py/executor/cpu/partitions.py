@@ -1,4 +1,4 @@
-"""What the partitions of a page leave behind for the step that merges them."""
+"""The outputs of a page's partitions, which `merge_partial_sums` then merges."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ..protocol import PageResult
 
 
 class Partitions:
-    """What `count` partitions of a page leave behind.
+    """The outputs of `count` partitions of a page.
 
     Attributes
     ----------
     heads, tails : ndarray, shape (count,)
-        Partial sums of the vertices that a partition's first and last bound cut.
+        Partial sums of the vertices whose edges a partition's first or last bound cuts.
     cuts : ndarray of int64, shape (count, 2)
-        These vertices; -1 where the bound cuts none.
+        The vertices of `heads` and `tails`; -1 where the bound cuts none.
     sums : ndarray, shape (count, 64)
         Room for the sums of 64 neighbouring vertices.
     counts : ndarray of int64, shape (count + 1, 4)
-        Edges visited, vertices activated, their out-edges, and how many of them may change again. The last row is of
-        `merge_partial_sums`.
+        Edges visited, vertices activated, their out-edges, and how many of them may change again. The last row belongs
+        to `merge_partial_sums`.
     partials : ndarray, shape (count + 1,)
-        Partial totals, likewise.
+        Partial totals; the last one belongs to `merge_partial_sums`.
     """
 
     def __init__(self, count: int, bound: BoundProgram) -> None:
@@ -35,11 +35,11 @@ class Partitions:
         self.merge_counts, self.merge_partial = self.counts[count], self.partials[count:]
 
     def clear_merge(self) -> None:
-        """Count nothing for merging, as when there is one partition, or no bound cuts a vertex."""
+        """Set the outputs of `merge_partial_sums` to zero, for a page that needs no merge."""
         self.counts[-1], self.partials[-1] = 0, 0
 
     def result(self, bound: BoundProgram) -> PageResult:
-        """What all partitions did, and merging their sums."""
+        """The sum of what all partitions and the merge did."""
         edges, active, active_edges, changeable = map(int, self.counts.sum(axis=0))
         partials = None if bound.total is None else self.partials.copy()
         return PageResult(edges, active, active_edges, changeable, partials)

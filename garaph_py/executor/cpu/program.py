@@ -1,4 +1,4 @@
-"""The kernels of one bound program, kept for the process: the next run of the same program finds them compiled."""
+"""The kernels of one bound program, kept until the process ends: later runs of the program find them compiled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kernels(bound: BoundProgram, reader: Reader) -> Kernels:
     Raises
     ------
     ProgramError
-        If a function cannot be compiled, or not as the program promises.
+        If a function cannot be compiled, or does not have the property that the program declares.
     """
     key = bound.key, reader
     if key not in _known:
@@ -33,7 +33,8 @@ def kernels(bound: BoundProgram, reader: Reader) -> Kernels:
 
 
 class Kernels:
-    """Each kernel is made when first needed: a program that never notifies does not wait for `pull_notified`."""
+    """The kernels, each made when it is first needed: a program that never notifies does not wait for
+    `pull_notified`."""
 
     def __init__(self, bound: BoundProgram, reader: Reader) -> None:
         self._functions, self._reader = functions(bound), reader

@@ -1,10 +1,10 @@
-"""Pull over one page, whose edges are divided equally over the calls of a kernel (Garaph section 4.1).
+"""Pull over one page, whose edges are divided equally among the calls of a kernel (Garaph section 4.1).
 
-A call gets one partition: a run of the page's edges. It gathers and applies the vertices whose edges all lie in the
-partition. For a vertex whose edges a bound of the partition cuts, it writes a partial sum: `head` if the edges begin in
-an earlier partition, `tail` if they begin in this one. `merge_partial_sums` then adds the partial sums of each cut
-vertex, from the last partition to the first, and applies it. Gather and apply are fused: only the accumulators of 64
-neighbouring vertices are kept at a time.
+A call gets one partition: a run of the page's edges. It gathers for and applies the vertices whose edges all lie in the
+partition. If a bound of the partition cuts the edges of a vertex, the call writes a partial sum: `head` if the edges
+begin in an earlier partition, `tail` if they begin in this one. `merge_partial_sums` then adds the partial sums of each
+cut vertex, from the last partition to the first, and applies the vertex. Gather and apply are fused: a call keeps only
+the accumulators of 64 neighbouring vertices at a time.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from .runs import Runs
 from .walk import LISTS, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 STREAM = 256
-"""Edges between the visited edge and the one whose source is prefetched, where sources are read in order: 1 KB."""
+"""Prefetch distance for sources that are read in order, in edges (1 KB)."""
 
 CONTEXT = (
     "n", "in_offsets", "out_offsets", "values", "next_values", "parameters", "vertex_data", "total", "next_frontier",
     "next_frontier_blocks",
 )  # fmt: skip
-"""Arguments of every kernel that applies."""
+"""Arguments of every kernel that calls `apply`."""
 PARTITION = ("early", "head", "tail", "cuts", "counts", "partial")
 """Arguments of a kernel whose calls are partitions of a page."""
 
 
 def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: bool = False):
-    """Add the contributions of edges [begin, end) of vertex v to ``acc``; return it, and how many edges were visited.
+    """Add the contributions of edges [begin, end) of vertex v to ``acc``; return `acc` and the number of edges visited.
 
-    If `filtered`, only active sources contribute: contributions of inactive sources are in the value already. If the
-    kernel `streams`, it reads all edges in order, and only once. So it prefetches sources, which need not stay in the
-    caches, and the values of these sources, whose loads take most of the time.
+    If `filtered`, only active sources contribute: contributions of inactive sources are already in the value. If the
+    kernel `streams`, it reads all edges in order, and only once. So it prefetches the sources, which need not stay in
+    the caches, and the values of these sources, whose loads take most of the time.
     """
     gather, add, done, load, edge, fetch = f.gather, f.sum, f.done, f.value.load, f.edge_at, f.value.fetch
     in_place = reader.in_place
@@ -72,7 +72,7 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 
     walk = reader.walk(segment, streams)
 
-    # wide: it is what a gather depends on; the compiler inlines it
+    # wide: a gather depends on all of these; the compiler inlines it
     def gather_edges(t, acc, old, v, begin, end, edges, active):
         return walk(acc, t.in_offsets, v, begin, end, edges, (t, old, active))
 
@@ -82,8 +82,8 @@ def make_gather(f: Functions, reader: Reader, filtered: bool = False, streams: b
 def make_update(f: Functions, filtered: bool = False):
     """Apply, store and activate one vertex.
 
-    It returns whether the vertex is active, whether it may change again, its out-degree, and its part of the total. If
-    `filtered`, a value that does not change is not stored: it is in both arrays already.
+    The function returns whether the vertex is active, whether it may change again, its out-degree, and its part of the
+    total. If `filtered`, it does not store an unchanged value, which is already in both arrays.
     """
     apply, activate, aggregate, count, done, identity = f.apply, f.activate, f.aggregate, f.count, f.done, f.identity
     store, load_data = f.value.store, f.data.load
@@ -105,7 +105,8 @@ def make_update(f: Functions, filtered: bool = False):
 
 
 def make_tally(f: Functions):
-    """The tally of a call: vertices activated, their out-edges, how many of them may change again, part of the total.
+    """Make the functions for a call's tally: vertices activated, their out-edges, how many of them may change again,
+    and the call's part of the total.
 
     ``zero()`` is an empty tally, ``add(tally, update)`` adds what one update returned, and ``leave(t, edges, tally)``
     writes the tally and the number of edges visited to the call's `counts` and `partial`.
@@ -152,11 +153,11 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
     zero, add, leave = make_tally(f)
 
     def pull(edges, t):
-        """The edges [first_edge, last_edge), in which the vertices [first_vertex, last_vertex) begin.
+        """Pull along the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin.
 
         Synchronous runs gather for 64 vertices and then apply them: with less work between two gathers, more of their
-        loads are under way at the same time. Asynchronous runs apply each vertex at once, so that the next one reads
-        its new value.
+        loads are in flight at the same time. Asynchronous runs apply each vertex at once, so that the next gather can
+        read the new value.
         """
         chunk = 64 if t.early else 1
         first, last, start, stop = t.first_vertex, t.last_vertex, t.first_edge, t.last_edge
@@ -221,9 +222,9 @@ def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
     for_each_list = make_for_each_list(pull_list, clear_word, insert_activated)
 
     def pull_notified(edges, t):
-        """The run's edges: in-edges of notified vertices of the page.
+        """Pull along the run's edges, which are in-edges of the page's notified vertices.
 
-        The last run has the stop `TO_THE_END`, so that it has the vertices without in-edges at the page's end, too.
+        The `stop` of the last run is `TO_THE_END`, so that it includes the vertices without in-edges at the page's end.
         """
         t.cuts[0], t.cuts[1] = -1, -1
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
@@ -242,9 +243,9 @@ def make_merge_partial_sums(f: Functions) -> RecordKernel:
     zero, add, leave = make_tally(f)
 
     def merge_partial_sums(t):
-        """Merge the partial sums that the partitions left, last to first, and apply the vertices they belong to.
+        """Merge the partial sums of the partitions, last to first, and apply the vertices that they belong to.
 
-        `head`, `tail` and `cuts` are those of all partitions; `counts` and `partial` belong to this step.
+        `head`, `tail` and `cuts` are the arrays of all partitions; `counts` and `partial` belong to this call.
         """
         tally = zero()
         for k in range(t.partitions - 1, 0, -1):
@@ -252,7 +253,7 @@ def make_merge_partial_sums(f: Functions) -> RecordKernel:
             if v < 0:
                 continue
             head = load_sum(t.head, k)
-            if t.cuts[2 * k - 1] != v:  # the partition before has only a middle part of this vertex
+            if t.cuts[2 * k - 1] != v:  # the vertex's edges begin in a still earlier partition
                 store_sum(t.head, k - 1, combine(load_sum(t.head, k - 1), head))
                 continue
             done = update(t, v, combine(load_sum(t.tail, k - 1), head), load(t.values, v))
@@ -267,8 +268,8 @@ def make_merge_partial_sums(f: Functions) -> RecordKernel:
 
 
 PULL_ACTIVE_RATIO = 32
-"""Edges of the graph for each edge from an active vertex, above which a pull first looks whether a source is active.
-Below, that look is a branch that is hard to predict, and a plain pull gains more by fetching values ahead."""
+"""`pull_active` is used when fewer than one edge in 32 leads from an active vertex. With more, its branch on whether a
+source is active is hard to predict, and a plain pull gains more by prefetching values."""
 
 
 @dataclass(frozen=True)
@@ -291,9 +292,9 @@ class Pull:
     reader : Reader
         Reads the in-edges.
     kernels : Kernels
-        Of the program, for these edges.
+        The program's kernels for these edges.
     only_active_contribute : bool
-        The program is a relaxation: contributions of inactive vertices are in the values already.
+        The program is a relaxation: contributions of inactive vertices are already in the values.
     """
 
     def __init__(
@@ -303,14 +304,14 @@ class Pull:
         self._only_active_contribute = only_active_contribute
 
     def reads_active_only(self, state: State) -> bool:
-        """Whether a pull looks which sources are active: it pays where very few are, or where one of them ends the
-        gather."""
+        """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, or if one
+        active source can end the gather."""
         return self._only_active_contribute and (
             "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._graph.m
         )
 
     def prepare(self, state: State, mode: str) -> None:
-        """Compile what pages of this iteration need."""
+        """Compile the kernels of this iteration."""
         kernels = self._kernels
         pulls = kernels.pull_active if self.reads_active_only(state) else kernels.pull
         self._launch.prepare(kernels.pull_notified if mode == NOTIFY_PULL else pulls, kernels.merge_partial_sums)
@@ -331,7 +332,7 @@ class Pull:
         count, prefix = self._runs.prefix_of(state.notified, self._graph.in_edges, first, last)
         if not count:
             return None
-        # "left": notified vertices without in-edges that stand at a bound belong to the run that begins there.
+        # "left": notified vertices without in-edges at a bound belong to the run that begins there.
         block, position, start, stop = self._runs.of_set(prefix, "left")
         stop[-1] = TO_THE_END
         run = {

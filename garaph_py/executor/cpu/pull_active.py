@@ -1,8 +1,8 @@
 """Pull from active vertices only, for relaxations: contributions of inactive sources are already in the values.
 
-Partitions and their partial sums are those of `pull`. A vertex without in-edges, or one that is done, is passed over.
-Whether a vertex is one of these is hard to predict, and each gather begins with a cache miss. So the kernel looks
-through the vertices of a word one word ahead, and prefetches their first sources.
+Partitions and partial sums are as in `pull`. The kernel skips vertices that have no in-edges or are done. A branch on
+that is hard to predict, and each gather begins with a cache miss. So the kernel inspects the vertices one word ahead,
+and prefetches their first sources.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .walk import bit_of, insert_word, make_for_each_bit
 
 
 def make_due(f: Functions, reader: Reader):
-    """Which vertices of a word, in [first, last), have in-edges and are not done; their first sources are fetched."""
+    """Find the vertices of a word, in [first, last), that have in-edges and are not done; prefetch their first
+    sources."""
     load, done, identity, fetch = f.value.load, f.done, f.identity, reader.fetch
 
     def fetch_list(acc, v, context):
@@ -57,14 +58,14 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
             if done[0]:
                 tally = add(tally, done)
                 word |= bit_of(v)
-                if not t.early:  # asynchronous: vertices that gather from here on read the new value
+                if not t.early:  # asynchronous run: later gathers read the new value
                     atomic_or(t.frontier, v >> 6, bit_of(v))
         return visits + visited, tally, word
 
     for_each_bit = make_for_each_bit(pull_vertex)
 
     def pull_active(edges, t):
-        """The edges [first_edge, last_edge), in which the vertices [first_vertex, last_vertex) begin."""
+        """Pull along the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin."""
         first, last, start = t.first_vertex, t.last_vertex, t.first_edge
         t.cuts[0], t.cuts[1] = -1, -1
         visits, tally = 0, zero()

@@ -1,7 +1,7 @@
-"""Pull by tiles: every vertex gathers from every in-neighbour, and all random accesses stay in a core's cache.
+"""Pull by tiles: every vertex gathers from every in-neighbour, and random accesses stay in a core's cache.
 
-One call updates one block of destinations and visits its tiles one after the other. So contributions to a destination
-are added in ascending order of their sources, as in `pull`, and no destination is shared between calls.
+One call updates one block of destinations, and visits its tiles one after the other. Hence contributions to a
+destination are added in ascending order of their sources, as in `pull`, and calls share no destination.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Array = npt.NDArray[Any]
 
 MASK = (1 << BITS) - 1
 UNPACKED = 1 << 24
-"""Edges that are unpacked at a time, to make tiles of a packed graph in memory: enough work for several threads."""
+"""Edges unpacked at a time while tiles are made of a packed graph in memory: enough work for several threads."""
 
 
 def tiles_of(graph: Graph, weighted: bool, stored: PageSource, pool: ThreadPool) -> Tiles:
     """The tiles of `graph`, with edge values or without.
 
-    The graph keeps those of edges in memory. Those of out-edges on disk, `stored`, are made anew, and belong to the
-    caller.
+    If the edges are in memory, the graph keeps the tiles. If they are on disk, the tiles are made anew from the
+    out-edges `stored`, and belong to the caller.
     """
 
     def made(source: PageSource) -> Tiles:
@@ -59,7 +59,7 @@ def make_pull_tiled(f: Functions) -> RecordKernel:
     zero, add, leave = make_tally(f)
 
     def pull_tiled(t):
-        """The destinations of one `block`; `sums` has room for one sum for each vertex."""
+        """Update the destinations of one `block`; `sums` has room for one sum for each vertex."""
         first, last = t.block << BITS, min(t.n, (t.block + 1) << BITS)
         for v in range(first, last):
             store_sum(t.sums, v, identity(t.parameters))
@@ -105,7 +105,7 @@ class TiledPull:
         self._tiles: Tiles | None = None
 
     def release(self) -> None:
-        """Give back the tiles' memory."""
+        """Free the tiles."""
         self._tiles = None
 
     def __call__(self, state: State, kernel: RecordKernel, out_source: PageSource) -> PageResult:

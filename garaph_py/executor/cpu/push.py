@@ -1,9 +1,9 @@
 """Push: active vertices send their contributions along their out-edges, by atomic operations on one word.
 
-For relaxations only (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to end, are divided
-equally over the calls, as in `notify`. Synchronous runs read `values` and sum into `next_values`; the two are equal
-when an iteration begins. Asynchronous runs sum in place: a vertex that changes before it is visited is not visited
-again in the next iteration, and with priorities a vertex beyond the second threshold waits in `pending`.
+Push is for relaxations only (`BoundProgram.is_relaxation`). The out-edges of the active vertices, laid end to end, are
+divided equally among the calls, as in `notify`. Synchronous runs read `values` and sum into `next_values`; both are
+equal when an iteration begins. Asynchronous runs sum in place: an active vertex that changes before it is visited is
+not visited again in the next iteration; with priorities, a vertex above the second threshold stays in `pending`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .walk import LISTS, bit_of, insert, make_for_each, make_for_each_bit, make_
 Array = npt.NDArray[Any]
 
 AHEAD = 4
-"""Words between a word of the active set and that whose vertices' first targets are prefetched."""
+"""Prefetch distance for the first targets of active vertices, in words of the frontier."""
 
 
 def make_relax(f: Functions):
@@ -55,8 +55,8 @@ def make_relax(f: Functions):
 
 
 def make_push_along(f: Functions, priorities: bool):
-    """Push from one vertex along some of its out-edges. `acc` is how many vertices become active, their out-edges, and
-    how many of them may change again."""
+    """Push from one vertex along some of its out-edges. `acc` is a tuple: the number of vertices that become active,
+    their out-edges, and how many of them may change again."""
     relax, gather, priority, edge = make_relax(f), f.gather, f.priority, f.edge_at
     done, identity = f.done, f.identity
 
@@ -100,14 +100,14 @@ def make_fetch_ahead(reader: Reader):
 
 
 def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
-    """`priorities`: changed vertices beyond the current bucket wait."""
+    """Make the push kernel; with `priorities`, changed vertices above the open bucket go to `pending`."""
     walk, fetch_ahead = reader.walk(make_push_along(f, priorities), False), make_fetch_ahead(reader)
 
     def push_list(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context
         followed, count, count_edges, changeable = acc
         if t.in_place and not cut_before and not cut_after and atomic_load(t.next_frontier, v >> 6) & bit_of(v):
-            # Before the vertex's value is read: a later change makes it due again.
+            # Clear the bit before the vertex's value is read: a later change then activates the vertex again.
             atomic_and(t.next_frontier, v >> 6, ~bit_of(v))
             count -= 1
             count_edges -= end - begin
@@ -118,9 +118,9 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
     for_each_list = make_for_each_list(push_list, begin_word=fetch_ahead)
 
     def push(edges, t):
-        """Push along the run's edges: out-edges of active vertices of the page.
+        """Push along the run's edges, which are out-edges of the page's active vertices.
 
-        With ``t.counts_edges`` it counts the out-edges of the vertices that it activates: a cache miss each.
+        With ``t.counts_edges``, also count the out-edges of the activated vertices, at one cache miss each.
         """
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
         acc = for_each_list((0, 0, 0, 0), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
@@ -168,9 +168,9 @@ def make_open_bucket(f: Functions) -> RecordKernel:
     def open_bucket(t):
         """Move the pending vertices in [first_vertex, last_vertex) that belong to the bucket to the frontier.
 
-        The range begins and ends at multiples of 4096. A vertex with a priority up to ``thresholds[0]``
-        has changed again while it waited, and has been visited since. Returns whether any vertex still waits; the
-        least priority of those goes to ``least[0]``.
+        The range begins and ends at multiples of 4096. A vertex with a priority up to ``thresholds[0]`` changed again
+        while it was pending, and has been visited since. Returns whether any vertex stays pending, and writes the least
+        priority of these to ``least[0]``.
         """
         none = np.uint64(0)
         start = (0, 0, True, none, none)
@@ -192,7 +192,7 @@ def make_open_bucket(f: Functions) -> RecordKernel:
 
 
 class Push:
-    """Runs the push kernel over the pages of out-edges, and `advance` over the vertices that wait.
+    """Runs the push kernel over the pages of out-edges, and the kernel `open_bucket` over the pending vertices.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Push:
     runs : Runs
     graph : Graph
     reads_values : bool
-        The program reads edge values: the out-edges are pushed along with theirs.
+        The program reads edge values, so the kernel reads the out-edges with their values.
     kernels_of : callable
         ``kernels_of(reader)``: the program's `Kernels` for edges that `reader` reads.
     """
@@ -210,15 +210,15 @@ class Push:
     ) -> None:
         self._launch, self._runs, self._graph, self._kernels_of = launcher, runs, graph, kernels_of
         self._edge = launcher.bound.edge if reads_values else None
-        self._active_pages: dict[Page, Array] | None = None  # of the frontier, if the last superstep left them
+        self._active_pages: dict[Page, Array] | None = None  # pages of the frontier, if the last push found them
 
     def forget_frontier(self) -> None:
-        """What is kept of the frontier no longer holds."""
+        """Drop the pages of the frontier that the last push kept."""
         self._active_pages = None
 
     @cached_property
     def _edges(self) -> Adjacency:
-        """The out-edges, with values if the program reads them; those of a directed graph in memory are made once."""
+        """The out-edges, with values if the program reads them; valued ones of a directed graph are made only once."""
         graph = self._graph
         return graph.out_edges if self._edge is None else graph.valued_out_edges(self._launch.pool)
 
@@ -227,7 +227,7 @@ class Push:
         return reader_of(self._edges, self._edge)
 
     def _source(self, out_source: PageSource) -> PageSource:
-        """Pages of the out-edges with what the program reads of them; on disk `out_source` has the values, too."""
+        """Pages of the out-edges, with values if the program reads them; on disk, `out_source` has the values, too."""
         return out_source if self._graph.on_disk else MemoryPageSource(self._edges, pages=out_source.pages)
 
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
@@ -259,14 +259,14 @@ class Push:
             source.release(page)
             done += counts[:calls].sum(axis=0)
         followed, active_count, active_edges, changeable = map(int, done)
-        if large:  # the edges of the new frontier are counted here, in order: the next push needs the sums anyway
+        if large:  # count the new frontier's edges here, by sequential access: the next push needs the prefix sums
             self._active_pages = self._runs.active_pages(state.next_frontier, source)
             active_edges = sum(int(prefix[-1]) for prefix in self._active_pages.values())
         return PageResult(followed, active_count, active_edges, changeable, None)
 
     def open_bucket(self, state: State, kernel: RecordKernel) -> Any:
-        """Move the waiting vertices of the current bucket to the frontier; the least priority of those that still wait,
-        or None."""
+        """Move the pending vertices of the open bucket to the frontier; return the least priority of the vertices that
+        stay pending, or None."""
         self._launch.prepare(kernel)
         first, last = self._runs.of_vertices(whole=not state.pending.is_wide)
         counts, least = self._launch.partitions(len(first)).counts, np.empty(len(first), state.values.dtype)

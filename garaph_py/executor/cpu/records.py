@@ -26,7 +26,7 @@ STATE = {
         "pending": "pending.bits", "pending_blocks": "pending.blocks",
     }.items()
 }  # fmt: skip
-"""Arguments that a `State` has."""
+"""Arguments that are read from the `State`, and how to read them."""
 
 
 ACCESS = {
@@ -47,11 +47,11 @@ class RecordKernel(Kernel):
         ``function(record)``, or ``function(edges, record)`` if there is a `reader`. Parameters and total are read from
         memory beforehand: ``record.parameters`` is the program's ``self``.
     names : iterable of str
-        Of the arguments, as in `..arguments`.
+        The kernel's arguments, by their names in `..arguments`.
     functions : Functions, optional
-        Of the program, if the kernel belongs to one.
+        The program's functions, if the kernel belongs to a program.
     reader : Reader, optional
-        Reads the kernel's edges; its own arguments stand before the others.
+        Reads the kernel's edges; the reader's own arguments come first.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class RecordTable:
     kernel : RecordKernel
     calls : int
     constants : mapping
-        Arguments that are the same in every launch, by name; others than the kernel's are ignored.
+        Arguments that are the same in every launch, by name; names that the kernel does not take are ignored.
     """
 
     def __init__(self, kernel: RecordKernel, calls: int, constants: Mapping[str, Any]) -> None:
@@ -112,7 +112,7 @@ class RecordTable:
                 self._places[name] = place
 
     def fill(self, state: State | None, edges: tuple[Any, ...], others: Mapping[str, Any]) -> ArgumentTable:
-        """The table with the arguments that a state has, those of a reader, and all others by name."""
+        """Fill the table with the arguments from the state, the reader's arguments, and all others by name."""
         if len(others) != len(self._places):
             raise TypeError(f"{self._table.kernel.name} takes {sorted(self._places)}, not {sorted(others)}")
         put, places = self._table.put, self._places

@@ -1,4 +1,4 @@
-"""Divides the edges of a page, of a set of vertices, or all vertices, into runs: one run for each call of a kernel."""
+"""Divides work (the edges of a page or of a vertex set, or all vertices) into runs, one for each call of a kernel."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .walk import TO_THE_END
 Array = npt.NDArray[Any]
 
 WHOLE_PAGE: tuple[Any, ...] = (0, 0, 0, TO_THE_END)
-"""One run with all the edges of a set in a page: block, position, start and stop, as `Runs.of_set` has them."""
+"""One run with all edges of a set in a page: block, position, start and stop, as `Runs.of_set` returns them."""
 MIN_RUN_EDGES = 1 << 12
-"""Edges or vertices: a run is not made smaller. To hand out a call costs about as much as visiting so many."""
+"""Smallest size of a run, in edges or vertices: handing out a call costs about as much as visiting that many."""
 RANDOM_ACCESS_EDGES = 8
-"""Cost of an edge along which a vertex notifies or pushes, in edges that are read in order: each is a cache miss."""
+"""Cost of a random edge access (notify, push), which is a cache miss, in units of a sequential edge access."""
 MAX_KEPT_CUTS = 1 << 12
-"""Pages, or parts of pages, whose runs are kept for the next iteration."""
+"""Number of pages, or parts of pages, whose runs are kept for the next iteration."""
 MIN_RUNS = 64
-"""Runs that a large amount of work is divided into; a thread that is free takes the next one."""
+"""Number of runs that a large amount of work is divided into; idle threads take the next run."""
 MAX_RUN_EDGES = 1 << 18
-"""Edges of a run above which there are more than `MIN_RUNS` runs."""
+"""Size of a run, in edges, above which work is divided into more than `MIN_RUNS` runs."""
 
 
 class Runs:
@@ -50,26 +50,26 @@ class Runs:
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 
     def count(self, edges: int) -> int:
-        """How many runs to make of so many edges or vertices."""
-        # A power of two, as the launcher keeps memory for every number of runs that it meets.
+        """How many runs to divide this number of edges or vertices into."""
+        # A power of two: the launcher keeps memory for every number of runs that occurs.
         many = 1 << (edges // MAX_RUN_EDGES).bit_length() >> 1
         most = self._max_runs or max(MIN_RUNS, many)
         return max(1, min(most, edges // MIN_RUN_EDGES))
 
     def is_worth_sharing(self, edges: int) -> bool:
-        """Whether so many edges and vertices are worth more than one run."""
+        """Whether this number of edges and vertices is worth more than one run."""
         return edges > MIN_RUN_EDGES
 
     def of_vertices(self, whole: bool = False) -> tuple[Array, Array]:
-        """First and last vertices of equal runs of all vertices, or of one run; runs begin where blocks do."""
+        """First and last vertices of equal runs of all vertices, or of one run if `whole`; runs begin at blocks."""
         n = self._graph.n
         bounds = np.array([0, n] if whole else split(-(-n // BLOCK), self.count(n))) * BLOCK
         bounds[-1] = n
         return bounds[:-1], bounds[1:]
 
     def of_page(self, page: Page) -> tuple[Array, ...]:
-        """Equal runs of a page's edges: their first and last edges, and first and last of the vertices that begin in
-        them."""
+        """Equal runs of a page's edges: first and last edge of each run, and first and last of the vertices whose edges
+        begin in it."""
         if page not in self._cuts:
             if len(self._cuts) >= MAX_KEPT_CUTS:
                 self._cuts.clear()
@@ -88,18 +88,18 @@ class Runs:
         prefix : ndarray of int64
             Sums of the set's edges before each block, from `prefix_of`.
         side : {"left", "right"}
-            Which block a run begins in, where its first edge is also a block's first: as for `numpy.searchsorted`.
+            As for `numpy.searchsorted`: the block in which a run begins whose first edge is also the first of a block.
         edge_cost : int
-            Cost of an edge, in edges that are read in order.
+            Cost of an edge, in units of a sequential edge access.
 
         Returns
         -------
         block : ndarray
             The block that each run begins in.
         position : ndarray
-            The place of that block's first edge.
+            The index of that block's first edge.
         start, stop : ndarray
-            Places of the run's first edge and of the edge after its last.
+            The indices of the run's first edge and of the edge after its last.
         """
         edges = int(prefix[-1])
         bounds = np.array(split(edges, self.count(edge_cost * edges)), np.int64)
@@ -107,7 +107,7 @@ class Runs:
         return blocks, prefix[blocks], bounds[:-1], bounds[1:]
 
     def prefix_of(self, vertices: VertexSet, adjacency: Adjacency, first: int, last: int) -> tuple[int, Array]:
-        """How many of `vertices` lie in [first, last), and sums of their edges before each block, and in all."""
+        """How many of `vertices` lie in [first, last), and prefix sums of their edges by block, with the total last."""
         base, stop = first // BLOCK, (last - 1) // BLOCK + 1
         sums = np.zeros(stop - base + 1, np.int64)
         parts = self.count(last - first) if vertices.is_wide else 1
@@ -120,7 +120,7 @@ class Runs:
         return int(counts.sum()), np.cumsum(sums)
 
     def active_pages(self, active: VertexSet, source: PageSource) -> dict[Page, Array]:
-        """The pages of out-edges in which a vertex of `active` has any, each with `prefix_of` these vertices."""
+        """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`)."""
         found: dict[Page, Array] = {}
         for page in source.pages:
             count, prefix = self.prefix_of(active, self._graph.out_edges, page.first_vertex, page.last_vertex)
@@ -132,7 +132,7 @@ class Runs:
 def edge_ranges(vertices: VertexSet, offsets: Array, page: Page) -> Array:
     """First and last edge of every word of a page's vertices that holds some of `vertices`, shape (words, 2).
 
-    The lists of 64 neighbouring vertices are mostly read in the time of one of them.
+    One read for the lists of 64 neighbouring vertices mostly takes no longer than a read for one list.
     """
     first = (page.words.start + np.flatnonzero(vertices.bits[page.words])) * WORD
     ranges: Array = offsets[np.clip(np.stack((first, first + WORD), 1), page.first_vertex, page.last_vertex)]

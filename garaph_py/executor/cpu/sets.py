@@ -15,8 +15,8 @@ count = make_for_each(count_vertex)
 
 
 def count_edges(t):
-    """Count the edges of the set's vertices in [first_vertex, last_vertex), by block; return how many vertices there
-    are. Looks at the blocks [first_block, last_block)."""
+    """Count, by block, the edges of the set's vertices that are in [first_vertex, last_vertex) and in the blocks
+    [first_block, last_block); return the number of these vertices."""
     vertices = 0
     for block in range(t.first_block, t.last_block):
         first, last = max(t.first_vertex, block << 12), min(t.last_vertex, (block + 1) << 12)

@@ -1,9 +1,9 @@
 """The walk over a set of vertices, from which every kernel that visits a set is built.
 
-A set is a bitmap, and a byte for each block of 4096 vertices, which is zero where the block has no vertex of the set. A
-walk passes over such blocks, so its cost follows the size of the set and not that of the graph. A walk is built from
-functions that the compiler inlines. What they change goes from one call to the next as `acc`, a number or a tuple; what
-they only read is `context`.
+A set is a bitmap and a byte for each block of 4096 vertices; the byte is zero if the block has no vertex of the set. A
+walk skips such blocks, so its cost depends on the size of the set, not on that of the graph. A walk is built from
+functions that the compiler inlines. They pass on what they change as `acc`, a number or a tuple; `context` is what they
+only read.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 from ...native import atomic_load, atomic_or, trailing_zeros
 
 TO_THE_END = 1 << 62
-"""A bound beyond every edge."""
+"""A bound greater than the index of any edge."""
 ALL = np.uint64((1 << 64) - 1)
-"""A word with every vertex."""
+"""A word with all 64 bits set."""
 LISTS = ("first_vertex", "last_vertex", "block", "position", "start", "stop")
-"""Arguments of a kernel that walks along the edges of a set's vertices, in the order of `make_for_each_list`'s run."""
+"""Arguments of a kernel that visits the edges of a set's vertices, in the order of `make_for_each_list`'s `run`."""
 
 
 def keep(acc, w, words, context):
-    """Do nothing at a word's beginning or end."""
+    """Leave `acc` as it is: the default at a word's beginning and end."""
     return acc
 
 
@@ -29,8 +29,8 @@ def make_for_each(visit, begin_word=keep, end_word=keep):
     """Build ``for_each(acc, bits, blocks, first, last, context)``, which visits the set's vertices in [first, last).
 
     ``acc, goes_on = visit(acc, v, context)`` is called for each vertex in ascending order, until `goes_on` is false;
-    ``acc = begin_word(acc, w, words, context)`` and `end_word` before and after each word, if its block is not empty.
-    Words from `words` on are out of range.
+    ``acc = begin_word(acc, w, words, context)`` and `end_word` are called before and after each word, unless its block
+    is empty. `words` is the end of the range of words.
     """
 
     def for_each(acc, bits, blocks, first, last, context):
@@ -62,10 +62,11 @@ def make_for_each(visit, begin_word=keep, end_word=keep):
 def make_for_each_list(visit, begin_word=keep, end_word=keep):
     """Build ``for_each_list(acc, bits, blocks, offsets, run, context)``, which visits the edges of one run.
 
-    The edge lists of the set's vertices are laid end to end; ``run`` is ``first, last, block, position, start, stop``:
-    the edges [start, stop) of the vertices in [first, last), and the block that they begin in, of which the first edge
-    has the place `position`. ``acc = visit(acc, v, begin, end, cut_before, cut_after, context)`` is called for each
-    vertex with the edges of its list that lie in the run, and whether the run's bounds cut others off.
+    The edge lists of the set's vertices in [first, last) are laid end to end. `run` is the tuple ``first, last, block,
+    position, start, stop``: the edges [start, stop) in this order. `block` is the block of vertices in which the run
+    begins; `position` is the index of the block's first edge. For each vertex,
+    ``acc = visit(acc, v, begin, end, cut_before, cut_after, context)`` is called with the edges of its list that lie in
+    the run, and whether the run's bounds cut off edges before or after them.
     """
 
     def visit_vertex(state, v, context):
@@ -116,7 +117,7 @@ def bit_of(v):
 
 
 def insert(bits, blocks, v):
-    """Put vertex v in a set to which other threads add, too; whether it was not in."""
+    """Add vertex v to a set to which other threads add, too; return whether it was not in the set yet."""
     bit = bit_of(v)
     if atomic_load(bits, v >> 6) & bit != np.uint64(0):
         return False
@@ -127,7 +128,7 @@ def insert(bits, blocks, v):
 
 
 def insert_word(bits, blocks, w, word):
-    """Put the vertices of `word` in a set to which other threads add, too."""
+    """Add the vertices of `word` to a set to which other threads add, too."""
     if word != np.uint64(0):
         atomic_or(bits, w, word)
         blocks[w >> 6] = 1
