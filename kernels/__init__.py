@@ -1,1 +1,1 @@
-"""CUDA C++ sources, one kernel a file; installed as ``garaph_py.kernels``."""
+"""CUDA C++ sources, one kernel per file; installed as ``garaph_py.kernels``."""

@@ -1,11 +1,12 @@
-// new_v = apply(old_v, acc_v), after gather_segmented or gather_packed. acc_v is the sum that the run in which v's
-// edges begin has written to `sums`, plus the sums that the following runs with edges of v have written to `heads`, in
-// their order. sum_hubs has added the latter where there are more than MANY_RUNS.
+// new_v = apply(old_v, acc_v), after gather_segmented or gather_packed. acc_v is the sum in `sums`, from the run in
+// which v's edges begin, plus the sums in `heads`, from the following runs with edges of v, in their order. If there
+// are more than MANY_RUNS of these, sum_hubs has added them to `sums` already.
 // Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
 // Shared memory: what add_to_tally needs.
 #include "vertices.cuh"
 
-// The sum of the contributions to vertex `v`. All lanes of a warp take part; those without a vertex are not in bounds.
+// The sum of the contributions to vertex `v`. All lanes of a warp must call it; `in_bounds` is false in lanes without a
+// vertex.
 __device__ __forceinline__ Accumulator gathered_sum(const Context& c, i64 v, bool in_bounds) {
   i64 begin = in_bounds ? c.in_offsets[v] : 0, end = in_bounds ? c.in_offsets[v + 1] : 0;
   u32 with_edges = __ballot_sync(FULL_MASK, begin < end);

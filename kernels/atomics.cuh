@@ -1,4 +1,4 @@
-// A program's sum as an atomic operation (Garaph Figure 4): CUDA's own instruction where there is one for the type, and
+// A program's sum as an atomic operation (Garaph Figure 4): CUDA's own instruction if there is one for the type,
 // otherwise a loop around compare-and-swap.
 #pragma once
 

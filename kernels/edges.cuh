@@ -3,8 +3,8 @@
 
 #include "packed.cuh"
 
-// The contribution of an edge with this source and value. `rank` is its destination's, which is read only by programs
-// that ask for dst.
+// The contribution of an edge with this source and value. `rank` is the rank of its destination; only programs that ask
+// for dst read it.
 __device__ __forceinline__ Accumulator contribution(const Context& c, u32 source, Edge edge, u32 rank) {
   Value dst{};
   if constexpr (READS_DST) dst = c.values[c.destinations[rank]];
@@ -25,7 +25,7 @@ __device__ __forceinline__ void raw_edges(const Page& p, i64 begin, i64 end, i64
   for (int j = 0; j < 4; j++) edges[j] = WHOLE || (e + j >= begin && e + j < end) ? raw_edge(p, e + j) : Edge{};
 }
 
-// The packed values of a run's edges: each is `base`, the least of them, plus a packed number.
+// The packed values of a run's edges: each is `base`, which is the smallest value, plus a packed number.
 struct PackedEdges {
   bool packed;
   i64 base;

@@ -1,5 +1,5 @@
-// acc_v = sum over u -> v of gather(u), as in gather_segmented, from packed sources: a lane unpacks four gaps between
-// sources, and a segmented scan over the lanes adds the gaps up to sources.
+// acc_v = sum over u -> v of gather(u), as in gather_segmented, from packed sources: each lane unpacks four gaps
+// between sources, and a segmented scan over the lanes turns the gaps into sources.
 // Launch: one warp for each run of the page. Shared memory: none.
 #include "segments.cuh"
 
@@ -28,7 +28,7 @@ __device__ __forceinline__ void gather_run(const Context& c, const Page& p, RunS
   PackedEdges values = packed_edges(p, w.run);
   for (int k = 0; k < RUN / STEP; k++) {
     i64 base = from + k * STEP, e = base + 4 * lane_id();
-    if (!WHOLE && (base + STEP <= w.begin || base >= w.end)) continue;  // the page begins later, with a destination
+    if (!WHOLE && (base + STEP <= w.begin || base >= w.end)) continue;  // all of another page
     SegmentStarts s = find_starts<WHOLE>(c, w, base);
     u32 ids[4];
     Edge edges[4];

@@ -3,18 +3,18 @@
 //
 // 1. Initialize R copies of an accumulator for each destination, in shared memory.
 // 2. Gather: consecutive threads read consecutive edges. Thread tid adds atomically to copy tid % R of the destination,
-//    at place (rank - first_rank) * R + tid % R.
+//    at index (rank - first_rank) * R + tid % R.
 // 3. Aggregate the copies, pair by pair, with strides R/2, R/4, ..., 1.
-// 4. Apply: consecutive threads update consecutive vertices. If a shard has several pieces, these add their sums in
-//    global memory, and the block that ends last applies.
+// 4. Apply: consecutive threads update consecutive vertices. If a shard has several pieces, their blocks add their sums
+//    in global memory, and the block that ends last applies.
 //
-// To find the destinations of edges, a warp holds the words of `starts` of a run, and counts the bits before an edge.
+// To find the destination of an edge, a warp holds the words of `starts` of a run, and counts the bits up to the edge.
 // Launch: blocks of REPLICATED_THREADS.
 // Shared memory: item.ranks * R accumulators, and what add_to_tally needs.
 #include "edges.cuh"
 #include "vertices.cuh"
 
-constexpr int UNROLL = 4;  // edges of a thread whose loads are under way together
+constexpr int UNROLL = 4;  // edges of a thread whose loads are in flight together
 
 // Clear the sums of shards in several pieces. Launch: one thread for each destination of the page.
 extern "C" __global__ void initialize_sums(const __grid_constant__ Task t) {

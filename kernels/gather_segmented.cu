@@ -1,5 +1,5 @@
 // acc_v = sum over u -> v of gather(u), by segmented reductions in registers, without atomics, and in the same order in
-// every run. This is not in the paper. Edges are sorted by destination, so neighbouring edges mostly share theirs.
+// every run. This is not in the paper. Edges are sorted by destination, so most consecutive edges share a destination.
 // Launch: one warp for each run of the page. Shared memory: none.
 #include "segments.cuh"
 

@@ -1,5 +1,5 @@
-// Set bit e of `starts` where edge e is the first of its destination. A warp finds the destination of an edge by
-// counting these bits; the paper stores a 16-bit offset for each edge (section 2.1).
+// Set bit e of `starts` if edge e is the first of its destination. A warp finds the destination of an edge by counting
+// these bits; the paper stores a 16-bit offset for each edge instead (section 2.1).
 // Launch: one thread for each vertex. Shared memory: none.
 #include "words.cuh"
 

@@ -1,10 +1,10 @@
-// Pack sources. measure_runs writes each run's record: the base, the width of each group, and in place of the first
-// word the number of words. The host turns these numbers into places. pack_runs then writes the words. `sources` begins
-// with edge `base_edge`, which is before `first_edge`; all runs are whole, except for the graph's last.
+// Pack sources. measure_runs writes each run's record: the base, the width of each group, and, in the field first_word,
+// the number of words. The host replaces these numbers by their prefix sums. pack_runs then writes the words. `sources`
+// begins with edge `base_edge`, which is before `first_edge`. All runs are whole, except the graph's last.
 // Launch: one warp for each run. Shared memory: none.
 #include "packed.cuh"
 
-// The number packed for edge `e`: its source, less the source of the edge before if that has the same destination.
+// The number packed for edge `e`: its source, minus the source of the previous edge if that has the same destination.
 __device__ __forceinline__ u32 packed_number(const Context& c, const Page& p, i64 e, u32 starts) {
   if (e >= p.last_edge) return 0;
   const u32* at = p.sources + (e - p.base_edge);

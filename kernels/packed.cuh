@@ -1,10 +1,10 @@
-// Unpack numbers (docs/packed.md). The numbers of a group (GROUP) have the same width in bits; a run (RUN) has one
-// record.
+// Unpack numbers (docs/packed.md). The numbers of a group (GROUP of them) have the same width in bits. Each run (RUN
+// numbers) has one record.
 #pragma once
 
 #include "garaph_generated.cuh"
 
-// Where a run's groups are. Lane g holds the width of group g, and the number of words before it.
+// The positions of a run's groups. Lane g holds the width of group g, and the number of words before the group.
 struct Groups {
   const u32* words;
   int width, before;

@@ -1,24 +1,23 @@
 // A warp sums the contributions of a run of 1024 edges by destination, in registers.
 //
-// It takes STEP = 128 edges at a time, four consecutive ones a lane. The bits in `starts` say at which edges a new
-// destination begins. Each lane sums its own four edges; a segmented scan over the lanes joins the sums of a
-// destination whose edges are in several lanes; `carry` takes the sum of the last destination, which may have more
-// edges, to the next 128. A destination's sum is written to sums[rank]. A destination that began in an earlier run is
-// not this warp's: the part of its sum from this run is written to heads[run], and apply_vertices, or sum_hubs before
-// it, adds that part.
+// The warp takes STEP = 128 edges at a time, four consecutive ones per lane. The bits in `starts` say at which edges a
+// new destination begins. Each lane sums its own four edges. A segmented scan over the lanes adds up the sums of a
+// destination whose edges are in several lanes. `carry` hands the sum of the last destination, which may have more
+// edges, to the next 128. The warp writes a destination's sum to sums[rank]. If a destination began in an earlier run,
+// the warp writes the sum of its edges in this run to heads[run]; apply_vertices, or sum_hubs before it, adds that.
 #pragma once
 
 #include "edges.cuh"
 
 constexpr int STEP = 128;
 
-// How far a warp has come in its run.
+// The progress of a warp in its run.
 struct RunState {
   i64 run;            // the number of the run
   i64 begin, end;     // its edges that belong to this page
   u32 rank;           // rank of the first destination that begins in the run
-  u32 seen;           // destinations that have begun so far
-  Accumulator carry;  // sum of the last of these so far, or of the destination that began in an earlier run
+  u32 seen;           // destinations that have begun so far in the run
+  Accumulator carry;  // sum so far of the last of these, or, if seen == 0, of the one that began in an earlier run
 };
 
 // Where destinations begin among 128 edges, for one lane.
@@ -26,8 +25,8 @@ struct SegmentStarts {
   u32 mine;      // bit j: a destination begins at edge j of the lane's four
   u32 before;    // destinations of the run that begin before the lane's edges
   u32 all;       // destinations of the run that begin before the next 128 edges
-  int distance;  // lanes down to the nearest one, this one included, in which a destination begins; or to lane 0
-  bool any;      // there is such a lane
+  int distance;  // how far below this lane the nearest lane is in which a destination begins (0: this one), or lane 0
+  bool any;      // whether a destination begins in this lane or one below
 };
 
 // The state of a warp at the beginning of `run`.
@@ -67,8 +66,8 @@ __device__ __forceinline__ SegmentStarts find_starts(const Context& c, const Run
   return s;
 }
 
-// Sum `x` over the lanes from the nearest one in which a destination begins up to this one. Where no lane up to this
-// one has a beginning, the sum starts with `carry`.
+// Sum `x` over the lanes from the nearest one in which a destination begins up to this lane. If no destination begins
+// in this lane or one below, the sum starts with `carry`.
 template <class T, class Sum>
 __device__ __forceinline__ T scan_segments(const SegmentStarts& s, T x, T carry, Sum sum) {
 #pragma unroll
@@ -95,13 +94,13 @@ __device__ __forceinline__ void gather_edges(
 #pragma unroll
   for (int j = 0; j < 4; j++) {
     if constexpr (READS_DST) rank += s.mine >> j & 1;
-    // The identity is summed first, as on the CPU: min then drops a NaN, and logical_or makes 1 of 5.
+    // The sum starts with the identity, as on the CPU: so min drops a NaN, and logical_or turns 5 into 1.
     x[j] = identity(c.parameters);
     if (WHOLE || (e + j >= w.begin && e + j < w.end)) x[j] = combine(x[j], contribution(c, sources[j], edges[j], rank));
   }
 }
 
-// Write the sum of the destination whose edges end before edge `e`; `before` destinations of the run began before `e`.
+// Write the sum of the destination whose edges end before edge `e`. `before` destinations of the run begin before `e`.
 __device__ __forceinline__ void flush_segment(const Context& c, const RunState& w, i64 e, u32 before, Accumulator sum) {
   if (before > 0)
     c.sums[w.rank + before - 1] = sum;
@@ -109,7 +108,7 @@ __device__ __forceinline__ void flush_segment(const Context& c, const RunState& 
     c.heads[w.run] = sum;
 }
 
-// Sum the contributions of 128 edges, four a lane from `e` on, and write the sums that are complete.
+// Sum the contributions of 128 edges, four per lane from `e` on, and write the sums that are complete.
 __device__ __forceinline__ void reduce_segments(
     const Context& c, RunState& w, const SegmentStarts& s, i64 e, const Accumulator* x) {
   Accumulator open = x[0];   // sum since the last destination that began in this lane

@@ -1,6 +1,6 @@
-// Between a gather and apply_vertices: add to sums[rank] of each hub what the runs with its edges have written to
-// `heads`. A hub has edges in more than MANY_RUNS runs after its first. In degree order hubs are neighbours, so that
-// apply_vertices would have a few warps add up nearly everything.
+// Runs between a gather and apply_vertices: adds to sums[rank] of each hub the sums of its edges that are in `heads`. A
+// hub has edges in more than MANY_RUNS runs after its first. In degree order the hubs are consecutive vertices, so in
+// apply_vertices a few warps would have to add up nearly all heads.
 // Launch: one warp for each hub of the page. Shared memory: none.
 #include "vertices.cuh"
 

@@ -1,9 +1,9 @@
-// Apply and activate, and the page's tally of what they did (Garaph section 3.1, "Apply").
+// Apply and activate, and the page's counts of active vertices and edges (Garaph section 3.1, "Apply").
 #pragma once
 
 #include "garaph_generated.cuh"
 
-// What updating one vertex did.
+// The result of updating one vertex.
 struct Update {
   bool active;    // the vertex changed
   u64 out_edges;  // its out-degree
@@ -40,8 +40,8 @@ __device__ __forceinline__ void sum_blocks(const Page& p) {
   if (lane_id() == 0) p.tally->partial = sum;
 }
 
-// Add what the threads of a block did to the page's tally. Parts of the total are added in an order that depends on
-// nothing but the shape of the block; the last block that ends adds up those of all blocks.
+// Add the counts and partial totals of a block's threads to the page's tally. Within a block, partial totals are added
+// in an order that depends only on the block's shape. The block that ends last adds up those of all blocks.
 // Shared memory: 24 bytes and 32 partial totals.
 __device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 active_edges, Partial part, i64 block) {
   __shared__ u64 counts[2];
@@ -80,9 +80,9 @@ __device__ __forceinline__ void add_to_tally(const Page& p, u64 active, u64 acti
   }
 }
 
-// Update the vertices of a block, VERTICES_PER_THREAD for each thread, so that there are few blocks whose parts of the
-// total are added up. update(v, in_bounds) updates one vertex; all lanes of a warp call it, also those without a
-// vertex. Active vertices are written to `bits`, of which each warp writes whole words.
+// Update the vertices of a block, VERTICES_PER_THREAD per thread, so that there are few blocks whose partial totals
+// have to be added up. update(v, in_bounds) updates one vertex; all lanes of a warp call it, even those without a
+// vertex. Active vertices are written to the bitmap `bits`; each warp writes whole words of it.
 template <class Updater>
 __device__ __forceinline__ void update_block(const Page& p, u32* bits, Updater update) {
   i64 first = p.first_vertex + blockIdx.x * (i64)blockDim.x * VERTICES_PER_THREAD + threadIdx.x;

@@ -1,4 +1,4 @@
-// Integer types, and exchanges between the lanes of a warp for values of any type of whole 4-byte words.
+// Integer types, and exchanges between the lanes of a warp for values of any type whose size is a multiple of 4 bytes.
 #pragma once
 
 typedef unsigned int u32;
@@ -33,15 +33,15 @@ __device__ __forceinline__ T warp_shfl_up(T x, int distance) {
   return by_words(x, [=](u32 word) { return __shfl_up_sync(FULL_MASK, word, distance); });
 }
 
-// The sum of all lanes' `x`, in every lane. The order of additions depends on nothing but the lane, so the result has
-// the same bits in every run.
+// The sum of all lanes' `x`, in every lane. The order of additions depends only on the lane, so the result has the same
+// bits in every run.
 template <class T, class Sum>
 __device__ __forceinline__ T warp_reduce(T x, Sum sum) {
   for (int s = 16; s; s >>= 1) x = sum(x, warp_shfl(x, (lane_id() + s) & 31));
   return x;
 }
 
-// Read what other blocks have written to `at`. The load goes to the L2 cache, as the L1 cache may hold an old value.
+// Read a value that other blocks have written to `at`. The load bypasses the L1 cache, which may hold an old value.
 template <class T>
 __device__ __forceinline__ T ld_cg(const T* at) {
   u32 words[sizeof(T) / 4];

@@ -1,2 +1,5 @@
-"""Arrays of edges and their codecs: `arrays` has the protocol, `codecs` the table; `format`, `pack`, `checked` and
-`blocks` are the packed codec."""
+"""Arrays of edges and their codecs.
+
+`arrays` defines the protocol, `codecs` the table of codecs. `format`, `pack`, `checked` and `blocks` implement the
+packed codec.
+"""

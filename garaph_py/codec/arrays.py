@@ -1,8 +1,8 @@
-"""Arrays of edges: what every codec has in common, wherever the array lies, and the plain array in memory.
+"""Arrays of edges: the protocol that all codecs and locations share, and the raw array in memory.
 
-An array of edges holds the other ends of edges, or the edges' values. It has two properties that vary independently:
-its *codec*, which says how its elements are stored (`RAW` or `PACKED`), and its *location*, memory or disk. A graph's
-code asks the array instead of testing which of the classes it has:
+An array of edges holds the other endpoints of edges, or the edges' values. It has two independent properties: its
+*codec*, which says how its elements are stored (`RAW` or `PACKED`), and its *location*, memory or disk. Code that uses
+an array asks for these properties and does not test its class:
 
 ========== ============================= =====================================
 codec      in memory                     on disk (storage/reader.py)
@@ -24,11 +24,11 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 RAW, PACKED = "raw", "packed"
-"""Names of the codecs: each element as numpy has it, or numbers of few bits (docs/packed.md)."""
+"""Names of the codecs: each element as NumPy stores it, or bit-packed (docs/packed.md)."""
 
 
 class EdgeArray(Protocol):
-    """An array of edges' ends or values, of any codec and at any location."""
+    """An array of endpoints or values of edges, of any codec and at any location."""
 
     @property
     def codec(self) -> str:
@@ -36,7 +36,7 @@ class EdgeArray(Protocol):
 
     @property
     def on_disk(self) -> bool:
-        """Whether elements are read from disk when they are needed. If so, this is a `DiskArray`."""
+        """Whether the array is on disk, and its elements are read when they are needed. It is then a `DiskArray`."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -51,25 +51,25 @@ class EdgeArray(Protocol):
 
     @property
     def least(self) -> Any:
-        """The least element of an array that has some; NaN if one element is. On disk this reads the whole array."""
+        """The least element, or NaN if any is NaN; the array must not be empty. On disk this reads the whole array."""
 
     @property
     def unit(self) -> int:
-        """Slices in memory begin at a multiple of so many elements: 1 for raw arrays."""
+        """Slices must begin at a multiple of this many elements: 1 for raw arrays, `RUN` for packed ones."""
 
     @property
     def buffers(self) -> tuple[Array, ...]:
-        """The numpy arrays that it consists of; none for an array on disk."""
+        """The NumPy arrays of which it consists; none for an array on disk."""
 
     @property
     def k(self) -> float:
-        """How much faster its location reads sequentially than at random (Garaph section 4.2); 1 in memory."""
+        """Ratio of sequential to random read speed of its location (Garaph section 4.2); 1 in memory."""
 
     def slice(self, first: int, last: int) -> EdgeArray:
-        """Elements [first, last) as an array in memory, `first` a multiple of `unit`.
+        """Elements [first, last) as an array in memory; `first` must be a multiple of `unit`.
 
-        In memory nothing is copied, and the last unit is always whole. An array on disk is read, and checked, by the
-        calling thread; runs read pages ahead instead (pages/disk_source.py).
+        In memory nothing is copied, and the last unit is always whole. On disk, the calling thread reads and checks the
+        elements; runs prefetch pages instead (pages/disk_source.py).
         """
 
 
@@ -81,11 +81,11 @@ class DiskArray(EdgeArray, Protocol):
         """Bytes that its blocks take on disk."""
 
     def room(self, first: int, last: int) -> int:
-        """Bytes of memory that the blocks with elements [first, last) take, as they are stored."""
+        """Bytes of memory for the stored blocks that hold elements [first, last)."""
 
 
 class RawArray:
-    """A plain array in memory.
+    """A raw array in memory.
 
     Parameters
     ----------

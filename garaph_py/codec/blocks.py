@@ -1,4 +1,4 @@
-"""Packed blocks: runs of a packed array as bytes that decode with nothing else (docs/format.md, "Packed blocks")."""
+"""Packed blocks: runs of a packed array as bytes, each decodable on its own (docs/format.md, "Packed blocks")."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ KIND_OF = {
 }
 """The arrays of the format that can be packed, by name, and their kind; the other arrays are always raw."""
 OFFSETS_OF = {"in_sources": "in_offsets", "out_targets": "out_offsets"}
-"""For an array of lists, the array that says where each list begins."""
+"""For each array of lists, the array of the offsets at which its lists begin."""
 UNIT = RUN * 8
-"""The raw bytes of a packed block are a multiple of this, so that no run is cut, whatever the type of its elements."""
+"""Raw bytes of a packed block are a multiple of this, so that no run is cut, whatever the type of the elements."""
 WORD = 4
 """Bytes of a word."""
 PADDING_BYTES = PADDING * WORD
@@ -45,13 +45,13 @@ class PackedBlock:
     Attributes
     ----------
     records : ndarray of RECORD
-        Their `first_word` counts from the first word of the block.
+        Records whose `first_word` counts from the first word of the block.
     masks : ndarray of uint32, or None
         For lists: one bit for each element, set if a list begins with it.
     words : ndarray of uint32
-        Without padding.
+        The words, without padding.
     continues : bool
-        Whether the base of the first run must be the element before the block.
+        Whether the base of the first run must equal the element before the block.
     most, last : int
         The greatest element, and the last element.
     """
@@ -85,7 +85,7 @@ class PackedBlocks:
         if self.kind is None or self.dtype.name not in NARROW:
             return f"{self.name} of {self.dtype} cannot be packed"
         if block_bytes % UNIT:
-            return f"block_bytes is {block_bytes}, and of packed blocks a multiple of {UNIT}"
+            return f"block_bytes is {block_bytes}, but packed blocks need a multiple of {UNIT}"
         return None
 
     def possible(self, stored: Array, raw: Array) -> Array:
@@ -94,7 +94,7 @@ class PackedBlocks:
         return np.asarray((words >= 0) & (words % WORD == 0) & (words <= -(-counts // RUN) * RUN * WORD))
 
     def words_at(self, count: Any) -> Any:
-        """Where the words begin in a block of `count` elements, in bytes."""
+        """The byte offset of the words in a block of `count` elements."""
         masks = -(-count // GROUP) * WORD if self.kind == LISTS else 0
         return -(-count // RUN) * RECORD_BYTES + masks
 
@@ -119,7 +119,7 @@ class PackedBlocks:
 
 
 def begin_masks(offsets: Array, first: int, last: int) -> Array:
-    """One bit for each of the elements [first, last), set if one of the lists at `offsets` begins with it."""
+    """A bitmap of the elements [first, last): a bit is set if one of the lists at `offsets` begins with the element."""
     begins = np.zeros(-(-(last - first) // GROUP) * GROUP, np.bool_)
     low, high = np.searchsorted(offsets, (first, last))
     begins[offsets[low:high] - first] = True
@@ -127,7 +127,10 @@ def begin_masks(offsets: Array, first: int, last: int) -> Array:
 
 
 def cut(packed: Packed, elements: int, offsets: Array | None) -> Iterator[Array]:
-    """The bytes of each packed block, of so many elements; `offsets` say where lists begin, for an array of lists."""
+    """Cut `packed` into blocks of `elements` elements; yield the bytes of each.
+
+    For an array of lists, `offsets` are the elements at which lists begin.
+    """
     runs = elements // RUN
     for first in range(0, len(packed.records), runs):
         piece = packed.runs(first, first + runs)

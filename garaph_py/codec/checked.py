@@ -1,5 +1,4 @@
-"""Unpacks arrays that may be damaged or forged: whatever the bits are, the result is the array, or the reason why they
-are none."""
+"""Unpacks arrays that may be damaged or forged. Any bits give either the array or the reason why they are not one."""
 
 from __future__ import annotations
 
@@ -25,15 +24,15 @@ PROBLEMS = {
 
 
 def room_above(base):
-    """The most that may be added to `base`.
+    """The largest number that may be added to `base`.
 
-    This is checked before adding, because compiled code assumes that a sum of int64 does not wrap.
+    The caller checks this before it adds, because compiled code assumes that a sum of int64 does not wrap.
     """
     return TOP - max(base, np.int64(0))
 
 
 def is_stray(numbers, count):
-    """Whether a number of a run other than its first `count` is not 0."""
+    """Whether any number of a run after its first `count` is not 0."""
     bits = np.uint32(0)
     for k in range(count, RUN):
         bits |= numbers[k]
@@ -42,7 +41,7 @@ def is_stray(numbers, count):
 
 # wide: compiled code takes its arrays one by one
 def lists(records, widths, masks, words, length, window, elements, stride, most):
-    """Elements are sums modulo 2**32; where one does not fit into 32 bits, its sum wraps, which is detected."""
+    """Elements are sums modulo 2**32. If an element does not fit into 32 bits, its sum wraps, which this detects."""
     before, greatest = np.int64(0), np.uint32(0)
     for run in range((length + RUN - 1) // RUN):
         begin, count = run * RUN, min(RUN, length - run * RUN)
@@ -56,7 +55,7 @@ def lists(records, widths, masks, words, length, window, elements, stride, most)
             width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
             begins, left = masks[(begin >> 5) + group], min(GROUP, count - group * GROUP)
             total, wrapped = sums_of_packed(words, position, width, begins, total, window, group * GROUP)
-            wrong |= wrapped << np.uint32(GROUP - left)  # without those past the end
+            wrong |= wrapped << np.uint32(GROUP - left)  # shift out the numbers past the end
             position += width
         if wrong & np.uint32(LOW) != 0:
             return RANGE
@@ -132,7 +131,7 @@ def checking_kernel(kind: str, dtype: np.dtype[Any]) -> Kernel:
 def unpack_checked(
     kind: str, records: Array, masks: Array | None, words: Array, length: int, elements: Array
 ) -> tuple[str | None, int]:
-    """Fill `elements`, or return why that is impossible. Nothing outside the arrays is read or written.
+    """Fill `elements`, or return why that is impossible. This reads and writes nothing outside the arrays.
 
     Parameters
     ----------
@@ -142,9 +141,9 @@ def unpack_checked(
         For `LISTS`: one bit for each element, set if a list begins with it.
     words : ndarray of uint32
     length : int
-        How many elements there are.
+        The number of elements.
     elements : ndarray, shape (length,) or (RUN,)
-        If it has room for one run only, each run is unpacked there in turn, and elements are only checked.
+        If it has room for one run only, each run is unpacked there in turn, so that elements are only checked.
 
     Returns
     -------
@@ -164,9 +163,9 @@ def unpack_checked(
 
 
 def count_begins(offsets, low, high, first, masks):
-    """How many different elements the lists [low, high) begin with; -1 if one of these has no bit in `masks`.
+    """The number of distinct elements at which the lists [low, high) begin; -1 if one of them has no bit in `masks`.
 
-    `masks` begin with element `first`.
+    The first bit of `masks` belongs to element `first`.
     """
     count, before = np.int64(0), np.int64(-1)
     for v in range(low, high):
@@ -182,6 +181,6 @@ COUNT_BEGINS = Kernel("i64* i64 i64 i64 u32*", count_begins)
 
 
 def begins_where(offsets: Array, first: int, last: int, masks: Array) -> bool:
-    """Whether the `masks` of elements [first, last), one bit for each, agree with `offsets` about where lists begin."""
+    """Whether `masks`, the bitmap of elements [first, last), has a bit exactly where a list of `offsets` begins."""
     low, high = np.searchsorted(offsets, (first, last))
     return bool(COUNT_BEGINS(offsets, int(low), int(high), first, masks) == int(np.bitwise_count(masks).sum()))

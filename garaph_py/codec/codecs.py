@@ -1,8 +1,8 @@
 """The codecs of edge arrays: how each one encodes and decodes. A new codec is one more entry here.
 
-The code that is compiled for a codec has tables of its own, keyed by the same names: ``READERS`` of
-executor/cpu/edges.py, ``LAYOUTS`` of executor/gpu/edges.py, ``READERS`` of storage/reader.py (arrays on disk), and
-``STORED`` of storage/encode.py (blocks to write).
+Other modules have tables of their own, keyed by the same names: ``READERS`` in executor/cpu/edges.py, ``LAYOUTS`` in
+executor/gpu/edges.py, ``READERS`` in storage/reader.py (arrays on disk), and ``STORED`` in storage/encode.py (blocks to
+write).
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Codec:
-    """How a codec encodes and decodes.
+    """The encoder and the decoder of a codec.
 
     Attributes
     ----------
     encode : callable
-        ``encode(array, kind, pool, offsets)`` is the numpy array as an `EdgeArray`, or None if the codec cannot hold
-        its elements.
+        ``encode(array, kind, pool, offsets)`` encodes a NumPy array as an `EdgeArray`. It returns None if the codec
+        cannot hold the elements.
     decode : callable
-        ``decode(array, kind, pool, offsets, start)`` is the numpy array again.
+        ``decode(array, kind, pool, offsets, start)`` returns the NumPy array.
     """
 
     encode: Callable[[Array, str, ThreadPool, Array | None], EdgeArray | None]
@@ -54,39 +54,39 @@ ENCODINGS = tuple(CODECS)
 
 
 def edge_array(array: Array | EdgeArray) -> EdgeArray:
-    """`array` as an `EdgeArray`: a numpy array becomes a raw one, without a copy."""
+    """`array` as an `EdgeArray`: a NumPy array becomes a raw one, without a copy."""
     return RawArray(array) if isinstance(array, np.ndarray) else array
 
 
 def encoded(array: Array, codec: str, kind: str, pool: ThreadPool, offsets: Array | None = None) -> EdgeArray:
-    """`array` in a codec, or raw where this codec cannot hold its elements.
+    """Encode `array` in a codec; it stays raw if the codec cannot hold its elements.
 
     Parameters
     ----------
     array : ndarray
     codec : {"raw", "packed"}
     kind : {"lists", "ascending", "numbers"}
-        What the elements are: see `codec.format.LISTS`.
+        The kind of elements: see `codec.format.LISTS`.
     pool : ThreadPool
     offsets : ndarray of int64, optional
-        For ``"lists"``: where each list begins, and where the last one ends.
+        For ``"lists"``: the element at which each list begins, and the end of the last list.
     """
     found = CODECS[codec].encode(array, kind, pool, offsets)
     return RawArray(array) if found is None else found
 
 
 def in_memory(array: EdgeArray) -> EdgeArray:
-    """`array`, which must not be on disk.
+    """Return `array` if it is in memory.
 
     Raises
     ------
     GraphError
-        If it is.
+        If it is on disk.
     """
     if array.on_disk:
         raise GraphError(
-            "the graph's edges stay on disk, and this takes all of them in memory; open it with more memory (memory, "
-            "--memory), or do without"
+            "the graph's edges stay on disk, but this needs all of them in memory; open the graph with more memory "
+            "(memory, --memory), or do without"
         )
     return array
 
@@ -94,7 +94,7 @@ def in_memory(array: EdgeArray) -> EdgeArray:
 def decoded(
     array: EdgeArray, kind: str, pool: ThreadPool | None = None, offsets: Array | None = None, start: int = 0
 ) -> Array:
-    """The elements of `array` as a numpy array; of a raw one without a copy.
+    """The elements of `array` as a NumPy array; a raw array is not copied.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def decoded(
     offsets : ndarray of int64, optional
         For ``"lists"``: as for `encoded`.
     start : int
-        If `array` is a slice of a longer one, to which `offsets` belong: the number of its first element there.
+        If `array` is a slice of a longer array, to which `offsets` belong: the index of its first element there.
 
     Raises
     ------
@@ -118,5 +118,8 @@ def decoded(
 def decoded_slice(
     array: EdgeArray, kind: str, first: int, last: int, pool: ThreadPool, offsets: Array | None = None
 ) -> Array:
-    """Elements [first, last) of an array in memory, or up to its end, as a numpy array; both multiples of `unit`."""
+    """Elements [first, last) of an array in memory, or up to its end, as a NumPy array.
+
+    `first` and `last` must be multiples of `unit`.
+    """
     return decoded(array.slice(first, last), kind, pool, offsets, first)

@@ -1,8 +1,8 @@
-"""Packed arrays: numbers of few bits where raw ones take 32 or 64 (docs/packed.md).
+"""Packed arrays: bit-packed numbers instead of raw ones of 32 or 64 bits (docs/packed.md).
 
-Sources ascend within a destination, so the gaps between them are small numbers. A group of 32 numbers is stored with
-as many bits for each as the widest of them needs. A run of 1024 numbers has a record, from which the place of each of
-its groups follows. A list begins with a source itself, not with a gap, so it can be decoded without the one before it.
+Sources ascend within a destination, so the gaps between them are small numbers. In a group of 32 numbers, each takes as
+many bits as the widest of them needs. A run of 1024 numbers has a record, which gives the position of each of its
+groups. A list begins with a source itself, not with a gap, so it can be decoded without the list before it.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ GROUP = 32
 RUN = 1024
 """Numbers that share a record; a multiple of `GROUP`."""
 PADDING = 4
-"""Words after the last one, which decoders may read but ignore."""
+"""Words after the last word of an array. Decoders may read them, but ignore their contents."""
 RECORD = np.dtype([("first_word", "<i8"), ("base", "<i8"), ("widths", "u1", (RUN // GROUP,))])
 RECORD_BYTES = RECORD.itemsize
 RECORD_WORDS = RECORD_BYTES // 8
-"""Compiled code reads a record as so many int64 numbers, and its widths as bytes."""
+"""int64 numbers in a record: compiled code reads a record as these, and its widths as bytes."""
 WIDTHS_AT = 16
-"""Where in a record its widths begin, in bytes."""
+"""Byte offset of the widths in a record."""
 
 LISTS, ASCENDING, NUMBERS = "lists", "ascending", "numbers"
-"""The kinds of arrays, which decide what the packed numbers and the base of a run are.
+"""The kinds of arrays. The kind decides what the packed numbers and the base of a run are.
 
-- Lists, of which each ascends: a number is the gap to the element before, but the element itself where a list begins.
-  The base is the element before the run, or 0 if a list begins with the run.
-- Ascending: a number is the gap to the element before. The base is the element before the run, 0 for the first run.
-- Numbers, in any order: a number is the element less the base, which is the least element of the run.
+- Lists, each ascending: a number is the gap to the previous element, or the element itself if a list begins there. The
+  base is the element before the run, or 0 if a list begins with the run.
+- Ascending: a number is the gap to the previous element. The base is the element before the run, 0 for the first run.
+- Numbers, in any order: a number is the element minus the base, which is the least element of the run.
 """
 
 
 @dataclass(frozen=True)
 class Packed:
-    """An array in memory whose numbers are packed: the `codec.arrays.EdgeArray` of the packed codec.
+    """A packed array in memory: the `codec.arrays.EdgeArray` of the packed codec.
 
     Attributes
     ----------
     records : ndarray of RECORD, shape (runs,)
-        For each run of `RUN` numbers: the number of its first word, counted from the first word of the whole array if
-        this is a slice; its base; and the width in bits, 0 to 32, of each of its groups.
+        For each run of `RUN` numbers: the index of its first word (if this is a slice, in the whole array); its base;
+        and the width in bits, 0 to 32, of each of its groups.
     words : ndarray of uint32
         A group of width w takes w words. Number k of the group takes bits k w to (k + 1) w - 1, counted from the lowest
         bit of the first word. Groups follow each other; `PADDING` words follow the last one. Numbers past the end of
         the array are 0.
     length : int
-        How many elements the array has.
+        The number of elements.
     dtype : dtype
         The type of its elements.
     """
@@ -82,19 +82,19 @@ class Packed:
 
     @property
     def first_word(self) -> int:
-        """The number of ``words[0]`` in the whole array."""
+        """The index of ``words[0]`` in the whole array."""
         return int(self.records["first_word"][0]) if len(self.records) else 0
 
     @property
     def least(self) -> Any:
-        """The least element of an array of `NUMBERS` that has some."""
+        """The least element; the array must be of kind `NUMBERS` and not empty."""
         return self.records["base"].min().astype(self.dtype)
 
     def slice(self, first: int, last: int) -> Packed:
         return self.runs(first // RUN, -(-last // RUN))
 
     def runs(self, first: int, last: int) -> Packed:
-        """Runs [first, last), without a copy. The words of later runs, if there are some, serve as padding."""
+        """Runs [first, last), without a copy. If later runs follow, their words serve as padding."""
         records = self.records[first:last]
         if not len(records):
             return Packed(records, self.words[:PADDING], 0, self.dtype)
@@ -143,7 +143,7 @@ def decode(packed: Packed, starts: Array | None, kind: str) -> list[int]:
 
 
 def problem(records: Array, words: int) -> str | None:
-    """Say what is wrong with records for so many `words`, not counting padding; None if they can be decoded."""
+    """Why `records` cannot be decoded with `words` words, not counting padding; None if they can."""
     if len(records) and int(records["widths"].max()) > 32:
         return "a group's width is above 32 bits"
     counts = records["widths"].sum(axis=1, dtype=np.int64)
@@ -151,5 +151,5 @@ def problem(records: Array, words: int) -> str | None:
     if (records["first_word"] != ends - counts).any():
         return "a run's words do not follow those of the run before"
     if int(counts.sum()) != words:
-        return f"its groups need {int(counts.sum())} words, and there are {words}"
+        return f"its groups need {int(counts.sum())} words, but there are {words}"
     return None

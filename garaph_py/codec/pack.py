@@ -1,4 +1,4 @@
-"""Packs arrays and unpacks them, many runs in parallel; the format is described in format.py."""
+"""Packs and unpacks arrays, many runs in parallel. format.py describes the format."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class UnsortedError(GraphError):
 
 
 def unpack_group(words, position, width, out, at):
-    """Unpack the 32 numbers of a group, as sums of one number each."""
+    """Unpack the 32 numbers of a group. The masks begin a new sum at each number, so each sum is one number."""
     sums_of_packed(words, position, width, np.uint32(0xFFFFFFFF), np.uint32(0), out, at)
 
 
 def unpack_run(records, widths, run, words, first_word, out):
-    """Unpack the numbers of a run to `out`, also those past the end of the array, whatever they are."""
+    """Unpack all numbers of a run to `out`, including those past the end of the array."""
     position = records[run * RECORD_WORDS] - first_word
     for group in range(RUN // GROUP):
         width = np.int64(widths[run * RECORD_BYTES + WIDTHS_AT + group])
@@ -66,8 +66,10 @@ def pack_group(numbers, at, width, words, position):
 
 # wide: compiled code takes its arrays one by one
 def ascending_numbers(elements, offsets, start, before, v, begin, end, out):
-    """Write what is packed for elements [begin, end) to `out`; return `v` and the base, which is `before` if `begin` is
-    0."""
+    """Write the numbers to pack for elements [begin, end) to `out`; return `v` and the base.
+
+    The base is the element before `begin`; if `begin` is 0, it is `before`.
+    """
     base = np.int64(elements[begin - 1]) if begin > 0 else before
     last = base
     for e in range(begin, end):
@@ -79,8 +81,11 @@ def ascending_numbers(elements, offsets, start, before, v, begin, end, out):
 
 # wide: compiled code takes its arrays one by one
 def list_numbers(elements, offsets, start, before, v, begin, end, out):
-    """As `ascending_numbers`, for lists. `v` is the first list that begins at `begin` or later; the one returned, at
-    `end` or later. `offsets` count from `start` elements before the array."""
+    """As `ascending_numbers`, for lists.
+
+    `v` is the first list that begins at `begin` or later; the returned `v` is the first that begins at `end` or later.
+    The array begins with element `start` of the array to which `offsets` belong.
+    """
     _, base = ascending_numbers(elements, offsets, start, before, v, begin, end, out)
     if offsets[v] - start == begin:
         base = np.int64(0)
@@ -102,7 +107,7 @@ def other_numbers(elements, offsets, start, before, v, begin, end, out):
 
 # wide: compiled code takes its arrays one by one
 def restore_list(numbers, offsets, start, v, begin, end, base, elements):
-    """The inverse of `list_numbers`; return `v`, moved on."""
+    """The inverse of `list_numbers`; return `v` for the next run."""
     e, before = begin, base
     while e < end:
         stop = min(offsets[v] - start, end)
@@ -149,8 +154,10 @@ def make_measure(numbers_of):
 
     # wide: compiled code takes its arrays one by one
     def measure(elements, offsets, start, before, length, first, last, v, numbers, records, widths):
-        """Write the bases and widths of the runs [first, last), with the number of a run's words in place of its first
-        word. Return whether all numbers fit into 32 bits."""
+        """Write the bases and widths of the runs [first, last); return whether all numbers fit into 32 bits.
+
+        The field `first_word` of a record receives the number of the run's words, not their position.
+        """
         for run in range(first, last):
             v, base = numbers_of_run(elements, offsets, start, before, length, v, run, numbers)
             words = 0
@@ -223,17 +230,17 @@ def packing_kernels(kind: str, dtype: np.dtype[Any]) -> tuple[Kernel, Kernel, Ke
 def pack(
     array: Array, kind: str, pool: ThreadPool, offsets: Array | None = None, start: int = 0, before: int = 0
 ) -> Packed | None:
-    """`array` packed, or None if its numbers do not fit into 32 bits.
+    """Pack `array`. Return None if its numbers do not fit into 32 bits.
 
     Parameters
     ----------
     array : ndarray of int32, uint32 or int64
     kind : {"lists", "ascending", "numbers"}
     offsets : ndarray of int64, shape (lists + 1,)
-        For ``"lists"``: list i is ``array[offsets[i]:offsets[i + 1]]``, ascending.
+        For ``"lists"``: list i is ``array[offsets[i]:offsets[i + 1]]``, which must ascend.
     start, before : int
-        If `array` is a chunk of a longer array, to which `offsets` belong: the number of its first element there, a
-        multiple of `RUN`, and the element before that. Chunks that follow each other can be `joined`.
+        If `array` is a chunk of a longer array, to which `offsets` belong: the index of its first element there, a
+        multiple of `RUN`, and the element before that. Consecutive chunks can be `joined`.
 
     Raises
     ------
@@ -265,7 +272,7 @@ def pack(
 
 
 def joined(chunks: list[Packed], dtype: np.dtype[Any]) -> Packed:
-    """Join the packed chunks of an array. The list `chunks` is emptied meanwhile, so no chunk is in memory twice."""
+    """Join the packed chunks of an array. This empties the list `chunks`, so that no chunk is in memory twice."""
     length, runs = sum(chunk.length for chunk in chunks), sum(len(chunk.records) for chunk in chunks)
     words = sum(len(chunk.words) - PADDING for chunk in chunks)
     with enough_memory("packed edges"):
@@ -283,7 +290,7 @@ def joined(chunks: list[Packed], dtype: np.dtype[Any]) -> Packed:
 
 
 def unpack(packed: Packed, kind: str, pool: ThreadPool | None, offsets: Array | None = None, start: int = 0) -> Array:
-    """The array, or chunk of one, that `pack` was given. Without a `pool` it starts threads of its own.
+    """The array, or the chunk of an array, that was packed. Without a `pool`, this starts threads of its own.
 
     The records must have no `format.problem`.
     """
@@ -305,7 +312,7 @@ def unpack(packed: Packed, kind: str, pool: ThreadPool | None, offsets: Array | 
 
 
 def tasks(runs: int, offsets: Array | None, start: int) -> tuple[Array, Array, Array]:
-    """For each task, its first run, its last one, and the first list that begins there."""
+    """For each task: its first run, the end of its runs, and the first list that begins in them or later."""
     first = np.arange(0, runs, RUNS_A_TASK)
     lists = np.zeros_like(first) if offsets is None else np.searchsorted(offsets, start + first * RUN)
     return first, np.minimum(first + RUNS_A_TASK, runs), lists

@@ -1,4 +1,4 @@
-"""Graphs: their structure (CSC and CSR), and how they are built from edges, from other libraries, or at random."""
+"""Graphs in CSC and CSR, and functions that build them from edges, from other libraries' graphs, or at random."""
 
 from typing import Any
 

@@ -26,12 +26,12 @@ class Adjacency:
     Parameters
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        The edges of vertex v have the numbers ``offsets[v]`` to ``offsets[v + 1]``.
+        Vertex v has the edges ``offsets[v]`` to ``offsets[v + 1] - 1``.
     neighbour_array : EdgeArray, or ndarray of uint32, shape (m,)
         The other endpoint of each edge, ascending within a vertex: the sources of incoming edges, the targets of
-        outgoing ones. A numpy array is taken as a raw `EdgeArray`; as an attribute this is always an `EdgeArray`.
+        outgoing ones. A NumPy array becomes a raw `EdgeArray`; the attribute is always an `EdgeArray`.
     value_array : EdgeArray, or ndarray, shape (m,), optional
-        Edge values, of one of `EDGE_DTYPES`; likewise.
+        Edge values, of one of `EDGE_DTYPES`. A NumPy array becomes a raw `EdgeArray`.
     """
 
     offsets: Array
@@ -56,7 +56,7 @@ class Adjacency:
 
     @property
     def neighbours(self) -> Array:
-        """The other endpoints as a numpy array: uint32, shape (m,). Packed ones are unpacked each time.
+        """The other endpoints as a NumPy array: uint32, shape (m,). Packed ones are unpacked at each access.
 
         Raises
         ------
@@ -67,7 +67,7 @@ class Adjacency:
 
     @property
     def values(self) -> Array | None:
-        """The edge values as a numpy array, or None. Packed ones are unpacked each time.
+        """The edge values as a NumPy array, or None. Packed ones are unpacked at each access.
 
         Raises
         ------
@@ -91,7 +91,7 @@ class Adjacency:
 
     @property
     def k(self) -> float:
-        """How much faster the edges can be read sequentially than at random (Garaph section 4.2); 1 in memory."""
+        """Ratio of sequential to random read speed of the edges' location (Garaph section 4.2); 1 in memory."""
         return self.neighbour_array.k
 
     @property
@@ -106,7 +106,7 @@ class Adjacency:
 
     @property
     def edge_bytes(self) -> int:
-        """Bytes of memory without the offsets."""
+        """Bytes of memory, without the offsets."""
         return sum(array.nbytes for array in self.arrays())
 
     @property
@@ -115,7 +115,7 @@ class Adjacency:
         return int(self.offsets.nbytes) + self.edge_bytes
 
     def arrays(self, values: bool = True) -> list[EdgeArray]:
-        """The other endpoints, then the edge values if there are some and `values` are wanted."""
+        """The other endpoints, followed by the edge values if there are any and `values` is True."""
         if self.value_array is None or not values:
             return [self.neighbour_array]
         return [self.neighbour_array, self.value_array]
@@ -129,12 +129,12 @@ class Adjacency:
         return Adjacency(self.offsets, self.neighbour_array)
 
     def encoded(self, codec: str, pool: ThreadPool) -> Adjacency:
-        """The same edges in another codec, values too if it can hold them; these edges, if they are in it.
+        """The same edges in `codec`, and their values too if it can hold them; this object if it is in that codec.
 
         Raises
         ------
         GraphError
-            If they have to be encoded anew and are on disk, or those of a vertex do not ascend.
+            If the edges are on disk in another codec, or the edges of a vertex do not ascend.
         """
         if self.encoding == codec:
             return self
@@ -147,7 +147,7 @@ class Adjacency:
         )
 
     def __getattr__(self, name: str) -> Any:
-        """The attributes that the classes had which this one replaces (graph/deprecated.py)."""
+        """The attributes of the classes that this one has replaced (graph/deprecated.py)."""
         if name.startswith("_"):
             raise AttributeError(name)
         from .deprecated import old_attribute

@@ -23,11 +23,11 @@ ATTRIBUTES = {
     "lists": "neighbour_array",
     "numbers": "value_array",
 }
-"""Attributes of the old classes, and what they are now."""
+"""Attributes of the old classes, and the attributes of `Adjacency` that replace them."""
 
 
 def old_attribute(edges: Any, name: str) -> Any:
-    """What ``edges.name`` was in the old classes."""
+    """The value of ``edges.name`` in the old classes."""
     if name == "has_packed_values":
         warn(f"Adjacency.{name}", "Adjacency.value_array.codec")
         return edges.value_array is not None and edges.value_array.codec == PACKED
@@ -47,7 +47,7 @@ def old_arguments(
     neighbours: Array | None = None,
     values: Array | None = None,
 ) -> tuple[Array | EdgeArray | None, Array | EdgeArray | None]:
-    """The arguments of `Adjacency`, of which some were given by the names that they had."""
+    """The arguments of `Adjacency`, if the caller used their old names for some of them."""
     warn("the arguments neighbours and values of Adjacency", "neighbour_array and value_array")
     return (
         neighbour_array if neighbours is None else neighbours,
@@ -56,5 +56,5 @@ def old_arguments(
 
 
 def warn(old: str, new: str, stacklevel: int = 4) -> None:
-    """Warn the caller that used `old`: by default three calls further up."""
-    warnings.warn(f"{old} goes with the next version; use {new}", DeprecationWarning, stacklevel=stacklevel)
+    """Warn the caller that uses `old`, by default three calls further up."""
+    warnings.warn(f"{old} will be removed in the next version; use {new}", DeprecationWarning, stacklevel=stacklevel)

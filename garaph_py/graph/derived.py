@@ -1,4 +1,4 @@
-"""What is derived from a graph's arrays: made when it is first needed, kept with the graph until it is released."""
+"""Arrays derived from a graph's arrays: made when they are first needed, and kept until they are released."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ T = TypeVar("T")
 class Derived:
     """The derived arrays of one graph: tiles, values of the out-edges, packed in-edges, degrees.
 
-    Each has a name. The first thread that asks for one makes it, while others that ask wait. Arrays may be released at
-    any time, also during a run: the run keeps those that it uses, and their memory is freed when it ends. The next use
-    makes them anew. A copy of a graph begins without derived arrays.
+    Each has a name. The first thread that asks for an array makes it; other threads that ask for it wait. Arrays may be
+    released at any time, even during a run: the run keeps those that it uses, and their memory is freed when it ends.
+    The next use makes them again. A copy of a graph begins without derived arrays.
     """
 
     def __init__(self) -> None:
         self._made: dict[str, Any] = {}
         self._nbytes: dict[str, int] = {}
-        self._lock = RLock()  # to make one array may take another
+        self._lock = RLock()  # making one array may need another one
 
     def get(self, name: str, make: Callable[[], T], nbytes: Callable[[T], int]) -> T:
-        """The array called `name`.
+        """The array called `name`, made if there is none yet.
 
         Parameters
         ----------
         name : str
         make : callable
-            Makes it, if there is none.
+            Makes the array.
         nbytes : callable
             ``nbytes(array)`` is the memory that it takes beside the graph, in bytes.
         """
@@ -48,7 +48,7 @@ class Derived:
 
     @property
     def names(self) -> list[str]:
-        """The names of those that there are."""
+        """The names of the arrays that have been made."""
         return list(self._made)
 
     @property

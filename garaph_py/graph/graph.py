@@ -30,30 +30,33 @@ TILES = {False: "tiles", True: "tiles with values"}
 
 
 def reversing_bytes(m: int, n: int, dtype: np.dtype[Any], encoding: str) -> int:
-    """Bytes that it takes to make the values of `m` out-edges, beside the graph: where they are encoded, twice."""
+    """Bytes of memory, beside the graph, that it takes to make the values of `m` out-edges.
+
+    Values that are then encoded count twice.
+    """
     return m * dtype.itemsize * (1 if encoding == RAW else 2) + 8 * n
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph, immutable; made by `read`, `open`, `from_edges`, `from_scipy`, `from_networkx` or a generator.
+    """An immutable graph, made by `read`, `open`, `from_edges`, `from_scipy`, `from_networkx` or a generator.
 
     Attributes
     ----------
     in_edges : Adjacency
         CSC: for each vertex its sources, with edge values.
     out_edges : Adjacency
-        CSR: for each vertex its targets, without values where it only serves to notify (section 2.1). An undirected
-        graph stores its adjacency once, and this is `in_edges` itself.
+        CSR: for each vertex its targets, usually without values, because it only serves to notify (section 2.1). An
+        undirected graph stores its adjacency once, and this is `in_edges` itself.
     directed : bool
-        False when every edge is stored in both directions.
+        False if every edge is stored in both directions.
     ids : VertexIds
         The user's ids.
     memory : int or None
-        Bytes of memory that its arrays may take, also those made when a run needs them; None if there is no bound.
-        Where edges stay on disk, a run keeps to this in all.
+        Bytes of memory that its arrays may take, including those that a run makes when it needs them; None if there is
+        no bound. If edges are on disk, a run takes at most this much in total.
     directory : str or None
-        The id of the graph directory that it was opened from; None for any other graph.
+        The id of the graph directory from which it was opened; None for any other graph.
     derived : Derived
         Arrays that were made from these and are kept. ``graph.derived.release()`` frees them.
     """
@@ -88,7 +91,7 @@ class Graph:
 
     @property
     def k(self) -> float:
-        """Sequential over random read speed of where the edges are (Garaph section 4.2); 1 in memory."""
+        """Ratio of sequential to random read speed of the edges' location (Garaph section 4.2); 1 in memory."""
         return self.in_edges.k
 
     @property
@@ -114,17 +117,17 @@ class Graph:
 
     @cached_property
     def least_value(self) -> Any:
-        """The least edge value, NaN if one is; there must be edges, and they must have values.
+        """The least edge value, or NaN if any is NaN; there must be edges, and they must have values.
 
-        A graph directory stores the values of in-edges and of out-edges apart. Nothing guarantees that they are the
-        same, so this looks at both.
+        A graph directory stores the values of in-edges and of out-edges separately. Nothing guarantees that they are
+        the same, so this reads both.
         """
         sides = [self.in_edges] if self.out_edges is self.in_edges else [self.in_edges, self.out_edges]
         return np.array([edges.least_value for edges in sides if edges.value_dtype is not None]).min()
 
     @property
     def raw_bytes(self) -> int:
-        """What `nbytes` would be with raw edges in memory, and what it takes to make values of out-edges."""
+        """Bytes that raw edges in memory would take (`nbytes`), plus what it takes to make the values of out-edges."""
         sides, dtype = 1 + self.directed, self.edge_dtype
         values = 0 if dtype is None else self.m * dtype.itemsize
         made = reversing_bytes(self.m, self.n, dtype, RAW) if dtype is not None and self.directed else 0
@@ -132,9 +135,9 @@ class Graph:
 
     @property
     def has_valued_out_edges(self) -> bool:
-        """Whether `valued_out_edges` can give the edges' values, or there are none to give.
+        """Whether `valued_out_edges` has the edges' values, if the graph has any.
 
-        It cannot if the graph is on disk and was saved without them, or if to make them takes more memory than the
+        It does not if the graph is on disk and was saved without them, or if making them takes more memory than the
         graph may use.
         """
         if self.on_disk:
@@ -144,14 +147,16 @@ class Graph:
 
     @property
     def bytes_to_reverse(self) -> int:
-        """Bytes that it takes to make the values of `valued_out_edges`; 0 if they need not, or cannot, be made."""
+        """Bytes that it takes to make the values of `valued_out_edges`; 0 if these exist or cannot be made."""
         dtype = self.edge_dtype
         known = self.out_edges.value_dtype is not None or VALUED_OUT_EDGES in self.derived
         return 0 if dtype is None or known or self.on_disk else reversing_bytes(self.m, self.n, dtype, self.encoding)
 
     def valued_out_edges(self, pool: ThreadPool) -> Adjacency:
-        """`out_edges` with the edges' values, to push along them. In memory they are made once, and kept in `derived`;
-        on disk these are the `out_edges` as they are."""
+        """`out_edges` with the edges' values, which push needs.
+
+        In memory the values are made once, and kept in `derived`. On disk this is `out_edges` itself.
+        """
         out = self.out_edges
         if out.on_disk or self.edge_dtype is None or out.value_dtype is not None:
             return out
@@ -166,8 +171,10 @@ class Graph:
         return TILES[bool(weighted)] in self.derived
 
     def tiles(self, weighted: bool, make: Callable[[], Tiles]) -> Tiles:
-        """The in-edges by tiles, made once and kept in `derived`: 4 bytes an edge more, and if `weighted` the edge
-        values once more."""
+        """The in-edges in tiles, made once and kept in `derived`.
+
+        They take 4 bytes per edge, plus a copy of the edge values if `weighted`.
+        """
         return self.derived.get(TILES[bool(weighted)], make, lambda tiles: tiles.nbytes)
 
     @property
@@ -176,27 +183,27 @@ class Graph:
         return PACKED_IN_EDGES in self.derived
 
     def packed_in_edges(self, pool: ThreadPool) -> Adjacency:
-        """The in-edges packed; where they are raw, made once and kept in `derived` beside them."""
+        """The in-edges, packed. If the graph's are raw, packed ones are made once and kept in `derived`."""
         edges = self.in_edges
         if edges.encoding == PACKED:
             return edges
         return self.derived.get(PACKED_IN_EDGES, lambda: edges.encoded(PACKED, pool), lambda packed: packed.edge_bytes)
 
     def packed(self, threads: int | None = None) -> Graph:
-        """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4, and integer edge values likewise.
+        """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4; integer edge values are packed too.
 
-        Half the bytes to read from memory, over a link or from a disk, for some work of the processor. Values that are
-        no integers, or span more than 32 bits, stay as they are.
+        Packing halves the bytes to read from memory, over a link or from a disk, but the processor has to decode them.
+        Values that are not integers, or span more than 32 bits, stay raw.
 
         Parameters
         ----------
         threads : int, optional
-            By default every core this process may use.
+            By default every core that this process may use.
 
         Returns
         -------
         Graph
-            With arrays of its own, but for offsets and ids; this graph, if it is packed.
+            A graph with its own arrays except offsets and ids; this graph itself if it is packed already.
 
         Raises
         ------
@@ -212,7 +219,7 @@ class Graph:
         return self._with(packed, threads)
 
     def unpacked(self, threads: int | None = None) -> Graph:
-        """The same graph with every edge 4 bytes and its value.
+        """The same graph with raw edges: 4 bytes each, plus the edge value.
 
         Parameters
         ----------
@@ -221,7 +228,7 @@ class Graph:
         Returns
         -------
         Graph
-            With arrays of its own, but for offsets and ids; this graph, if it is raw.
+            A graph with its own arrays except offsets and ids; this graph itself if it is raw already.
         """
         return self._with(lambda edges, pool: edges.encoded(RAW, pool), threads)
 
@@ -236,8 +243,8 @@ class Graph:
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.
 
-        An edge between two vertices is then in the lists of both, with its value; a self-loop is there once. Edges that
-        were there in both directions become parallel ones.
+        An edge between two vertices is then in the lists of both, with its value; a self-loop is in the list once.
+        Edges that existed in both directions become parallel edges.
         """
         if not self.directed:
             return self

@@ -32,7 +32,7 @@ def count_buckets(keys, start, stop, shift, counts):
 
 
 def expand_offsets(offsets, first, last, out):
-    """Write each vertex of [first, last) as many times as it has edges."""
+    """Write each vertex of [first, last) to `out` once for each of its edges."""
     for vertex in range(first, last):
         for edge in range(offsets[vertex], offsets[vertex + 1]):
             out[edge] = vertex

@@ -70,7 +70,7 @@ class VertexIds:
         return False
 
     def describe(self) -> str:
-        """What ids there are, for messages."""
+        """A description of the ids, for messages."""
         return f"its vertices are 0 to {self.n - 1}" if self.n else "it has no vertices"
 
 

@@ -105,7 +105,7 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
 
 
 def _is_arrow(column: Any) -> bool:
-    """Whether `column` is an array of Arrow. It is told by its type's name, without importing Arrow."""
+    """Whether `column` is an Arrow array. The test looks at the type's module, so Arrow need not be imported."""
     return type(column).__module__.partition(".")[0] == "pyarrow"
 
 

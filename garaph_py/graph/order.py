@@ -1,4 +1,4 @@
-"""Orders vertices by degree. The values that are read most are then next to each other, and stay in the caches."""
+"""Orders vertices by degree. The values that are read most often are then adjacent, and stay in the caches."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ Array = npt.NDArray[Any]
 BITS = 16
 """Bits of a vertex's place in its block. The places of an edge's two ends make up its 32-bit word."""
 Lists = Iterable[tuple[int, int, Array, Array | None]]
-"""Out-edges, in parts: for the vertices [first, last) these two numbers, the targets, and the edge values or None."""
+"""Out-edges in parts. Each part is ``(first, last, targets, values)`` for the vertices [first, last); the values may be
+None."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Tiles:
     blocks : int
         The number of blocks of vertices.
     starts : ndarray of int64, shape (blocks**2 + 1,)
-        Tile ``destination block * blocks + source block`` holds the edges ``starts[tile]`` to ``starts[tile + 1]``.
+        Tile ``destination block * blocks + source block`` holds the edges ``starts[tile]`` to ``starts[tile + 1] - 1``.
     edges : ndarray of uint32, shape (m,)
         The destination's place in its block in the upper 16 bits, the source's place in the lower.
     values : ndarray, shape (m,), or None

@@ -1,4 +1,4 @@
-"""The same edges grouped by their other endpoint: CSR from CSC, and back."""
+"""Groups edges by their other endpoint: makes CSR from CSC, and CSC from CSR."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .adjacency import Adjacency
 Array = npt.NDArray[Any]
 
 CHUNK = 1 << 20
-"""How many edges `reversed_values` handles at a time: few enough for their columns to stay in the caches. It is a
-multiple of `codec.format.RUN`."""
+"""Edges that `reversed_values` handles at a time: few enough for their columns to stay in the caches. It is a multiple
+of `codec.format.RUN`."""
 
 
 def reversed_edges(adjacency: Adjacency, n: int, pool: ThreadPool) -> Adjacency:

@@ -52,7 +52,7 @@ class VertexSet:
 
     @property
     def is_wide(self) -> bool:
-        """Whether more than a quarter of the blocks are not 0, so that it is worth sharing a walk among threads."""
+        """Whether more than a quarter of the blocks are not 0, so that threads should share a pass over the set."""
         return bool(np.count_nonzero(self.blocks) * 4 > len(self.blocks))
 
     def mark(self) -> None:
@@ -63,7 +63,7 @@ class VertexSet:
         self.is_summary_loose = False
 
     def loosen(self) -> None:
-        """Set all of `blocks`, which is correct for any bits, and cheaper than `mark` unless the set is walked."""
+        """Set all of `blocks`. That is correct for any bits, and cheaper than `mark` unless code walks the set."""
         self.blocks[:] = 1
         self.is_summary_loose = True
 

@@ -1,1 +1,1 @@
-"""Pages: the unit of dispatch, transfer and residency; and the graph directory they are cut from."""
+"""Pages, the unit of dispatch, transfer and residency, and the page sources that read their edges."""

@@ -1,4 +1,4 @@
-"""Memory for pages that are read from disk: buffers, frames, and how much memory they take."""
+"""Memory for pages that are read from disk: buffers, frames, and their sizes."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ Array = npt.NDArray[Any]
 
 @dataclass(eq=False)
 class PageBuffer:
-    """Memory for one array's part of a page.
+    """Memory for a page's part of one array.
 
     Attributes
     ----------
     blocks : ArrayReader
         The array.
     data : ndarray of uint8
-        Blocks from its beginning on, and at its end the records.
+        The memory: blocks at its beginning, records at its end.
     records : ndarray of RECORD
-        Of packed blocks, one after the other.
+        The records of packed blocks, in order: a part of `data`.
     plan : ReadPlan
-        Of the blocks that are in it, or are being read to it.
+        How the blocks in the buffer were read, or are being read.
     whole : bool
-        Whether it gets all blocks of the plan, all of each.
+        Whether all blocks of the plan are read completely.
     borrows : bool
-        Whether the first block is copied from the buffer of the page before.
+        Whether the first block is copied from the buffer of the previous page.
     """
 
     blocks: ArrayReader
@@ -49,19 +49,19 @@ class PageBuffer:
     borrows: bool = False
 
     def begin(self, span: range, borrows: bool, ranges: Array | None) -> list[ReadRequest]:
-        """Make room for the blocks of a span; return what to read: all of them, or what holds elements of `ranges`."""
+        """Plan how to read the blocks of `span`, or only the parts that hold elements of `ranges`; return the reads."""
         room = len(self.data) - self.blocks.records_bytes(span)
         self.plan = self.blocks.plan(span, borrows, ranges)
-        if ranges is not None and self.plan.nbytes > room:  # small blocks apart take more than all together
+        if ranges is not None and self.plan.nbytes > room:  # small blocks read one by one can need more room than all
             self.plan, ranges = self.blocks.plan(span), None
         assert self.plan.nbytes <= room
         self.whole, self.borrows = ranges is None, borrows
         self.records = self.data[room:].view(RECORD)
-        self.records[:] = 0  # for blocks that are not read
+        self.records[:] = 0  # the records of blocks that are not read stay 0
         return self.plan.reads
 
     def request(self, read: ReadRequest, batch: Batch, page: Page) -> Request:
-        """`read` as a request to its disk."""
+        """Turn `read` into a request to its disk."""
         views, staged = [self.data[at : at + nbytes].data for at, nbytes in read.pieces], None
         if not views:
             staged = on_own_pages(read.nbytes, np.dtype(np.uint8))
@@ -85,7 +85,7 @@ class PageBuffer:
         self.blocks.note_records(block, self.data, self.plan, self.records)
 
     def borrow(self, other: PageBuffer) -> None:
-        """Copy the first block from the buffer of the page before, where it is the last one."""
+        """Copy the first block from `other`, the buffer of the previous page, where it is the last block."""
         block = self.plan.first
         stored = self.blocks.stored(block, other.data, other.plan.at[block - other.plan.first])
         at = self.plan.at[0]
@@ -93,7 +93,7 @@ class PageBuffer:
         self.blocks.note_records(block, self.data, self.plan, self.records)
 
     def elements(self, first: int, last: int) -> EdgeArray:
-        """Elements [first, last) of the array, `first` a multiple of `RUN`."""
+        """Elements [first, last) of the array; `first` must be a multiple of `RUN`."""
         return self.blocks.elements(first, last, self.data, self.records, self.plan)
 
 
@@ -106,17 +106,17 @@ class PageFrame:
     buffers : list of PageBuffer
         One for each array.
     stays : bool
-        Whether its page stays in memory once it has been read.
+        Whether the page is resident: it stays in memory once it has been read.
     batch : Batch
-        The requests that read its page.
+        The requests that read the page.
     before : PageFrame or None
-        The frame of the page before, as long as blocks that both share have to be copied from it.
+        The frame of the previous page, until the blocks that both pages share have been copied from it.
     users : int
-        How many need its contents: the thread that works on the page, and the frame of the next page.
+        The number of users of its contents: the thread that works on the page, and the frame of the next page.
     begun : bool
-        Whether the page is being read, or has been.
+        Whether reading the page has begun.
     loaded : bool
-        Whether the frame stays and has all of its page.
+        Whether the page is resident and has been read completely.
     """
 
     buffers: list[PageBuffer]
@@ -132,19 +132,19 @@ class RoomError(GraphError):
     """There is too little memory for the pages of a source; it needs at least `least` bytes."""
 
     def __init__(self, least: int) -> None:
-        super().__init__(f"a page of edges takes {show_bytes(least)} of memory, more than there are")
+        super().__init__(f"a page of edges takes {show_bytes(least)} of memory, more than is available")
         self.least = least
 
 
 class Sizes:
-    """The memory that pages take.
+    """The memory that pages take, in bytes.
 
     Parameters
     ----------
     arrays : sequence of ArrayReader
     pages : sequence of Page
     readers : int
-        Threads that read pages, each to frames of its own.
+        Threads that read pages, each into frames of its own.
 
     Attributes
     ----------
@@ -153,9 +153,9 @@ class Sizes:
     totals : list of int
         Bytes of each page, for all arrays.
     largest : list of int
-        For each array, bytes that hold any page.
+        For each array, the bytes of the largest page.
     frame : int
-        Bytes of a frame that holds any page, for each reader.
+        Bytes of a frame for the largest page, times the number of readers.
     """
 
     def __init__(self, arrays: Sequence[ArrayReader], pages: Sequence[Page], readers: int) -> None:
@@ -166,19 +166,21 @@ class Sizes:
         self.frame: int = readers * sum(self.largest)
 
     def least(self, elsewhere: int = 0) -> int:
-        """The least memory to read the pages with, in bytes: one frame, or less if all pages together take less. If
-        some pages stay `elsewhere`, it takes a frame in any case."""
+        """The least memory with which the pages can be read, in bytes: one frame, or all pages if they take less.
+
+        If some pages stay `elsewhere`, it is one frame in any case.
+        """
         return self.frame if elsewhere else min(self.frame, sum(self.totals))
 
 
 def room_of(array: ArrayReader, page: Page) -> int:
-    """Bytes that a page takes, for one array."""
+    """Bytes that a page takes of one array."""
     first = page.first_edge // RUN * RUN
     return array.room(first, page.last_edge) + array.records_bytes(array.span(first, page.last_edge))
 
 
 def block_edges(arrays: Sequence[ArrayReader]) -> int:
-    """The edges of a block. Smaller pages do not take less memory, since a page usually touches two blocks."""
+    """The edges of a block: a smaller page does not take less memory, because it usually touches two blocks."""
     return min(array.block_elements for array in arrays)
 
 
@@ -188,7 +190,10 @@ def least_room(arrays: Sequence[ArrayReader], offsets: Array, readers: int = 1) 
 
 
 def spread(sizes: Sequence[int], room: int) -> list[bool]:
-    """Which pages stay in memory, spread evenly over all, given the `sizes` of all and the `room` for them in bytes."""
+    """Whether each page is resident. Resident pages are spread evenly over all pages.
+
+    `sizes` are the bytes of each page, `room` the bytes of memory for resident pages.
+    """
     stays, share, passed, used = [], room / max(sum(sizes), 1), 0, 0
     for size in sizes:
         passed += size

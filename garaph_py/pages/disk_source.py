@@ -1,9 +1,9 @@
-"""Pages of a graph whose edges stay on disk: read ahead of the thread that works on them, within a budget of memory.
+"""Pages of a graph whose edges are on disk: prefetched for the thread that works on them, within a memory budget.
 
-A fixed set of pages stays in memory once it has been read; the others go through a few frames. (Every iteration passes
-over the pages in the same order, so a cache that evicts the least recently used page would evict each page just before
-it is needed again.) Two pages share the block in which one ends and the other begins: the later page copies it from the
-frame of the earlier one.
+A fixed set of pages is resident: they stay in memory once they have been read. The other pages are read into a few
+frames, again in each iteration. (A least-recently-used cache would not help: every iteration passes over the pages in
+the same order, so each page would be evicted just before it is needed again.) Two pages share the block in which one
+ends and the other begins: the later page copies it from the frame of the earlier one.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .source import PageEdges, Wanted
 Array = npt.NDArray[Any]
 
 BUFFERS = 4
-"""Frames for pages that do not stay: one page is worked on while the others are read."""
+"""Frames for pages that are not resident: a thread works on one page while the disks read the others."""
 PAGE_SHARE = 10
-"""A page takes one part in this many of the memory for edges, within the two bounds that follow."""
+"""A page takes 1/10 of the memory for edges, within the two bounds that follow."""
 LEAST_PAGE_BYTES, MOST_PAGE_BYTES = 1 << 20, 1 << 25
 """Bounds on the bytes of a page, as stored on disk."""
 PROMPTNESS = 0.1
-"""Seconds between checks for an interrupt while the thread waits for a disk."""
+"""Seconds between checks for Ctrl-C while a thread waits for a disk."""
 
 
 class DiskPageSource:
@@ -47,34 +47,34 @@ class DiskPageSource:
     Parameters
     ----------
     arrays : sequence of ArrayReader
-        The other endpoints, and the edge values if they are read too.
+        The other endpoints, and the edge values if the program reads them.
     offsets : ndarray of int64, shape (n + 1,)
     room : int
         Bytes of memory for edges.
     disks : list of Disk
         The disks that the arrays are on.
     page_edges : int, optional
-        The most edges of a page; by default pages grow with `room`.
+        Bound on a page's edges; by default pages grow with `room`.
     pages : sequence of Page, optional
-        The layout; by default one is made, by `page_edges`.
+        The layout; by default the source makes one with `page_edges`.
     elsewhere : int
-        How many pages, the first ones, never stay here, because the caller keeps them itself (a GPU in its memory).
+        The number of first pages that are never resident here, because the caller keeps them in its own memory (a GPU).
     on_allocate : callable
         Receives each buffer when it is allocated, in the thread that needs it.
     readers : int
-        How many sources share `room`: this one, and those that `clone_for_thread` makes.
+        The number of sources that share `room`: this one, and those that `clone_for_thread` makes.
 
     Attributes
     ----------
     pages : list of Page
     stays : list of bool
-        Which pages stay in memory. They are spread evenly, so that the disks always have something to read while the
-        thread works.
+        Whether each page is resident. Resident pages are spread evenly, so that the disks always have something to read
+        while the thread works.
 
     Raises
     ------
     RoomError
-        If `room` is too small for one page. Where the source lays pages out itself, it tries the smallest ones.
+        If `room` is too small for one page. A source that lays out its own pages tries the smallest ones first.
     """
 
     # wide: made in one place only, by `provider.SourceFactory`.
@@ -104,24 +104,24 @@ class DiskPageSource:
         self._make_frames([largest] * buffers)
 
     def _make_frames(self, frames: list[list[int]]) -> None:
-        """Make `frames`, given the sizes of their buffers, and everything else that belongs to one thread."""
+        """Make frames with buffers of these sizes, and the other state that belongs to one thread."""
         self._frames = [self._frame(sizes, stays=False) for sizes in frames]
         self._free = deque(self._frames)
         self._ahead = deque[Page]()
         self._wanted: Wanted | None = None
         self._reads_values = True
         self._coming, self._given = dict[int, PageFrame](), dict[int, PageFrame]()
-        self._latest: PageFrame | None = None  # that of the page which was begun last
+        self._latest: PageFrame | None = None  # the frame of the page that was begun last
 
     def clone_for_thread(self) -> DiskPageSource:
-        """A source of the same pages for another thread. It has frames of its own; pages that stay are shared."""
+        """A source of the same pages for another thread. It has frames of its own, and shares the resident pages."""
         other = copy.copy(self)
         other._make_frames([[len(buffer.data) for buffer in frame.buffers] for frame in self._frames])
         return other
 
     @property
     def max_in_flight(self) -> int:
-        """How many pages may be given out at once while the next one is still read ahead."""
+        """The number of pages that a thread may hold at once while the next one is still prefetched."""
         return max(len(self._frames) - 1, 1) if self._frames else len(self.pages)
 
     @property
@@ -142,12 +142,12 @@ class DiskPageSource:
         self._read_ahead()
 
     def edges(self, page: Page) -> PageEdges:
-        """The edges of the next page that is prefetched, or of a part of it; valid until `release`.
+        """The edges of the next prefetched page, or of a part of it; valid until `release`.
 
         Raises
         ------
         DamagedGraphError
-            If a disk does not give them, or what it gives cannot be believed.
+            If a disk cannot read them, or they fail a check.
         """
         frame = self._coming.pop(page.number)
         self._given[page.number] = frame
@@ -171,12 +171,12 @@ class DiskPageSource:
         return PageEdges(first, lists, values[0] if values else None)
 
     def release(self, page: Page) -> None:
-        """Give the page's edges back; a later page is read to their memory."""
+        """Free the page's frame, into which a later page is read."""
         self._leave(self._given.pop(page.number))
         self._read_ahead()
 
     def parts(self, page: Page) -> list[Page]:
-        """A page of another layout as pages of this one, or parts of these."""
+        """Cut a page of another layout into pages of this one, or parts of them."""
         if page in self.pages[page.number : page.number + 1]:
             return [page]
         found = []
@@ -192,7 +192,7 @@ class DiskPageSource:
         return found
 
     def close(self) -> None:
-        """Stop reading, and free the memory, also of pages that are shared with other sources."""
+        """Stop reading, and free all memory, including the resident pages that other sources share."""
         self._drop([*self._frames, *self._staying.values()])
         self._forget()
         self._staying.clear()
@@ -200,9 +200,9 @@ class DiskPageSource:
         self._free.clear()
 
     def _leave(self, frame: PageFrame) -> None:
-        """Count one user of `frame` less, and free it if that was the last one.
+        """Remove one user of `frame`, and free the frame if that was the last one.
 
-        The latest frame is not freed yet if the next page, which may share a block with it, can go to another frame.
+        The latest frame is not freed yet if another frame is there for the next page, which may share a block with it.
         """
         frame.users -= 1
         is_kept = frame is self._latest and self._ahead and len(self._frames) > 1
@@ -210,7 +210,7 @@ class DiskPageSource:
             self._free.append(frame)
 
     def _read_ahead(self) -> None:
-        """Begin to read the next pages, as long as there are free frames."""
+        """Start to read the next pages, as long as there are free frames."""
         while self._ahead and (self._free or self.stays[self._ahead[0].number]):
             page, before = self._ahead.popleft(), self._latest
             frame = self._frame_for(page)
@@ -233,9 +233,9 @@ class DiskPageSource:
             return self._staying[page.number]
 
     def _begin(self, page: Page, frame: PageFrame, before: PageFrame | None) -> None:
-        """Put the requests for a page, or for the parts that are wanted, in the disks' queues.
+        """Put the requests for a page, or for its wanted parts, in the disks' queues.
 
-        A page that stays is always read whole.
+        A resident page is always read completely.
         """
         page = self.pages[page.number] if frame.stays else page
         ranges = None
@@ -258,14 +258,14 @@ class DiskPageSource:
             disk, request = requests[0]
             try:
                 disk.put([request])
-            except BaseException as error:  # no disk will end the requests that are left
+            except BaseException as error:  # the remaining requests reach no disk, so end them here
                 for _ in requests:
                     batch.end(error)
                 raise
             del requests[0]
 
     def _forget(self) -> None:
-        """Drop pages that were prefetched and not asked for, except those that another thread may wait for."""
+        """Drop pages that were prefetched but not used, except those that another thread may wait for."""
         self._drop([frame for frame in self._coming.values() if not (frame.stays and self._shared)])
         self._coming.clear()
         self._given.clear()
@@ -275,7 +275,7 @@ class DiskPageSource:
                 frame.before, frame.users = None, 0
 
     def _drop(self, frames: list[PageFrame]) -> None:
-        """Cancel the requests of these frames that have not begun, and wait for the others."""
+        """Cancel the queued requests of these frames, and wait for those in flight."""
         for disk in self._disks:
             disk.forget({frame.batch for frame in frames})
         for frame in frames:

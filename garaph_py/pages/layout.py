@@ -16,7 +16,8 @@ from ..errors import ParameterError
 from ..graph.vertex_set import WORD
 
 PAGE_EDGES = 1 << 26
-"""Default bound: tens of milliseconds of work for a few cores, so that what lies between two pages does not count."""
+"""Default bound on a page's edges: tens of milliseconds of work for a few cores, so that the gap between two pages
+hardly matters."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,18 @@ class Page:
 
     @property
     def words(self) -> slice:
-        """The words of a bitmap with the page's vertices: its alone, where pages begin at multiples of 64 vertices."""
+        """The words of a bitmap that hold the page's vertices.
+
+        If pages begin at multiples of 64 vertices, these words hold no other vertices.
+        """
         return slice(self.first_vertex // WORD, -(-self.last_vertex // WORD))
 
 
 def cut(offsets: npt.NDArray[Any], page: Page, edges: int, multiple: int = 1) -> tuple[Page | None, Page]:
-    """A page as two: its last vertices, with about so many `edges`, and those before them, None if there are none.
+    """Cut a page in two: return the first part, and the last part with about `edges` edges.
 
-    Both keep the page's number, and are cut as `layout` cuts.
+    The first part is None if the page cannot be cut. Both parts keep the page's number. The cut is at a multiple of
+    `multiple` vertices, as in `layout`.
     """
     span = offsets[page.first_vertex : page.last_vertex]
     vertex = page.first_vertex + int(np.searchsorted(span, page.last_edge - edges))
@@ -58,21 +63,23 @@ def cut(offsets: npt.NDArray[Any], page: Page, edges: int, multiple: int = 1) ->
 
 
 def commit_plan(processed: Sequence[Page], skipped: Sequence[Page]) -> tuple[Sequence[Page], bool]:
-    """How new values become the current ones, which stand in an array of their own: pages whose values are copied from
-    one array to the other, and whether then the arrays are swapped.
+    """How to commit an iteration: the pages to copy between the arrays of current and new values, and whether to swap
+    the arrays afterwards.
 
-    Copied are new values of the pages `processed`, or, where those are fewer, old ones of the `skipped`.
+    If the `skipped` pages have at most as many vertices as the `processed` ones, their old values are copied to the
+    array of new values, and the arrays are swapped. Otherwise the new values of the processed pages are copied.
     """
     swaps = sum(page.vertices for page in skipped) <= sum(page.vertices for page in processed)
     return (skipped, True) if swaps else (processed, False)
 
 
 def check_page_edges(page_edges: int) -> int:
-    """`page_edges` if it is one.
+    """Return `page_edges` if it is valid.
 
     Raises
     ------
     ParameterError
+        If it is not a positive int.
     """
     if isinstance(page_edges, bool) or not isinstance(page_edges, int) or page_edges < 1:
         raise ParameterError(f"page_edges={page_edges!r}: give a positive number of edges")
@@ -89,7 +96,7 @@ def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: i
     page_edges : int, optional
         By default `PAGE_EDGES`.
     multiple : int
-        Cut before multiples of so many vertices only; so many may then have more edges than `page_edges`.
+        Cut only at multiples of this many vertices. A page of that many vertices may have more than `page_edges` edges.
     """
     limit = PAGE_EDGES if page_edges is None else check_page_edges(page_edges)
     pages: list[Page] = []

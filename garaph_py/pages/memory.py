@@ -1,7 +1,7 @@
-"""The memory for edges that stay on disk: how a run's memory is divided, and what a pass over the edges takes.
+"""Divides a run's memory if edges are on disk, and computes the memory that a pass over the edges takes.
 
-Pure: sizes in, sizes or an error out. `executor.memory` says what a run takes beside edges; verifiers, which pass over
-the edges too, are below it.
+This module only computes sizes. `executor.memory` computes what a run takes beside edges. Verifiers also pass over the
+edges, but are in a lower layer than `executor.memory`, so what they take is computed here.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from .disk_frames import least_room
 from .layout import PAGE_EDGES
 
 OUT_SHARE = 5
-"""Out-edges that only notify or push get one part in five of the memory for edges, and their values another one."""
+"""Out-edges with pages of their own get 1/5 of the memory for edges, and their values another 1/5."""
 SPARE_BYTES = 1 << 22
-"""Bytes of a run's memory that are left for whatever is not counted."""
+"""Bytes of a run's memory that are reserved for small objects, which are not counted."""
 CHECKER_BLOCKS = 2
 """Packed blocks for which a checker thread has scratch memory."""
 PASS_EDGES = 1 << 17
-"""Edges of a page in a pass where memory is short: whatever is made of so many fits into `SPARE_BYTES`."""
+"""Edges of a page in a pass if memory is short: temporary arrays of this many elements fit into `SPARE_BYTES`."""
 PASS_EDGE_BYTES = 64
-"""Bytes of the memory for edges for each edge of a page in a pass: a page takes a small part of that memory."""
+"""Bytes of the memory for edges per edge of a page in a pass, so that a page takes only a small part of that memory."""
 PASS_VERTEX_BYTES = 64
-"""Bytes for each vertex that a verifier takes."""
+"""Bytes per vertex that a verifier takes."""
 
 
 @dataclass(frozen=True)
 class MemoryNeeds:
-    """What a run, or a pass over the edges, takes of the memory beside edges, and which edges it reads.
+    """The memory that a run, or a pass over the edges, takes beside edges, and the edges that it reads.
 
     Attributes
     ----------
     vertices : int
         Bytes for vertices.
     readers : int
-        Threads that read pages of in-edges at the same time: 2 where CPU and GPU share a run.
+        Threads that read pages of in-edges at the same time: 2 if CPU and GPU share a run.
     apart : bool
-        Out-edges have pages of their own, also where they are the in-edges.
+        Whether out-edges have pages of their own even in an undirected graph.
     pushes : bool
-        The values of out-edges are read too.
+        Whether the run also reads the values of out-edges.
     tiles : int
-        Bytes for tiles, if the run makes some: then it reads out-edges to make them, and no other edges.
+        Bytes for tiles; 0 if the run makes none. A run with tiles reads out-edges to make them, and no other edges.
     verifies : bool
-        The pass verifies an answer. Only the error depends on it.
+        Whether the pass verifies an answer. Only the error's text depends on it.
     """
 
     vertices: int
@@ -63,22 +63,22 @@ class MemoryNeeds:
 
 
 class EdgeMemory:
-    """The memory that is left for edges on disk, divided between in-edges and out-edges.
+    """The memory for edges on disk, divided between in-edges and out-edges.
 
     Parameters
     ----------
     graph : Graph
-        Its edges are on disk.
+        A graph whose edges are on disk.
     reads_values : bool
-        The program reads edge values.
+        Whether the program reads edge values.
     needs : MemoryNeeds
 
     Attributes
     ----------
     taken : int
-        Bytes that are taken beside edges and tiles.
+        Bytes of everything except edges and tiles.
     into, out : int
-        Bytes for in-edges and for out-edges. With tiles there are no pages of in-edges, and both are the same bytes.
+        Bytes for in-edges and for out-edges. With tiles there are no pages of in-edges, and both are the same memory.
 
     Raises
     ------
@@ -112,12 +112,12 @@ class EdgeMemory:
         return arrays_on_disk(self._graph.out_edges, self._reads_values and self.needs.pushes)
 
     def too_little(self, in_least: int = 0) -> GraphError:
-        """The error that says with how much memory the run can begin.
+        """The error that says how much memory the run needs.
 
         Parameters
         ----------
         in_least : int
-            The least bytes for in-edges, where it is known that they take more than the smallest pages do.
+            Bytes that in-edges are known to need, if that is more than the smallest pages need.
         """
         graph, needs, out_least = self._graph, self.needs, 0
         if self._in_parts:
@@ -134,7 +134,7 @@ class EdgeMemory:
                 f"{show_bytes(needs.tiles)} of memory for tiles of the edges, {show_bytes(self.taken)} for the vertices"
             )
             otherwise = ", with which its edges are in memory too, or choose another mode"
-            total += max(graph.raw_bytes - graph.nbytes, 0)  # with so much the edges may no longer stay on disk
+            total += max(graph.raw_bytes - graph.nbytes, 0)  # with so much memory, the edges would be loaded into it
         if needs.verifies:
             what, otherwise = "to verify the answer", ", or leave the answer unverified"
         return GraphError(
@@ -145,20 +145,20 @@ class EdgeMemory:
 
 
 def arrays_on_disk(edges: Adjacency, values: bool = False) -> list[ArrayReader]:
-    """The arrays of `edges` that stay on disk: the other endpoints and, if they are asked for, the `values`."""
+    """The arrays of `edges`, which are on disk: the other endpoints and, if `values`, the edge values."""
     assert edges.on_disk
     return cast(list[ArrayReader], edges.arrays(values))
 
 
 def pass_bytes(graph: Graph) -> int:
-    """Bytes of memory beside edges that a graph and a verifier's pass over its edges take."""
+    """Bytes of memory that a graph and a verifier's pass over its edges take, without edges that are on disk."""
     return graph.nbytes + graph.ids.nbytes + PASS_VERTEX_BYTES * graph.n
 
 
 def pass_page_edges(graph: Graph, room: int) -> int | None:
-    """The bound on a page's edges in a pass; None for the usual one.
+    """The bound on a page's edges in a pass; None for the default (`layout.PAGE_EDGES`).
 
-    `room` is the memory for edges where these stay on disk.
+    `room` is the memory for edges on disk, in bytes.
     """
     if graph.on_disk:
         return few_edges(room)
@@ -168,12 +168,12 @@ def pass_page_edges(graph: Graph, room: int) -> int | None:
 
 
 def few_edges(room: int) -> int:
-    """The bound on a page's edges in a pass over edges on disk, for which there are so many bytes of memory."""
+    """The bound on a page's edges in a pass over edges on disk, with `room` bytes of memory for edges."""
     return min(PASS_EDGES, max(room // PASS_EDGE_BYTES, 1))
 
 
 def check_verifying(graph: Graph, reads_values: bool) -> None:
-    """Raise `GraphError` if the memory that the graph was opened with is too little to verify an answer in."""
+    """Raise `GraphError` if the memory with which the graph was opened is too little to verify an answer."""
     needed = pass_bytes(graph)
     if not graph.on_disk:
         takes = f"to verify the answer takes {show_bytes(needed)} of memory"

@@ -1,4 +1,4 @@
-"""Pages of a graph that is in memory: slices of its arrays, nothing is copied."""
+"""Pages of a graph in memory: slices of its arrays, without a copy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class MemoryPageSource:
     ----------
     edges : Adjacency
     page_edges : int, optional
-        The most edges of a page, where the pages are laid out here.
+        Bound on a page's edges, if `pages` are not given.
     pages : sequence of Page, optional
-        The layout; by default one is made.
+        The layout; by default the source makes one.
     """
 
     def __init__(self, edges: Adjacency, page_edges: int | None = None, pages: Sequence[Page] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""All in-edges once, a page at a time as plain arrays: for what looks at each in Python, in memory or on disk."""
+"""Passes over all in-edges, page by page, as plain NumPy arrays, whether they are in memory or on disk."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class EdgeChunk:
-    """Some of the edges, in the order of `Graph.in_edges`; all those of the vertices that they lead to.
+    """All in-edges of the vertices [first_vertex, last_vertex), in the order of `Graph.in_edges`.
 
     Attributes
     ----------
     first_vertex, last_vertex : int
-        Those vertices.
     sources, targets : ndarray of uint32
     values : ndarray or None
-        Edge values, if the graph has them and they are of interest.
+        Edge values, if the graph has them and the caller wants them.
     """
 
     first_vertex: int
@@ -43,8 +42,10 @@ class EdgeChunk:
 def plain(
     source: PageSource, offsets: Array, pool: ThreadPool, values: bool = True
 ) -> Iterator[tuple[int, int, Array, Array | None]]:
-    """First and last vertex of each page of `source`, its edges unpacked, and their values if there are some and
-    `values` are of interest."""
+    """For each page of `source`: its first vertex, the end of its vertices, its sources, and its edge values or None.
+
+    The arrays are unpacked. The edge values are None if the graph has none or `values` is False.
+    """
     source.prefetch(source.pages, values=values)
     for page in source.pages:
         given = source.edges(page)
@@ -56,14 +57,14 @@ def plain(
 
 
 def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
-    """The edges of `graph`, with their `values` or without, page by page.
+    """The edges of `graph`, page by page, with edge values if `values`.
 
     Raises
     ------
     GraphError
         If the graph's memory leaves too little for a page of edges on disk.
     DamagedGraphError
-        If a disk does not give them, or what it gives cannot be believed.
+        If a disk cannot read the edges, or they fail a check.
     """
     offsets, degrees = graph.in_edges.offsets, graph.in_degrees
     with ThreadPool(1) as pool, SourceFactory(graph, values) as sources:

@@ -1,4 +1,4 @@
-"""`SourceFactory`: where a run's pages come from, the graph's memory or disks and a budget of memory."""
+"""`SourceFactory` makes a run's page sources: from arrays in memory, or from disks within a memory budget."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Array = npt.NDArray[Any]
 
 
 class SourceFactory:
-    """Makes the page sources of a run; in ``with``. Where edges stay on disk, `divide` comes first.
+    """Makes the page sources of a run. Use it in ``with``. If edges are on disk, call `divide` first.
 
     Parameters
     ----------
     graph : Graph
     reads_values : bool
-        The program reads edge values.
+        Whether the program reads edge values.
     spans : list of Span, optional
-        Receives when a disk reads.
+        The disks' threads append a span for each read; None when tracing is off.
 
     Attributes
     ----------
     disks : list of Disk
-        Empty where the edges are in memory.
+        Empty if the edges are in memory.
     """
 
     def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None) -> None:
@@ -52,7 +52,7 @@ class SourceFactory:
 
     @property
     def room(self) -> int:
-        """Bytes of memory for in-edges that stay on disk; 0 where edges are in memory."""
+        """Bytes of memory for in-edges on disk; 0 if the edges are in memory."""
         return 0 if self._memory is None else self._memory.into
 
     @property
@@ -61,7 +61,7 @@ class SourceFactory:
         return 1 if self._memory is None else self._memory.needs.readers
 
     def divide(self, needs: MemoryNeeds) -> None:
-        """Divide the graph's memory anew among the sources that are made from now on; earlier sources are closed.
+        """Close all sources, and divide the graph's memory again for the sources that are made afterwards.
 
         Raises
         ------
@@ -76,14 +76,14 @@ class SourceFactory:
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
         on_allocate: Callable[[Array], None] = lambda array: None, edges: Adjacency | None = None,
     ) -> PageSource:  # fmt: skip
-        """A source of the in-edges, by pages.
+        """Make a page source of the in-edges.
 
         Parameters
         ----------
         page_edges, pages, elsewhere, on_allocate
             See `DiskPageSource`.
         edges : Adjacency, optional
-            The edges, if they are in memory and not the graph's own.
+            Other edges in memory to use instead of the graph's own, such as packed ones.
 
         Raises
         ------
@@ -105,17 +105,17 @@ class SourceFactory:
         return source
 
     def clone_for_thread(self, own: PageSource) -> PageSource:
-        """A source of the in-edges for another thread than that of `own`; from disk, by the same pages."""
+        """Make a source of the in-edges for another thread than that of `own`. On disk, it has the same pages."""
         if not isinstance(own, DiskPageSource):
             return self.into()
         self._open.append(own.clone_for_thread())
         return self._open[-1]
 
     def out(self, own: PageSource | None, page_edges: int | None = None) -> PageSource:
-        """A source of the out-edges, by pages of at most `page_edges` on disk.
+        """Make a page source of the out-edges; on disk, with at most `page_edges` edges per page.
 
-        It is `own`, the same thread's source of in-edges, if these are the out-edges too and have one division of the
-        memory.
+        If the graph is undirected and out-edges have no memory of their own, return `own`, the source of in-edges of
+        the same thread.
         """
         out, memory = self._graph.out_edges, self._memory
         if not out.on_disk:

@@ -1,6 +1,4 @@
-"""The queue of pages between a device, which takes them from the front, and other processors, which steal from the
-back.
-"""
+"""The page queue: a device takes pages from its front, and other processors steal pages from its back."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from typing import Generic, Protocol, TypeVar
 from .layout import Page
 
 Slot = TypeVar("Slot")
-"""Where a page's edges are on the device. The queue only passes slots on."""
+"""The type of the memory of a page's edges on the device. The queue only passes slots on."""
 Split = Callable[[Page, int], tuple[Page | None, Page]]
-"""``split(page, edges)`` cuts a page in two, the last part with about so many edges (`pages.layout.cut`)."""
+"""``split(page, edges)`` cuts a page in two; the last part has about `edges` edges (`pages.layout.cut`)."""
 
 
 @dataclass
@@ -49,7 +47,7 @@ class PageQueue(Generic[Slot]):
         cls, pages: Iterable[Page], buffered: Mapping[Page, Slot], resident: Mapping[Page, Slot],
         split: Split | None = None,
     ) -> PageQueue[Slot]:  # fmt: skip
-        """A queue of `pages` in the given order; the mappings have the slots of those that are on the device."""
+        """A queue of `pages` in the given order; the mappings hold the slots of the pages that are on the device."""
         queue = cls(deque(), deque(), deque(), split)
         for page in pages:
             if page in resident:
@@ -77,8 +75,9 @@ class PageQueue(Generic[Slot]):
             return pages.popleft() if pages else None
 
     def peek_streamed(self) -> Page | None:
-        """The next page to copy, if there is one. Another thread can steal it before it is taken only if it is the
-        last one.
+        """The next page to copy, if there is one; the page stays in the queue.
+
+        Another thread can steal it before the caller takes it only if it is the last one.
         """
         with self.lock:
             return self.streamed[0] if self.streamed else None
@@ -93,7 +92,7 @@ class PageQueue(Generic[Slot]):
             return page
 
     def arrived(self, page: Page) -> None:
-        """The copy of a page has ended."""
+        """Record that the copy of a page has ended."""
         with self.lock:
             self.copying -= page.edges
 
@@ -108,9 +107,9 @@ class PageQueue(Generic[Slot]):
         Parameters
         ----------
         most : int or None
-            Bound on the edges. About half as many are taken, so that the rest can be shared again. What is taken may
-            span several pages, if they are adjacent. If `most` is None, one whole page is taken, a resident one if no
-            other is left.
+            Bound on the edges. The method takes about half as many, so that the rest can be shared again. The result
+            may span several adjacent pages. If `most` is None, it is one whole page; a resident one if no streamed page
+            is left.
         """
         with self.lock:
             if most is None:
@@ -126,7 +125,7 @@ class PageQueue(Generic[Slot]):
                     break
                 if rest is None:
                     self.streamed.pop()
-                else:  # replaced in place: a thread that reads `is_empty` without the lock must not see an empty queue
+                else:  # replace in place: a thread that reads `is_empty` without the lock must not see an empty queue
                     self.streamed[-1] = rest
                 taken = (
                     page if taken is None else replace(page, last_vertex=taken.last_vertex, last_edge=taken.last_edge)
@@ -150,7 +149,7 @@ PageBuffer = TypeVar("PageBuffer", bound=HoldsPage)
 
 
 def take_buffered(free: deque[PageBuffer], wanted: Container[Page]) -> dict[Page, PageBuffer]:
-    """Take the buffers out of `free` that hold a wanted page."""
+    """Remove from `free` the buffers that hold a wanted page, and return them."""
     buffered: dict[Page, PageBuffer] = {}
     for _ in range(len(free)):
         buffer = free.popleft()
@@ -164,8 +163,8 @@ def take_buffered(free: deque[PageBuffer], wanted: Container[Page]) -> dict[Page
 def device_order(pages: Iterable[Page], shared: bool) -> list[Page]:
     """The order in which a device takes `pages`.
 
-    The page with most vertices comes first, so that the copy of its new values to the host overlaps with the pages
-    after it. If the pages are `shared`, they keep the order of their vertices, so that other processors steal adjacent
-    ones.
+    The page with the most vertices comes first, so that the copy of its new values to the host overlaps with the
+    following pages. If the pages are `shared`, they keep the order of their vertices, so that other processors steal
+    adjacent pages.
     """
     return sorted(pages, key=lambda page: page.number if shared else page.first_vertex - page.last_vertex)

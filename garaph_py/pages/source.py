@@ -1,4 +1,4 @@
-"""Where pages come from: the protocol that memory (memory_source.py) and disks (disk_source.py) implement."""
+"""The protocol of page sources, for edges in memory (memory_source.py) and on disk (disk_source.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .layout import Page
 
 Array = npt.NDArray[Any]
 Wanted = Callable[[Page], Array]
-"""``wanted(page)``: the parts of a page that are needed, as first and last edge: int64, shape (parts, 2)."""
+"""``wanted(page)`` returns the parts of a page that are needed, as first edge and end: int64, shape (parts, 2)."""
 
 
 class PageEdges(NamedTuple):
@@ -21,8 +21,8 @@ class PageEdges(NamedTuple):
     Attributes
     ----------
     first_edge : int
-        The number of the edge that both arrays begin with: the page's first one, or one before it where the codec
-        decodes whole units only (`EdgeArray.unit`).
+        The number of the edge with which both arrays begin: the page's first edge, or one before it if the codec
+        decodes only whole units (`EdgeArray.unit`).
     sources : EdgeArray
         The source of each edge.
     values : EdgeArray or None
@@ -35,40 +35,40 @@ class PageEdges(NamedTuple):
 
 
 class PageSource(Protocol):
-    """Gives out the pages of one graph, to one thread."""
+    """Provides the pages of one graph to one thread."""
 
     @property
     def pages(self) -> Sequence[Page]:
-        """The layout, in vertex order, covering every vertex once."""
+        """The pages in the order of their vertices; each vertex is in one of them."""
 
     @property
     def max_in_flight(self) -> int:
-        """How many pages may be given out at once."""
+        """The number of pages that the thread may hold at once."""
 
     @property
     def bytes_read(self) -> int:
         """Bytes read from disks since the source was made."""
 
     def prefetch(self, pages: Iterable[Page], wanted: Wanted | None = None, values: bool = True) -> None:
-        """Begin to read these pages, in the order in which `edges` will ask for them.
+        """Start to read these pages, in the order in which the thread will call `edges`.
 
         Parameters
         ----------
         pages : iterable of Page
         wanted : callable, optional
-            The parts of each page that are needed; by default all of it.
+            The parts of each page that are needed; by default, whole pages.
         values : bool
             Whether edge values are needed too.
         """
 
     def edges(self, page: Page) -> PageEdges:
-        """The edges of `page`, the next of those that are prefetched, or of a part of it; valid until `release`."""
+        """The edges of `page`, which is the next prefetched page or a part of it; valid until `release`."""
 
     def release(self, page: Page) -> None:
-        """Give the page's edges back: their memory may be used again."""
+        """End the use of the page's edges; the source may then reuse their memory."""
 
     def parts(self, page: Page) -> list[Page]:
-        """A page of another layout as pages of this one, or parts of these."""
+        """Cut a page of another layout into pages of this one, or parts of them."""
 
     def close(self) -> None:
-        """Free the memory; no page is given out any more."""
+        """Free the memory. The source cannot be used afterwards."""

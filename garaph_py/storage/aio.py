@@ -20,7 +20,7 @@ SYSCALL_NUMBERS = {
     "aarch64": {"io_setup": 0, "io_destroy": 1, "io_getevents": 4, "io_submit": 2},
 }
 SYSCALLS = SYSCALL_NUMBERS.get(os.uname().machine, {}) if sys.platform == "linux" and sys.maxsize >> 32 else {}
-"""Numbers of the system calls on this machine; empty where they are not known."""
+"""Numbers of the system calls on this machine; empty if they are not known."""
 PREADV = 7
 """The command IOCB_CMD_PREADV: read into a vector of buffers."""
 IOCB = struct.Struct("=QIIHhIQQqQII")
@@ -45,7 +45,7 @@ class Reads(Generic[Key]):
     Attributes
     ----------
     depth : int
-        Most reads that may be in flight: `DEPTH`, or 1 without AIO.
+        Maximal number of reads in flight: `DEPTH`, or 1 without AIO.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Reads(Generic[Key]):
             raise
 
     def wait(self) -> list[tuple[Key, int]]:
-        """Wait for at least one read, if any is in flight; return key and result of each that has ended.
+        """Wait for at least one read, if any is in flight; return the key and the result of each read that has ended.
 
         A result is the number of bytes read (0 at the end of the file), or -errno.
         """
@@ -108,7 +108,7 @@ class Reads(Generic[Key]):
 
 
 def take_context() -> int:
-    """An AIO context, idle or new; 0 if the kernel gives none."""
+    """An AIO context, idle or new; 0 if the kernel refuses to make one."""
     with suppress(IndexError):
         return IDLE_CONTEXTS.pop()
     context = ctypes.c_ulong(0)

@@ -1,4 +1,4 @@
-"""Blocks: how an array is cut into blocks, how they are encoded and checksummed, and how one is read (docs/format.md).
+"""Cuts arrays into blocks, and encodes, checksums and reads blocks (docs/format.md).
 
 Only this module knows where a block is stored and how it is encoded. Callers ask for block 7 of an array and get its
 raw bytes, or an exception that says what is damaged.
@@ -21,19 +21,19 @@ from .files import Damage, GraphDirectory, OpenDirectory, read_at, reason
 Array = npt.NDArray[Any]
 
 BLOCK_BYTES = 1 << 20
-"""Raw bytes of a block, unless the caller of `save` says otherwise."""
+"""Default raw bytes of a block."""
 MIN_BLOCK_BYTES = 1 << 9
-"""Every block size is a multiple of this many bytes: for direct I/O, and so that the index stays far below the data."""
+"""Every block size is a multiple of this many bytes: direct I/O requires that, and it keeps the index small."""
 MAX_BLOCK_BYTES = 1 << 30
 MISMATCH = "its checksum does not match; restore the file, or import the graph again"
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
 """Index entry of a block: offset and length in bytes in the data file of disk number `disk`, and XXH3-64 checksum."""
 MAX_OFFSET = 1 << 62
-"""Greatest offset of a block in a file, in bytes: offset plus length must not overflow."""
+"""Greatest offset of a block in a file, in bytes, so that offset plus length does not overflow."""
 
 
 class Encoding(Protocol):
-    """How the blocks of an array are stored. The raw bytes of a block are its elements, little-endian."""
+    """The encoding of an array's blocks. The raw bytes of a block are its elements, little-endian."""
 
     def unfit(self, block_bytes: int) -> str | None:
         """Why the array cannot be stored in blocks of `block_bytes` raw bytes; None if it can."""
@@ -42,7 +42,7 @@ class Encoding(Protocol):
         """For each block (bool), whether `raw` bytes can be encoded in the `stored` bytes that the index claims."""
 
     def landing(self, raw: memoryview, stored: int) -> memoryview:
-        """The memory to read a block's `stored` bytes into; it is `raw` itself if they need no decoding."""
+        """The memory into which a block's `stored` bytes are read; `raw` itself if they need no decoding."""
 
     def decode(self, stored: memoryview, raw: memoryview | None, count: int) -> PackedBlock | None:
         """Decode the `count` elements of a block whose checksum has matched.
@@ -52,7 +52,7 @@ class Encoding(Protocol):
         stored : memoryview
             The bytes read.
         raw : memoryview, optional
-            Receives the elements; None: only check that they can be decoded.
+            Receives the elements; None to check only that they can be decoded.
 
         Returns
         -------
@@ -62,7 +62,7 @@ class Encoding(Protocol):
         Raises
         ------
         UndecodableError
-            If the bytes cannot be decoded. No memory outside `raw` is written, whatever they are.
+            If the bytes cannot be decoded. Even then no memory outside `raw` is written.
         """
 
 
@@ -92,7 +92,7 @@ BLOCK_ENCODINGS: dict[tuple[str, int], Callable[[str, np.dtype[Any]], Encoding]]
 
 @dataclass(frozen=True)
 class ArrayLayout:
-    """How an array is cut into blocks and encoded.
+    """An array's division into blocks, and its encoding.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class ArrayLayout:
 
 @dataclass(frozen=True)
 class StoredArray(ArrayLayout):
-    """What the manifest says of one array.
+    """The manifest's entry for one array.
 
     Attributes
     ----------
@@ -261,7 +261,7 @@ class BlockReader:
         return stored
 
     def read(self, block: int, out: memoryview) -> PackedBlock | None:
-        """Fill `out` with a block's raw bytes; its length must match. Returns the parts of a packed block, else None.
+        """Fill `out`, whose length must match, with a block's raw bytes. Return the parts of a packed block, else None.
 
         Raises
         ------
@@ -310,7 +310,7 @@ class BlockReader:
     def _ends_early(self, block: int, offset: int) -> Damage:
         disk = self.index["disk"][block]
         nbytes = int(self.index["length"][self.index["disk"] == disk].sum(dtype=np.int64))
-        problem = f"the file ends in it or before it; {nbytes} bytes of {self.array.name} belong there"
+        problem = f"the file ends before the end of this block; it should have {nbytes} bytes of {self.array.name}"
         return Damage(self.paths[disk], problem, block=block, offset=offset)
 
 

@@ -1,4 +1,4 @@
-"""Check the contents of a graph's arrays, block by block while they are read, before anything is indexed by them."""
+"""Checks the contents of a graph's arrays block by block while they are read, before any code uses them as indexes."""
 
 from __future__ import annotations
 
@@ -113,10 +113,10 @@ def scan(
         Receives every damage found; may raise.
     advance : callable
         Receives the raw bytes of each block that has been read.
-    target : ndarray or Kept or Repacked, optional
-        Receives the elements; None: they are only checked.
+    target : ndarray or Assembled or Repacked, optional
+        Receives the elements; None to check them only.
     begins : callable, optional
-        For arrays of lists: where lists begin.
+        For arrays of lists: the elements at which lists begin.
 
     Returns
     -------
@@ -156,7 +156,7 @@ class ArrayScan:
         blocks = reader.array.blocks
         self._reader, self._constraints, self._target, self._begins = reader, constraints, target, begins
         self.sound, self.ends = np.zeros(blocks, np.bool_), np.zeros((blocks, 2), reader.array.dtype)
-        # of packed blocks: the base of the first run, and whether it must be the last element of the block before
+        # For packed blocks: the base of the first run, and whether it must equal the last element of the block before.
         self._bases, self._continues = np.zeros(blocks, np.int64), np.zeros(blocks, np.bool_)
 
     def check_blocks(
@@ -202,7 +202,7 @@ class ArrayScan:
             self._target.put(block, piece)
 
     def damage_between_blocks(self) -> Damage | None:
-        """Damage that shows only when blocks, each sound, are compared with their neighbours."""
+        """Damage that shows only when sound blocks are compared with their neighbours; None if there is none."""
         reader, array, ends = self._reader, self._reader.array, self.ends
         if array.blocks and (fault := self._constraints.fault_between(ends)):
             block, end, problem = fault
@@ -213,7 +213,7 @@ class ArrayScan:
 
 
 def begins_stored(reader: BlockReader, ends: Array) -> Begins:
-    """Where lists begin, by an array of offsets in which `scan` found no damage; loads one block of it at a time."""
+    """`Begins` for an array of offsets in which `scan` found no damage. It loads one block of offsets at a time."""
 
     def begins(first: int, last: int) -> Array:
         found = begin_masks(np.zeros(0, np.int64), first, last)

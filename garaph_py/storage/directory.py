@@ -1,4 +1,4 @@
-"""A graph on disk: a directory of checksummed blocks, written atomically, and believed only after checking."""
+"""A graph on disk: a directory of checksummed blocks, which is written atomically and checked when it is read."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ from .write import HERE, Destination, creating, write_blocks, write_manifest
 Array = npt.NDArray[Any]
 
 MADE_OF_RAW = ("out_values",)
-"""Arrays that are not read if edges are raw in memory, because `Graph.valued_out_edges` makes them as fast as they
-could be read. Made of packed edges they would take longer, and meanwhile several times their memory."""
+"""Arrays that are not read if edges are raw in memory, because `Graph.valued_out_edges` computes them as fast as they
+could be read. From packed edges, computing them would take longer, and several times their memory meanwhile."""
 
 
 def save(
@@ -74,7 +74,7 @@ def save(
     disks: Sequence[str | os.PathLike[str]] = HERE,
     on_event: events.Listener = events.ignore,
 ) -> None:
-    """Write `graph` as a new graph directory: all of it or, whatever happens, nothing.
+    """Write `graph` as a new graph directory, atomically: if this fails or is killed, there is no directory.
 
     Parameters
     ----------
@@ -82,21 +82,21 @@ def save(
     path : path-like
         The directory to make; its parent must exist.
     encoding : {"auto", "raw", "packed"}
-        How edges and offsets are stored: as they are, or in about half the bytes (docs/format.md). ``"auto"``: packed
-        if the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
+        How edges and offsets are stored. Packed arrays take about half the bytes (docs/format.md). ``"auto"`` packs if
+        the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
     block_bytes : int
         Raw bytes of a block, a multiple of 512, and of 8192 for packed blocks.
     disks : sequence of path-like
-        Directories over which the blocks are spread, one on each disk: a directory for this graph is made there. By
-        default, and for ``"."``, blocks are in the graph directory itself.
+        Directories over which the blocks are spread, one on each disk. In each, `save` makes a directory for this
+        graph. By default, and for ``"."``, blocks are in the graph directory itself.
     on_event : callable, optional
         Receives `events.Step` records.
 
     Raises
     ------
     ParameterError
-        If `path` exists already, a disk is absent or listed twice, or a file cannot be written (its name and the
-        system's reason are given).
+        If `path` exists already, a disk is absent or listed twice, or a file cannot be written. The message gives the
+        file's name and the system's reason.
     """
     if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
         allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
@@ -148,35 +148,37 @@ def open(
     threads: int | None = None,
     on_event: events.Listener = events.ignore,
 ) -> Graph:
-    """The graph in the directory `path`: read whole into memory, or if it does not fit, its edges as runs need them.
+    """Open the graph in the directory `path`. If it does not fit in memory, its edges stay on disk.
 
-    Every block's checksum is verified, and what it holds, before it is used. Runs of a graph whose edges stay on disk
-    keep to `memory` in all (Garaph section 2.2); answers are the same.
+    The checksum and the contents of every block are checked before it is used. A run over edges on disk takes at most
+    `memory` in total (Garaph section 2.2); its answers are the same.
 
     Parameters
     ----------
     path : path-like
     encoding : {"auto", "raw", "packed"}
-        Of the graph in memory, whatever the directory's is. ``"auto"``: packed if the raw arrays exceed `memory`, with
-        the values of a directed graph's out-edges, whether or not a run will need them. A raw directory's edges are
-        packed as they are read. Those that exceed `memory` even so stay on disk, as they are.
+        The encoding of the graph in memory, whatever the directory's is. ``"auto"`` packs the edges, while they are
+        read, if the raw arrays exceed `memory`; for a directed graph with edge values, these include the values of
+        out-edges, whether or not a run will need them. If the packed arrays exceed `memory` too, the edges stay on
+        disk, as they are stored.
     memory : int or str, optional
-        Bytes that graph and run may take, such as ``"2GiB"``; by default the graph's arrays may take four fifths of
-        what is available, and so they may take all of `memory` where `encoding` says that they are to be in it. To
-        read, some 16 MiB more are used, or as many blocks as make whole runs of numbers if these are longer.
+        Bytes that the graph and a run over it may take, such as ``"2GiB"``. By default the graph's arrays may take four
+        fifths of the available memory. If `encoding` is not ``"auto"``, the graph's arrays alone may take all of
+        `memory`. Reading takes about 16 MiB more, or the least number of blocks that hold whole runs of numbers if
+        that is more.
     threads : int, optional
-        By default all cores this process may use.
+        By default all cores that this process may use.
     on_event : callable, optional
         Receives `events.Step` records, in the calling thread.
 
     Raises
     ------
     FormatError
-        If it is not a graph directory of a version and encodings known here.
+        If it is not a graph directory, or its version or an encoding is unknown.
     DamagedGraphError
-        If anything in it does not match its checksum, size or range; file, block and byte offset are named.
+        If anything in it does not match its checksum, size or range. The message names file, block and byte offset.
     GraphError
-        If the arrays do not fit into `memory`: with ``encoding="auto"``, not even offsets and ids.
+        If the arrays do not fit into `memory`; with ``encoding="auto"``, if not even offsets and ids do.
     """
     check_encoding(encoding)
     limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
@@ -197,11 +199,11 @@ def read_graph(
     Parameters
     ----------
     limit : int
-        Bytes of memory that its arrays may take.
+        Bytes of memory that the graph's arrays may take.
     beside : int
-        Bytes for each vertex that must be left of `limit`; not if edges stay on disk.
+        Bytes per vertex of `limit` that must stay free for runs; ignored if edges stay on disk.
     on_disk : bool
-        Leave the edges on disk.
+        Whether to leave the edges on disk.
 
     Raises
     ------
@@ -267,7 +269,7 @@ def refuse(damage: FormatError) -> None:
 
 
 def bytes_in_memory(array: StoredArray, codec: str, on_disk: bool) -> int:
-    """Bytes of memory that an array takes in a graph of that codec, or with edges on disk; at least."""
+    """Bytes of memory, or a lower bound, that an array takes in a graph of that codec, or with edges on disk."""
     if on_disk and array.name in EDGES:
         return 0
     return least_bytes(array) if codec == PACKED and not on_disk else array.raw_bytes
@@ -280,7 +282,7 @@ def read_packed(
     pool: ThreadPool,
     allow: Callable[[int], None],
 ) -> Packed | None:
-    """An array, packed in memory; None if its numbers do not fit into 32 bits, which only raw blocks can hold."""
+    """Read an array and keep it packed in memory. None if its numbers do not fit into 32 bits (only in raw blocks)."""
     if reader.array.encoding == PACKED_1:
         assembled = Assembled(reader.array, reader.index["length"])
         read(target=assembled)
@@ -294,12 +296,12 @@ def read_packed(
 
 
 def adjacency(offsets: Array, neighbours: Array | EdgeArray, values: Array | EdgeArray | None) -> Adjacency:
-    """The edges of these arrays, in a combination of codecs that compiled code can read.
+    """The `Adjacency` of these arrays.
 
     Raises
     ------
     GraphError
-        If compiled code cannot read them from disk.
+        If compiled code cannot read this combination of codecs from disk.
     """
     edges = Adjacency(offsets, neighbours, values)
     if edges.on_disk and edges.value_array is not None and edges.value_array.codec not in (RAW, edges.encoding):
@@ -326,7 +328,7 @@ def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
 def verify(
     path: str | os.PathLike[str], *, threads: int | None = None, on_event: events.Listener = events.ignore
 ) -> list[FormatError]:
-    """Everything that is wrong with the directory `path`, without loading it: memory for a block per thread.
+    """Find all damage in the directory `path`. This takes memory for one block per thread, not for the graph.
 
     Parameters
     ----------
@@ -337,7 +339,7 @@ def verify(
     Returns
     -------
     list of FormatError
-        Empty when the directory is whole. Each has `path` and `offset`; damage inside an array is a
+        Empty if the directory is intact. Each error has `path` and `offset`; damage inside an array is a
         `garaph_py.storage.files.Damage` and has `block` too.
 
     Raises
@@ -381,12 +383,12 @@ def verify(
 
 
 def info(path: str | os.PathLike[str]) -> Manifest:
-    """What the directory `path` says of itself: reads the manifest only.
+    """The manifest of the graph directory `path`; no other file is read.
 
     Raises
     ------
     FormatError
-        If there is no directory at `path`, or its manifest cannot be believed.
+        If there is no directory at `path`, or its manifest fails a check.
     """
     with GraphDirectory(path) as folder:
         return read_manifest(folder)

@@ -26,14 +26,14 @@ from .aio import Reads
 T = TypeVar("T")
 
 Steps = Generator[tuple[int, list[memoryview], int], int, T]
-"""Generator of the reads that a request takes: yields file descriptor, buffers and offset; receives the bytes read."""
+"""Generator of the reads of a request: it yields file descriptor, buffers and offset, and receives the bytes read."""
 
 ALIGNMENT = 1 << 12
 """Alignment of direct I/O, in bytes: offsets, lengths and addresses are multiples of it."""
 TRIES, PAUSE = 3, 0.05
-"""Number of attempts to read, and seconds before the second attempt; twice as many before the third."""
+"""Attempts to read, and seconds before the second attempt; the pause before the third is twice as long."""
 MOST_CHECKERS = 3
-"""Most checking threads per disk: packed blocks are decoded to be checked, at 1 to 2 GB/s per thread."""
+"""Maximal checker threads per disk. A checker thread decodes packed blocks to check them, at 1 to 2 GB/s."""
 
 
 @dataclass(eq=False)
@@ -81,7 +81,7 @@ class Request:
     needed : int
         Bytes that the file must have there; the rest is read only because of the alignment.
     check : callable
-        Called after the read, by a checking thread; an exception becomes the error of the batch.
+        A checker thread calls it after the read; an exception becomes the error of the batch.
     batch : Batch
     label : int
         Number of the page, for traces and the watchdog.
@@ -97,13 +97,13 @@ class Request:
 
 
 class Disk(Heartbeat):
-    """One disk: its queue of requests, the thread that reads, and the threads that check what was read.
+    """One disk: its queue of requests, its reader thread, and the checker threads that check what was read.
 
     Parameters
     ----------
     name : str
     spans : list of Span, optional
-        The disk's thread appends a span for every request it has read; None when tracing is off.
+        The reader thread appends a span for every request that it has read; None when tracing is off.
 
     Attributes
     ----------
@@ -116,14 +116,14 @@ class Disk(Heartbeat):
         self._spans, self._queue, self._changed = spans, deque[Request](), threading.Condition()
         self._closed, self._files = False, dict[Path, int]()
         self._in_flight = dict[Request, Steps[None]]()
-        self._failure: GraphError | None = None  # why the thread has ended
+        self._failure: GraphError | None = None  # why the reader thread has ended
         self._last = 0  # when the last request ended (ns): spans in a trace must not overlap
         self._thread: threading.Thread | None = None
         self._checkers = list[threading.Thread]()
         self._unchecked = SimpleQueue[Request | None]()
 
     def put(self, requests: Sequence[Request]) -> None:
-        """Queue requests, to be begun in this order; starts the threads at the first call."""
+        """Queue requests; the reader thread begins them in this order. The first call starts the threads."""
         with self._changed:
             if self._failure is not None:
                 raise self._failure
@@ -136,7 +136,7 @@ class Disk(Heartbeat):
             self._changed.notify()
 
     def forget(self, batches: Set[Batch]) -> None:
-        """Drop the queued requests of these batches; the batches still end, once the reads in flight have ended."""
+        """Drop the queued requests of these batches. Each batch still ends, when its reads in flight have ended."""
         with self._changed:
             dropped = [request for request in self._queue if request.batch in batches]
             self._queue = deque(request for request in self._queue if request.batch not in batches)
@@ -167,7 +167,7 @@ class Disk(Heartbeat):
             self._give_up(done, error)
 
     def _go_on(self, reads: Reads[Request], done: list[Request]) -> None:
-        """Check the requests in `done` while the disk reads; then wait, and put what was read into `done`."""
+        """Check the requests in `done` while the disk reads; then wait, and add the requests that are complete."""
         while done:
             self._end(done.pop(0))
         for request, result in reads.wait():
@@ -175,7 +175,7 @@ class Disk(Heartbeat):
                 done.append(request)
 
     def _give_up(self, done: list[Request], error: BaseException) -> None:
-        """The thread ends because of `error`: end all requests with it."""
+        """End all requests with an error, because the reader thread ends with `error`."""
         what = str(error) or type(error).__name__
         with self._changed:
             problem = f"the thread that reads it failed ({what}); run again, or check the system"
@@ -200,7 +200,7 @@ class Disk(Heartbeat):
     def _begin(self, reads: Reads[Request], busy: bool) -> bool:
         """Begin queued requests, at most `Reads.depth` in flight; return False once the disk is closed and idle.
 
-        Waits for a request if none is in flight, unless the thread is `busy` with other work.
+        If no request is in flight or queued, wait for one, unless the reader thread is `busy` with other work.
         """
         with self._changed:
             while not (busy or self._in_flight or self._queue or self._closed):
@@ -235,7 +235,7 @@ class Disk(Heartbeat):
             return False
 
     def _read(self, request: Request) -> Steps[None]:
-        """The reads of a request; after an error they start again, `TRIES` times in all."""
+        """The reads of a request. After an error they start again, up to `TRIES` attempts in total."""
         began = time.perf_counter_ns()
         self.doing = "reading page", request.label, "at", request.offset
         for attempt in range(1, TRIES + 1):
@@ -263,7 +263,7 @@ class Disk(Heartbeat):
 
 
 def checkers_of_disk() -> int:
-    """Number of checking threads per disk; 0 on a single core, where the disk's own thread checks."""
+    """Number of checker threads per disk; 0 on a single core, where the reader thread checks."""
     return min(available_cores() // 2, MOST_CHECKERS)
 
 
@@ -300,7 +300,7 @@ def read_into(handle: int, views: list[memoryview], offset: int, needed: int) ->
 
 
 def steps_of(handle: int, views: list[memoryview], offset: int, needed: int) -> Steps[int]:
-    """The reads that fill `views`: the first, and others after short reads. Returns the bytes read in all."""
+    """The reads that fill `views`: the first, and another one after each short read. Returns the total bytes read."""
     done = 0
     while True:
         count = yield handle, views, offset + done

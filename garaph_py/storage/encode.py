@@ -1,4 +1,4 @@
-"""A graph as the arrays of the format, and these as blocks, raw or packed."""
+"""Turns a graph into the arrays of the format, and arrays into raw or packed blocks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ Array = npt.NDArray[Any]
 
 
 def arrays_of(graph: Graph, pool: ThreadPool) -> dict[str, EdgeArray]:
-    """The arrays that make up `graph`, by their names in the format. A directed graph's out-edges need values if its
-    in-edges have them; these are made here if it has none."""
+    """The arrays that make up `graph`, by their names in the format.
+
+    If a directed graph has values of in-edges only, this computes the values of out-edges.
+    """
     into = graph.in_edges
     arrays: dict[str, EdgeArray | Array] = {"in_offsets": into.offsets, "in_sources": in_memory(into.neighbour_array)}
     if into.value_array is not None:
@@ -59,7 +61,7 @@ def string_arrays(strings: Any) -> dict[str, Array]:
 
 
 def ready(name: str, array: EdgeArray, codec: str, offsets: Array | None, pool: ThreadPool) -> EdgeArray:
-    """`array` in the codec of its blocks if it is raw; else as it is, for `blocks_of` decodes it piece by piece."""
+    """Encode a raw `array` in the codec of its blocks. An array in another codec stays: `blocks_of` decodes it."""
     if array.codec != RAW or name not in KIND_OF:
         return array
     return encoded(decoded(array, KIND_OF[name]), codec, KIND_OF[name], pool, offsets)
@@ -88,7 +90,7 @@ STORED: dict[str, tuple[tuple[str, int], Callable[[Any, int, Array | None], Iter
     RAW: (RAW_1, lambda array, block_bytes, offsets: raw_blocks(array.data, block_bytes)),
     PACKED: (PACKED_1, packed_blocks),
 }
-"""By codec: the encoding of an array's blocks, and ``blocks(array, block_bytes, offsets)``, the bytes of each block."""
+"""By codec: the encoding of blocks, and ``blocks(array, block_bytes, offsets)``, which yields each block's bytes."""
 
 
 def decoded_blocks(

@@ -1,4 +1,4 @@
-"""Open and lock a graph's directories, and read their files, without trusting what is in them."""
+"""Opens and locks a graph's directories, and reads their files, without trusting their contents."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class OpenDirectory:
         try:
             handle = os.open(name, flags, dir_fd=self._handle)
         except FileNotFoundError:
-            what = "missing; this is no graph directory, or a part of one: copy it anew, or import the graph again"
+            what = "missing; this is not a complete graph directory: copy it again, or import the graph again"
             raise Damage(self.path / name, what) from None
         except OSError as error:
             raise Damage(self.path / name, f"cannot be opened ({reason(error)})") from None
@@ -91,7 +91,7 @@ class GraphDirectory(OpenDirectory):
     ----------
     path : path-like
     exclusive : bool
-        True: no other process may have the graph open, so that this one can change it. False: other readers may.
+        True to change the graph: no other process may have it open. False to read it: other readers may have it open.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class GraphDirectory(OpenDirectory):
 
 
 def close(handle: int) -> None:
-    """Close a file that was only read or locked; an error of `close` has no consequence then."""
+    """Close a file that was only read or locked. Errors are ignored, because no data can be lost."""
     with suppress(OSError):
         os.close(handle)
 
@@ -157,10 +157,10 @@ def lock(path: Path, handle: int, exclusive: bool) -> None:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
         who = ", ".join(holders(handle)) or "another process"
-        does = f"{who} uses this graph, which is to be changed" if exclusive else f"{who} is changing this graph"
+        does = f"{who} uses this graph, so it cannot be changed" if exclusive else f"{who} is changing this graph"
         raise ParameterError(f"{path}: {does}; wait until it has ended") from None
     except OSError as error:
-        if exclusive:  # without locks on this filesystem nobody can write, so a reader needs none
+        if exclusive:  # a reader needs no lock here: writers need one, and the filesystem has none
             raise ParameterError(f"{path}: cannot be locked ({reason(error)}); use another filesystem") from None
 
 
@@ -177,7 +177,7 @@ def holders(handle: int) -> list[str]:
 
 
 def command(pid: str) -> str:
-    """The name of a process in parentheses; empty if the system does not tell it."""
+    """The name of a process, in parentheses; empty if the system does not give it."""
     try:
         return f" ({Path('/proc', pid, 'comm').read_text().strip()})"
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a graph fits the memory that it may take, and how: raw, packed, or with its edges on disk."""
+"""Decides how a graph fits the memory that it may take: raw, packed, or with its edges on disk."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ log = logging.getLogger("garaph_py")
 
 AUTO = "auto"
 GRAPH_SHARE = 0.8
-"""Share of the available memory that a graph's arrays may take by default: a run takes about a quarter more."""
+"""Share of the available memory that a graph's arrays may take by default. A run takes about a quarter more."""
 RUN_BYTES = 37
-"""Bytes for each vertex that most runs keep beside the graph: two values of 16 bytes, four sets of vertices, and for a
+"""Bytes per vertex that most runs take beside the graph: two values of 16 bytes, four vertex sets (4 bits), and for a
 GPU a rank of 4 bytes."""
 
 
 def check_encoding(encoding: str) -> str:
-    """`encoding`, if there is such a one; else raises `ParameterError`."""
+    """Return `encoding` if it is a known one; otherwise raise `ParameterError`."""
     if encoding not in (AUTO, *ENCODINGS):
         raise ParameterError(f"encoding={encoding!r}: choose from {', '.join((AUTO, *ENCODINGS))}")
     return encoding
 
 
 def encoding_to_save(encoding: str, raw_bytes: int) -> str:
-    """The encoding to save with: for ``"auto"`` packed if the raw arrays exceed half of the machine's memory."""
+    """The encoding to save with; ``"auto"`` becomes packed if the raw arrays exceed half of the machine's memory."""
     if check_encoding(encoding) != AUTO:
         return encoding
     return PACKED if 2 * raw_bytes > total_memory() else RAW
 
 
 def memory_limit(memory: int | str | None) -> int:
-    """Bytes that a graph's arrays may take: `memory`, or by default a share of what is available (`GRAPH_SHARE`)."""
+    """Bytes that a graph's arrays may take: `memory`, or by default `GRAPH_SHARE` of the available memory."""
     return int(available_memory() * GRAPH_SHARE) if memory is None else parse_bytes(memory, "memory")
 
 
 def encoding_to_open(encoding: str, raw_bytes: int, limit: int) -> str:
-    """The encoding to open with: for ``"auto"`` packed if the raw arrays take more than `limit` bytes."""
+    """The encoding to open with; ``"auto"`` becomes packed if the raw arrays take more than `limit` bytes."""
     if check_encoding(encoding) != AUTO:
         return encoding
     return RAW if raw_bytes <= limit else PACKED
@@ -52,13 +52,13 @@ PACKED_HERE, ON_DISK = "packed in memory", "edges stay on disk"
 
 
 def log_fallback(name: object, what: str, raw_bytes: int, limit: int, beside: int = 0) -> None:
-    """Log `what` was done without having been asked for, since the raw arrays exceed `limit`; all in bytes.
+    """Log `what` was done instead of loading raw arrays, because `raw_bytes` exceed `limit`.
 
-    `beside` are the bytes that runs keep for vertices.
+    `beside` is the number of bytes that runs take for vertices.
     """
-    runs = f", what runs keep of vertices up to {show_bytes(beside)}" if beside else ""
+    runs = f" and a run up to {show_bytes(beside)} for vertices" if beside else ""
     raw, may = show_bytes(raw_bytes), show_bytes(limit)
-    log.warning("%s: its arrays take %s raw%s, and %s may be used: %s", name, raw, runs, may, what)
+    log.warning("%s: its arrays take %s raw%s, but only %s may be used: %s", name, raw, runs, may, what)
 
 
 class TooLargeError(GraphError):
@@ -66,15 +66,15 @@ class TooLargeError(GraphError):
 
 
 def check_fits(name: object, how: str, nbytes: int, limit: int, more: bool = False) -> None:
-    """Raise `TooLargeError` if a graph's arrays exceed `limit`: they take `nbytes`, or with `more` at least these."""
+    """Raise `TooLargeError` if a graph's arrays exceed `limit`. They take `nbytes`; at least that if `more`."""
     if nbytes > limit:
         take = f"take {'at least ' if more else ''}{show_bytes(nbytes, up=True)}"
-        problem = f"{how} its arrays {take}, and {show_bytes(limit)} of memory may be used"
+        problem = f"its {how} arrays {take}, but only {show_bytes(limit)} of memory may be used"
         raise TooLargeError(f"{name}: {problem}; allow more (memory, --memory), or use a machine with more")
 
 
 def bytes_held(graph: Graph) -> int:
-    """Bytes of the graph's arrays, ids among them."""
+    """Bytes of the graph's arrays, including ids."""
     return graph.nbytes + graph.ids.nbytes
 
 
@@ -85,16 +85,16 @@ def check_run(graph: Graph, needed: int, takes: str, otherwise: str) -> None:
     ----------
     graph : Graph
     needed : int
-        Bytes that both need.
+        Bytes that graph and run need together.
     takes : str
-        The beginning of the error: what takes how many bytes.
+        The beginning of the message: what takes how many bytes.
     otherwise : str
-        Its end: what to do instead of giving the graph more memory.
+        The end of the message: what to do instead of allowing more memory.
     """
     if graph.memory is None or needed <= graph.memory:
         return
     raw = graph.raw_bytes + graph.ids.nbytes + RUN_BYTES * graph.n
-    if needed >= raw:  # opened with so much memory, the graph will not be packed
+    if needed >= raw:  # with that much memory, `open` will not pack the graph
         needed += max(graph.raw_bytes - graph.nbytes, 0)
     raise GraphError(
         f"{takes} for graph and vertices, and may take {show_bytes(graph.memory)}; allow {show_bytes(needed, up=True)} "
@@ -103,9 +103,9 @@ def check_run(graph: Graph, needed: int, takes: str, otherwise: str) -> None:
 
 
 def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int | None) -> Graph:
-    """`graph` in an encoding in which it fits `limit` bytes: for ``"auto"`` packed if it has to be.
+    """The graph in an encoding in which it fits `limit` bytes; ``"auto"`` packs it only if that is necessary.
 
-    `name` is the file or directory that it was read from, for errors and the log.
+    `name` is the file or directory from which it was read, for messages.
 
     Raises
     ------

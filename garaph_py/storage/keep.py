@@ -1,5 +1,4 @@
-"""Arrays that are read into memory as packed ones: put together from packed blocks, or packed chunk by chunk from raw
-blocks."""
+"""Reads arrays into memory as packed arrays: joins packed blocks, or packs raw blocks chunk by chunk."""
 
 from __future__ import annotations
 
@@ -16,13 +15,13 @@ from ..system.memory import on_own_pages
 from .blocks import PACKED_1, StoredArray
 
 EDGES = ("in_sources", "in_values", "out_targets", "out_values")
-"""The arrays that are packed in memory if the graph is, and that may stay on disk; by their names in the format."""
+"""Names in the format of the arrays that are packed in memory if the graph is packed, and that may stay on disk."""
 CHUNK_BYTES = 1 << 24
-"""About how many raw bytes `Repacked` packs at a time."""
+"""Raw bytes that `Repacked` packs at a time, approximately."""
 
 
 class Assembled:
-    """A packed array that is put together from its packed blocks, in any order.
+    """Joins the packed blocks of an array, in any order.
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ class Assembled:
     Attributes
     ----------
     packed : Packed
-        The array; complete when `put` has had all blocks.
+        The array; it is complete after `put` was called for all blocks.
     """
 
     def __init__(self, array: StoredArray, stored: Array) -> None:
@@ -50,7 +49,7 @@ class Assembled:
         )
 
     def put(self, block: int, piece: PackedBlock) -> None:
-        """Copy a block, which has been checked, to its place."""
+        """Copy a checked block to its place."""
         end = int(self._ends[block])
         first_word, first = end - len(piece.words), block * self._runs
         records = self.packed.records[first : first + len(piece.records)]
@@ -60,7 +59,7 @@ class Assembled:
 
 
 class Repacked:
-    """A packed array that is made from raw blocks, a chunk at a time.
+    """Packs an array from its raw blocks, a chunk at a time.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ class Repacked:
         Where each list begins, for an array of lists.
     pool : ThreadPool
     grown : callable
-        Receives the number of packed bytes after each chunk. It may raise an exception, which ends the reading.
+        Receives the number of packed bytes after each chunk. It may raise an exception to stop reading.
 
     Attributes
     ----------
@@ -83,13 +82,13 @@ class Repacked:
         self._array, self._offsets, self._pool, self._grown = array, offsets, pool, grown
         self._blocks = blocks_of_whole_runs(array.block_bytes, array.dtype.itemsize)
         room = min(array.bounds(self._blocks)[0], array.length)
-        self._chunk = on_own_pages(room, array.dtype)  # memory that goes back to the system as soon as it is freed
+        self._chunk = on_own_pages(room, array.dtype)  # the system gets such memory back as soon as it is freed
         self._start = self._before = 0
         self._pieces: list[Packed] = []
         self.packed: Packed | None = None
 
     def chunks(self) -> Iterator[range]:
-        """The numbers of the blocks of each chunk; they must be read to `elements` before the next one is asked for."""
+        """The blocks of each chunk. The caller must read them into `elements` before it asks for the next chunk."""
         array = self._array
         for block in range(0, array.blocks, self._blocks):
             blocks = range(block, min(block + self._blocks, array.blocks))
@@ -101,7 +100,7 @@ class Repacked:
         self.packed = joined(self._pieces, array.dtype)
 
     def _pack(self, count: int) -> bool:
-        """Pack the chunk, of `count` elements; return whether their numbers fit into 32 bits."""
+        """Pack a chunk of `count` elements; return whether its packed numbers fit into 32 bits."""
         chunk, kind = self._chunk[:count], KIND_OF[self._array.name]
         piece = pack(chunk, kind, self._pool, self._offsets, self._start, self._before)
         if piece is None:
@@ -112,18 +111,18 @@ class Repacked:
         return True
 
     def elements(self, first: int, last: int) -> Array:
-        """The memory to which elements [first, last) of the array are to be read."""
+        """The memory into which elements [first, last) of the array are read."""
         return self._chunk[first - self._start : last - self._start]
 
 
 def blocks_of_whole_runs(block_bytes: int, itemsize: int) -> int:
-    """How many blocks make a chunk of whole runs, of about `CHUNK_BYTES` if blocks are not larger than that."""
+    """Blocks of a chunk: as many as hold whole runs, and about `CHUNK_BYTES` if that is possible."""
     unit = math.lcm(block_bytes, RUN * itemsize)
     return unit // block_bytes * max(1, CHUNK_BYTES // unit)
 
 
 def can_be_packed(array: StoredArray) -> bool:
-    """Whether an array is packed in memory if the graph is, provided that its numbers fit into 32 bits."""
+    """Whether an array of a packed graph is packed in memory, provided that its numbers fit into 32 bits."""
     return array.name in EDGES and array.dtype.name in NARROW
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a graph directory: JSON with a checksum; reading it checks every field."""
+"""The manifest of a graph directory: JSON with a checksum. `parse` checks every field."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NAME = "manifest.json"
 FORMAT = "garaph graph"
 VERSION = 1
 MAX_BYTES = 1 << 20
-"""Most bytes of a manifest."""
+"""Maximal bytes of a manifest."""
 MAX_VERTICES = 1 << 32
 MAX_COUNT = 1 << 48
 """Upper bound on every other count: edges, elements, generations."""
 MAX_DISKS = 64
 MAX_DISK_BYTES = 1024
-"""Most bytes of a directory's name: `MAX_DISKS` of them fit in a manifest, even if JSON escapes every byte."""
+"""Maximal bytes of a directory's name. `MAX_DISKS` such names fit in a manifest, even if JSON escapes every byte."""
 
 INT64, UINT64, UINT32, UINT8 = map(np.dtype, (np.int64, np.uint64, np.uint32, np.uint8))
 KEYS = (
@@ -158,7 +158,7 @@ def parse(data: bytes | bytearray, path: str | os.PathLike[str]) -> Manifest:
 def load_json(data: bytes | bytearray, path: str | os.PathLike[str]) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({key for key, _ in pairs}) != len(pairs):
-            raise ValueError("a key stands twice")
+            raise ValueError("a key occurs twice")
         return dict(pairs)
 
     def refuse(constant: str) -> Any:
@@ -246,7 +246,7 @@ def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Man
         raise fields.error("arrays: in_values and out_values differ in type")
     files = [name for array in manifest.arrays.values() for name in (array.data, array.index)]
     if len({NAME, *files}) != len(files) + 1:
-        raise fields.error("two arrays name one file")
+        raise fields.error("two arrays name the same file")
     return manifest
 
 
@@ -258,12 +258,12 @@ def read_disks(fields: Fields) -> tuple[str, ...]:
         if type(disk) is not str or not (disk == "." or is_plain_absolute(disk)):
             raise fields.error(f'disk {number} is {shown(disk)}, not "." or an absolute directory without . and ..')
         if disk in disks[:number]:
-            raise fields.error(f"disk {number} is {shown(disk)}, as another is")
+            raise fields.error(f"disk {number} is {shown(disk)}, which is listed twice")
     return tuple(disks)
 
 
 def is_plain_absolute(directory: str) -> bool:
-    """Whether it is an absolute directory in its shortest form, and no longer than a manifest allows."""
+    """Whether `directory` is an absolute path in its shortest form, and no longer than a manifest allows."""
     try:
         length = len(os.fsencode(directory))
     except UnicodeEncodeError:
@@ -282,7 +282,7 @@ def read_k(fields: Fields) -> float | None:
 
 
 def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[np.dtype[Any], ...], int | None]]:
-    """The arrays that a graph must have: their allowed types, and their length where it follows from the counts."""
+    """The arrays that a graph must have: their allowed types, and their length if it follows from the counts."""
     n, m = manifest.vertices, manifest.edges
     arrays: dict[str, tuple[tuple[np.dtype[Any], ...], int | None]] = {
         "in_offsets": ((INT64,), n + 1),
@@ -332,6 +332,6 @@ def read_array(
 
 
 def shown(value: object) -> str:
-    """`value` for an error message, shortened: a hostile file may contain anything."""
+    """`value` for an error message, shortened because a hostile file may contain anything."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -7,7 +7,7 @@ import threading
 from .. import events
 
 EVENT_BYTES = 1 << 25
-"""Least bytes between two progress events."""
+"""Minimal bytes between two progress events."""
 
 
 class Progress:

@@ -1,4 +1,4 @@
-"""Arrays of edges that stay on disk: which bytes to read for some elements, and checks of what was read."""
+"""Arrays of edges on disk: plans which bytes to read for some elements, and checks what was read."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from .sectors import SECTOR, cut, sums
 Array = npt.NDArray[Any]
 
 MERGED_BYTES = 1 << 21
-"""Blocks that adjoin on a disk are read by one request, up to this many bytes."""
+"""One request reads adjacent blocks on a disk, up to this many bytes."""
 
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """What one read of a disk brings: blocks that adjoin there, or a part of one block.
+    """One read of a disk: blocks that are adjacent there, or a part of one block.
 
     Attributes
     ----------
     disk : int
         The number of the disk.
     offset, nbytes : int
-        The bytes of the data file to read. Both are multiples of `ALIGNMENT`, so they may be more than the blocks.
+        The bytes of the data file to read. Both are multiples of `ALIGNMENT`, so the read may exceed the blocks.
     needed : int
         Bytes from `offset` to the end of the last block, or of the part.
     blocks : list of int
         Numbers of the blocks.
     pieces : list of (int, int)
-        Where in the page's buffer the bytes go, and how many to each place. Empty if they cannot be read to their
-        places directly, because the alignment is wrong.
+        Consecutive destinations in the page's buffer: position and number of bytes. Empty if the alignment does not
+        allow a direct read there; the read then needs a staging buffer.
     is_part : bool
-        Whether these are only some sectors of a block, which has been checked before.
+        Whether the read covers only some sectors of a block. The whole block has been checked before.
     """
 
     disk: int
@@ -60,13 +60,13 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class ReadPlan:
-    """How blocks [first, last) are read into a buffer.
+    """A plan to read the blocks [first, last) into a buffer.
 
     Attributes
     ----------
     first, last : int
     at : list of int
-        Where in the buffer the stored bytes of each block go.
+        The position in the buffer of the stored bytes of each block.
     reads : list of ReadRequest
     nbytes : int
         Bytes of the buffer that the blocks take.
@@ -86,17 +86,17 @@ class ArrayReader:
     ----------
     reader : BlockReader
     rule : Rule
-        What every element must satisfy.
+        The constraints on its elements.
     offsets : ndarray of int64, optional
-        Where each list begins, for an array of lists.
+        For an array of lists: the element at which each list begins.
     k : float
-        How much faster the disks read one block after the other than at random (Garaph section 4.2).
+        Ratio of the disks' sequential to random read speed (Garaph section 4.2).
 
     Attributes
     ----------
     reader : BlockReader
     array : StoredArray
-        What the manifest says of the array.
+        The manifest's entry for the array.
     block_elements : int
         Elements of a block; the last one may have fewer.
     """
@@ -112,7 +112,7 @@ class ArrayReader:
         self.block_elements = self.array.block_bytes // self.dtype.itemsize
         self._starts, self._lengths = index["offset"].astype(np.int64), index["length"].astype(np.int64)
         self._disks = index["disk"].astype(np.int64)
-        self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks in which everything has been checked once
+        self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks whose contents have been checked
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -131,7 +131,7 @@ class ArrayReader:
 
     @cached_property
     def least(self) -> Any:
-        """The least element, NaN if one is; found in a pass over all blocks."""
+        """The least element, or NaN if any element is NaN. This reads all blocks."""
         with self._opened() as handles:
             found = [self._read_now(*self.array.bounds(block), handles).least for block in range(self.array.blocks)]
         return np.array(found).min().astype(self.dtype)
@@ -142,7 +142,7 @@ class ArrayReader:
         Raises
         ------
         Damage
-            If what is read cannot be believed.
+            If a block fails a check.
         """
         last = min(-(-last // self.unit) * self.unit, len(self))
         with self._opened() as handles:
@@ -181,20 +181,20 @@ class ArrayReader:
         return range(first // self.block_elements, -(-last // self.block_elements)) if last > first else range(0)
 
     def room(self, first: int, last: int) -> int:
-        """Bytes that the blocks with elements [first, last) take, whether or not the first one is read with them."""
+        """Bytes of a buffer for the blocks with elements [first, last), whether or not the first one is skipped."""
         return self.plan(self.span(first, last)).nbytes + 2 * ALIGNMENT
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
-        """How the blocks of `span` are read.
+        """Plan how to read the blocks of `span`.
 
         Parameters
         ----------
         span : range
         skip : bool
-            Do not read the first block, but leave room for it.
+            Whether to skip the first block, but leave room for it.
         ranges : ndarray of int64, shape (k, 2), optional
-            The first and the last of the elements that are wanted; ascending, apart, none empty. What holds them is
-            read, as far as it can be checked. By default everything is.
+            First element, and one past the last, of each wanted range; ascending, disjoint, none empty. The plan reads
+            the parts that hold them, if a part can be checked alone, else the blocks. By default it reads all blocks.
         """
         raise NotImplementedError
 
@@ -203,14 +203,14 @@ class ArrayReader:
         return 0
 
     def note_records(self, block: int, data: Array, plan: ReadPlan, records: Array) -> None:
-        """Write the records of a block that is in `data` to where those of the plan's blocks are, if it has some."""
+        """Copy the records of a block in `data`, if the codec has any, to its place in `records`."""
 
     def elements(self, first: int, last: int, data: Array, records: Array, plan: ReadPlan) -> EdgeArray:
-        """Elements [first, last), `first` a multiple of `unit`, of blocks that were read by a plan."""
+        """Elements [first, last) of blocks that were read by `plan`; `first` must be a multiple of `unit`."""
         raise NotImplementedError
 
     def _check_once(self, block: int, stored: Array) -> None:
-        """Hold a block that has not been checked before against everything that its array must satisfy."""
+        """Check the contents of a block that has not been checked before against all constraints on its array."""
         raise NotImplementedError
 
     def _touched(self, span: range, ranges: Array) -> list[int]:
@@ -221,7 +221,7 @@ class ArrayReader:
         return (span.start + np.flatnonzero(np.cumsum(counts[:-1]))).tolist()
 
     def _adjoining(self, blocks: list[int]) -> Iterator[list[int]]:
-        """`blocks` in groups that adjoin on their disk, in the order of the first of each group."""
+        """Group `blocks` that are adjacent on their disk; the groups are ordered by their first block."""
         open_groups: dict[int, list[int]] = {}
         order: list[list[int]] = []
         for block in blocks:
@@ -236,22 +236,22 @@ class ArrayReader:
         return iter(order)
 
     def _bounds_on_disk(self, group: list[int]) -> tuple[int, int, int]:
-        """Where blocks that adjoin begin and end in their data file, and where a read of them begins."""
+        """Begin and end of adjacent blocks in their data file, and the aligned offset at which their read begins."""
         begin, end = int(self._starts[group[0]]), int(self._starts[group[-1]] + self._lengths[group[-1]])
         return begin, end, begin // ALIGNMENT * ALIGNMENT
 
     def stored(self, block: int, data: Array, at: int) -> Array:
-        """The stored bytes of a block that is in `data` from `at` on."""
+        """The stored bytes of a block that begins at `at` in `data`."""
         return data[at : at + int(self._lengths[block])]
 
     def place(self, read: ReadRequest, staged: Array, data: Array, plan: ReadPlan) -> None:
-        """Copy blocks that were read to a staging buffer to their places."""
+        """Copy blocks from the staging buffer `staged` to their places in `data`."""
         for block in read.blocks:
             begin = int(self._starts[block]) - read.offset
             self.stored(block, data, plan.at[block - plan.first])[:] = self.stored(block, staged, begin)
 
     def check(self, block: int, data: Array, at: int) -> None:
-        """Hold a block against its checksum; the first time, against everything that its array must satisfy.
+        """Compare a block with its checksum; the first time, also check its contents (`_check_once`).
 
         Raises
         ------
@@ -264,7 +264,7 @@ class ArrayReader:
             self._checked[block] = True
 
     def check_part(self, read: ReadRequest, data: Array) -> None:
-        """Hold a part of a block in `data`, which has been checked before, against what was noted then.
+        """Compare a part of a block in `data` with the checksums of its sectors, computed when the block was checked.
 
         Raises
         ------
@@ -273,7 +273,7 @@ class ArrayReader:
         raise NotImplementedError
 
     def check_joints(self, first: int, last: int) -> None:
-        """Check that each of the blocks [first, last), which have been checked, continues the one before.
+        """Check that each of the checked blocks [first, last) continues the previous one.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class RawArrayReader(ArrayReader):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory, for the sums of sectors."""
+        """Bytes of memory for the checksums of sectors."""
         return self._sums.nbytes
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
@@ -309,9 +309,9 @@ class RawArrayReader(ArrayReader):
         return ReadPlan(first, span.stop, [k * size for k in range(len(span))], reads, size * len(span) + ALIGNMENT)
 
     def _parts(self, ranges: Array, first: int) -> tuple[list[int], list[ReadRequest]]:
-        """What to read for `ranges`, to places after block `first`: whole blocks, and parts of other blocks.
+        """What to read for `ranges`: whole blocks, and parts of other blocks. The buffer begins with block `first`.
 
-        A block is read whole if it has not been checked yet, or nothing of it would be left out.
+        A block is read whole if it has not been checked yet, or all of its sectors are wanted.
         """
         width = self.dtype.itemsize
         parts = cut(np.stack((ranges[:, 0] * width // SECTOR, -(-ranges[:, 1] * width // SECTOR)), 1), self._sectors)
@@ -329,7 +329,7 @@ class RawArrayReader(ArrayReader):
         return missing.tolist(), reads
 
     def _read(self, group: list[int], first: int) -> ReadRequest:
-        """How to read blocks that adjoin, each to its own place after block `first`."""
+        """Plan one read of adjacent blocks, each to its own place in a buffer that begins with block `first`."""
         begin, end, offset = self._bounds_on_disk(group)
         nbytes, size = -(-(end - offset) // ALIGNMENT) * ALIGNMENT, self.array.block_bytes
         pieces: list[tuple[int, int]] = []
@@ -360,7 +360,7 @@ class RawArrayReader(ArrayReader):
 
 
 class PackedArrayReader(ArrayReader):
-    """A packed array on disk. Its blocks are decoded where they were read to; only their records are copied."""
+    """A packed array on disk. Its blocks are decoded in the buffer of the read; only their records are copied."""
 
     codec = PACKED
     unit = RUN
@@ -388,7 +388,7 @@ class PackedArrayReader(ArrayReader):
         return ReadPlan(first, span.stop, at, reads, place + ALIGNMENT)
 
     def _read(self, group: list[int], place: int) -> ReadRequest:
-        """How to read blocks that adjoin, all to one `place`."""
+        """Plan one read of adjacent blocks, to the position `place` in the buffer."""
         _, end, offset = self._bounds_on_disk(group)
         nbytes = -(-(end - offset) // ALIGNMENT) * ALIGNMENT
         return ReadRequest(int(self._disks[group[0]]), offset, nbytes, end - offset, group, [(place, nbytes)])
@@ -402,7 +402,7 @@ class PackedArrayReader(ArrayReader):
         records[first : first + len(found)] = found
 
     def records(self, block: int, data: Array, at: int) -> Array:
-        """The records of a block that is in `data` from `at` on, their words counted from the beginning of `data`."""
+        """The records of a block that begins at `at` in `data`; their words count from the beginning of `data`."""
         begin, end = self.array.bounds(block)
         records = data[at : at + -(-(end - begin) // RUN) * RECORD.itemsize].view(RECORD).copy()
         records["first_word"] += (at + self._words_at(end - begin)) // 4
@@ -436,9 +436,9 @@ class PackedArrayReader(ArrayReader):
 
 
 READERS: dict[str, type[ArrayReader]] = {reader.codec: reader for reader in (RawArrayReader, PackedArrayReader)}
-"""By codec, which is also the name of the encoding of an array's blocks (docs/format.md)."""
+"""Readers by codec. A codec has the same name as the encoding of its blocks (docs/format.md)."""
 
 
 def array_reader(reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> ArrayReader:
-    """The array whose blocks `reader` reads; see `ArrayReader`."""
+    """Make the array whose blocks `reader` reads; see `ArrayReader`."""
     return READERS[reader.array.encoding[0]](reader, rule, offsets, k)

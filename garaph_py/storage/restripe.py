@@ -59,7 +59,8 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
     ----------
     path : path-like
     disks : sequence of path-like
-        Directories, one on each disk: a directory for this graph is made there. ``"."`` is the graph directory itself.
+        Directories, one on each disk. In each, `restripe` makes a directory for this graph. ``"."`` is the graph
+        directory itself.
     on_event : callable, optional
         Receives `events.Step` records.
 
@@ -73,7 +74,7 @@ def restripe(path: PathLike, disks: Sequence[PathLike], *, on_event: events.List
     ParameterError
         If another process uses the graph, a disk is absent or listed twice, or a file cannot be written.
     FormatError
-        If it is not a graph directory of a version and encodings known here.
+        If it is not a graph directory, or its version or an encoding is unknown.
     DamagedGraphError
         If a block does not match its checksum.
     """
@@ -148,7 +149,7 @@ def read_journal(folder: GraphDirectory, manifest: Manifest) -> tuple[str, ...] 
         if type(noted) is not list or any(type(disk) is not str for disk in noted):
             raise ValueError("not a list of directories")
     except (ValueError, RecursionError) as error:
-        problem = f"damaged ({reason(error)}); remove it, and what this graph has left on other disks"
+        problem = f"damaged ({reason(error)}); remove it, and the files that this graph has left on other disks"
         raise Damage(folder.path / JOURNAL, problem) from None
     ours = f"-{manifest.graph_id.hex[:8]}"
     return tuple(disk for disk in noted if is_plain_absolute(disk) and disk.endswith(ours))

@@ -46,7 +46,7 @@ def sweep(target: Path, roots: Iterable[str]) -> None:
         except FileNotFoundError:  # another process has removed it, or renamed it to a finished graph
             pass
         except OSError as error:
-            log.warning("%s: of a graph that was not finished, but cannot be removed (%s)", directory, reason(error))
+            log.warning("%s: this directory of an unfinished graph cannot be removed (%s)", directory, reason(error))
 
 
 def unfinished(target: Path, roots: Iterable[str]) -> Iterator[tuple[Path, str]]:

@@ -34,7 +34,7 @@ HERE = (".",)
 MEASURE_SECONDS = 0.4
 """Time for measuring the speed of the disks, in seconds."""
 MEASURE_BYTES = 1 << 26
-"""Least data on each disk, in bytes, for measuring its speed: reads of less would measure the disk's cache."""
+"""Minimal bytes of data on a disk for measuring its speed: reads of less data would measure the disk's cache."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def write_manifest(destination: Destination, manifest: Manifest, name: str = man
 
 
 def measured_k(destination: Destination, manifest: Manifest) -> float | None:
-    """The ratio of sequential to random read speed, measured on the data just written; None for few data."""
+    """The ratio of sequential to random read speed, measured on the new data; None if there are too few data."""
     files = [[disk / array.data for array in manifest.arrays.values()] for disk in destination.disks]
     if any(sum(file.stat().st_size for file in on_disk) < MEASURE_BYTES for on_disk in files):
         return None

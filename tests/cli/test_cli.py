@@ -352,17 +352,17 @@ def test_encodings_and_memory(garaph: Shell, edges: Path, tmp_path: Path, caplog
             graph = load(path, LoadOptions(memory=memory), 1)
             assert graph.encoding == encoding, path
         assert f"{path}: its arrays take" in caplog.text
-        with pytest.raises(GraphError, match="packed its arrays take"):
+        with pytest.raises(GraphError, match="its packed arrays take"):
             load(path, LoadOptions(memory="1kB"), 1)
         caplog.clear()
-        with pytest.raises(GraphError, match="raw its arrays take"):
+        with pytest.raises(GraphError, match="its raw arrays take"):
             load(path, LoadOptions(memory="500kB", encoding="raw"), 1)
         assert load(path, LoadOptions(memory="500kB", encoding="packed"), 1).encoding == "packed"
         assert not caplog.records
         run = ["run", "pagerank", path, "--iterations", 1, "--json", "--memory"]
         assert json.loads(garaph(*run, "1GiB", "--encoding", "packed")[1])["encoding"] == "packed"
         status, _, err = garaph(*run, "500kB", "--encoding", "raw")
-        assert (status, "raw its arrays take" in err) == (1, True)
+        assert (status, "its raw arrays take" in err) == (1, True)
 
 
 @pytest.mark.parametrize("command", [["import", "EDGES"], ["generate", "rmat"], ["convert", "EDGES"]])

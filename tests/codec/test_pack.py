@@ -136,7 +136,7 @@ def test_a_graph_comes_back(graph_of, weights, directed):
 
 def test_bad_records_are_named(pool):
     packed = pack(np.arange(3 * RUN), NUMBERS, pool)
-    for spoil, said in (("width", "above 32"), ("place", "do not follow"), ("length", "words, and there are")):
+    for spoil, said in (("width", "above 32"), ("place", "do not follow"), ("length", "words, but there are")):
         records, words = packed.records.copy(), len(packed.words) - PADDING
         if spoil == "width":
             records["widths"][1, 4] = 33

@@ -18,7 +18,8 @@ def graph():
 
 @pytest.fixture
 def old_packed():
-    with pytest.warns(DeprecationWarning, match="PackedAdjacency goes with the next version; use Adjacency") as caught:
+    text = "PackedAdjacency will be removed in the next version; use Adjacency"
+    with pytest.warns(DeprecationWarning, match=text) as caught:
         found = module.PackedAdjacency
     assert caught[0].filename == __file__
     return found
@@ -49,7 +50,7 @@ def test_the_class_of_edges_on_disk(graph, tmp_path):
 ])  # fmt: skip
 def test_attributes(graph, old, new):
     packed = graph.packed(1).in_edges
-    with pytest.warns(DeprecationWarning, match=f"Adjacency.{old} goes .* use Adjacency.{new}") as caught:
+    with pytest.warns(DeprecationWarning, match=f"Adjacency.{old} will be removed .* use Adjacency.{new}") as caught:
         found = getattr(packed, old)
     assert found is getattr(packed, new)
     assert caught[0].filename == __file__

@@ -322,7 +322,7 @@ def test_verifying_in_memory_says_how_much_is_needed(saved, encoding):
 def test_what_was_asked_for_in_memory_does_not_stay_on_disk(saved):
     _, path, _ = saved
     for encoding in ("raw", "packed"):
-        with pytest.raises(GraphError, match=f"{encoding} its arrays take .* allow more"):
+        with pytest.raises(GraphError, match=f"its {encoding} arrays take .* allow more"):
             gp.open(path, memory=200_000, encoding=encoding)
     assert gp.open(path, memory=200_000).on_disk
 

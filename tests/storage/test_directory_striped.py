@@ -352,7 +352,7 @@ def test_readers_share_and_a_writer_is_alone(directory, disks):
     me = rf"process {os.getpid()} \(.+\)"
     with GraphDirectory(directory):
         assert store.verify(directory) == []
-        with pytest.raises(ParameterError, match=rf"graph: {me} uses this graph, which is to be changed; wait until"):
+        with pytest.raises(ParameterError, match=rf"graph: {me} uses this graph, so it cannot be changed; wait until"):
             restripe(directory, disks)
     with GraphDirectory(directory, exclusive=True):
         for call in (store.open, store.verify, store.info, lambda path: restripe(path, disks)):

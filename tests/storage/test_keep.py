@@ -41,13 +41,13 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
     assert len(caplog.records) == 1
     assert store.open(tmp_path / "g", memory=graph.nbytes, encoding="packed").encoding == "packed"
     for options in ({}, {"encoding": "packed"}):
-        with pytest.raises(GraphError, match=r"packed its arrays take .* and 100 B of memory may be used"):
+        with pytest.raises(GraphError, match=r"its packed arrays take .* but only 100 B of memory may be used"):
             store.open(tmp_path / "g", memory=100, **options)
-    with pytest.raises(GraphError, match="raw its arrays take"):
+    with pytest.raises(GraphError, match="its raw arrays take"):
         store.open(tmp_path / "g", memory=graph.nbytes - 1, encoding="raw")
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=graph.nbytes))
     assert store.open(tmp_path / "g").encoding == "packed"
-    with pytest.raises(GraphError, match=r"raw its arrays take .* may be used; allow more"):
+    with pytest.raises(GraphError, match=r"its raw arrays take .* may be used; allow more"):
         store.open(tmp_path / "g", encoding="raw")
 
 
@@ -85,7 +85,7 @@ def test_more_than_may_be_used_is_found_while_packing(tmp_path, monkeypatch):
     graph = rmat(12)
     store.save(graph, tmp_path / "g", encoding="raw")
     offsets = graph.in_edges.offsets.nbytes
-    with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: packed its arrays take at least"):
+    with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: its packed arrays take at least"):
         store.open(tmp_path / "g", encoding="packed", memory=2 * offsets + 20_000)
 
 

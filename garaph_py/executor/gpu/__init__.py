@@ -1,1 +1,1 @@
-"""The GPU kernel. Importing this imports no GPU package: `device.find` does, when a GPU is asked for."""
+"""The GPU executor. Importing this imports no GPU package; `device.find` imports them when a run asks for a GPU."""

@@ -1,4 +1,4 @@
-"""Raw or packed: the codec in which a graph's edges come to the GPU."""
+"""Chooses the codec, raw or packed, in which a graph's edges are copied to the GPU."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from .packing import STAGING_BYTES
 Array = npt.NDArray[Any]
 
 CPU_PACKS = 2e8
-"""Edges that one thread of the CPU packs in a second."""
+"""Edges per second that one CPU thread packs, as an estimate."""
 UNBOUNDED = 20
-"""The number of iterations that are expected of a run without a bound."""
+"""Iterations that `choose` expects of a run without a bound on them."""
 WORTH_MEASURING = 3
-"""With fewer iterations, packing would not even pay for the pass that measures how long it takes."""
+"""Iterations below which `choose` does not consider packing: they would not pay for the pass that measures it."""
 HOST_SHARE = 0.5
 """The share of the host's available memory that packed edges may take beside raw ones."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How edges come to the GPU.
+    """The codec and the memory layout of a run's edges.
 
     Attributes
     ----------
     edges : Adjacency
         The edges on the host, in memory or on disk.
     arrays : EdgeLayout
-        How they lie in device memory.
+        Their layout in device memory.
     records : ndarray of RECORD or None
-        If the GPU packs raw edges: the records of the packed sources. All pages then have to stay in device memory.
+        If the GPU packs raw edges: the records of the packed sources. All pages must then be resident.
     """
 
     edges: Adjacency
@@ -72,8 +72,9 @@ def choose(
 ) -> Choice:
     """Choose the codec for a run.
 
-    Raw edges that fit into device memory stay raw, because the gather is as fast over either codec. Where they do not
-    fit, packed edges are half the bytes to copy in each iteration, which pays for packing within some ten iterations.
+    Raw edges that fit into device memory stay raw, because the gather is as fast over raw edges as over packed ones.
+    If they do not fit, packed edges halve the bytes to copy in each iteration. That pays for packing within about ten
+    iterations.
 
     Parameters
     ----------
@@ -84,12 +85,12 @@ def choose(
     left : int
         Bytes of device memory that are left for edges.
     measure : callable
-        Makes the records of the packed sources on the device, in a pass over the raw ones; returns them and how many
-        seconds that took.
+        Computes the records of the packed sources on the device, in one pass over the raw ones; returns them and the
+        seconds that this took.
     iterations : int or None
-        The most iterations that the run may have.
+        Bound on the run's iterations; None if there is none.
     threads : int or None
-        Threads of the CPU.
+        CPU threads; None for one per available core.
     """
     edges, reads_values = graph.in_edges, value_bytes > 0
     given = Choice(edges, ArraysOnDevice.of(edges, reads_values))

@@ -1,4 +1,6 @@
-"""Compiles a bound program and the CUDA kernels to one cubin; no other module uses the CUDA compilers. Needs no GPU.
+"""Compiles a bound program and the CUDA kernels to one cubin. It needs no GPU.
+
+No other module uses the CUDA compilers.
 
 numba-cuda compiles the program's functions to LTO-IR, NVRTC compiles the kernels to LTO-IR, and nvJitLink links both
 to one cubin, in which the functions are inlined. The compilers are imported when something has to be compiled, so
@@ -25,15 +27,15 @@ from .interface import Interface, Wrapper
 from .ufuncs import teach
 
 MAIN = "kernels.cu"
-"""The file of ``kernels/`` that includes all others."""
+"""The file of ``kernels/`` that includes all kernels."""
 PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-nvjitlink", "nvidia-nvvm")
-"""Packages whose versions the code depends on."""
+"""Packages whose versions are part of the cache key, because the machine code depends on them."""
 GENERATING = ("codec", "executor", "executor/gpu", "native", "program")
-"""Folders of the package with the modules that generate code for a GPU: any change in them makes new keys."""
+"""Folders of the package whose modules generate GPU code. Their text is part of the cache key."""
 
 
 def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = events.ignore) -> bytes:
-    """Machine code of all kernels for `bound`, from the cache on disk if it was compiled before.
+    """Return the machine code of all kernels for `bound`, from the cache on disk if it was compiled before.
 
     Parameters
     ----------
@@ -91,7 +93,7 @@ def sources() -> dict[str, str]:
 
 @remember
 def environment() -> str:
-    """Everything outside a program that its cubin depends on: kernels, generating modules, versions of compilers."""
+    """A fingerprint of all that a cubin depends on besides its program: kernels, generators, versions of compilers."""
     package = Path(__file__).parents[2]
     modules = {str(path): path.read_bytes() for name in GENERATING for path in sorted((package / name).glob("*.py"))}
     return fingerprint(cache.versions_of(PACKAGES), list(modules.values()), list(sources().items()))
@@ -100,7 +102,7 @@ def environment() -> str:
 def compile_kernels(generated: str, architecture: str) -> bytes:
     """The kernels with the generated header, as LTO-IR.
 
-    NVRTC finds every ``#include`` by its name among the texts that it is given, not on disk.
+    NVRTC looks up every ``#include`` by name among the texts that this function passes to it, not on disk.
     """
     from cuda.bindings import nvrtc
 
@@ -146,7 +148,7 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
     device_function = cuda.jit(device=True, forceinline=True)
     memo: dict[types.FunctionType, Any] = {}
     asks_device = dispatcher.get_current_device
-    # numba-cuda asks this machine's GPU for its architecture, but there may be none.
+    # numba-cuda asks this machine's GPU for its architecture, but the machine may have no GPU.
     dispatcher.get_current_device = lambda: types.SimpleNamespace(compute_capability=capability)
     try:
         with warnings.catch_warnings():
@@ -173,12 +175,12 @@ def compile_function(bound: BoundProgram, wrapper: Wrapper, architecture: str) -
 
 
 def folder() -> Path:
-    """The folder of CUDA sources: installed as ``garaph_py.kernels``, or beside the package in a plain checkout.
+    """The folder of the CUDA sources: the package ``garaph_py.kernels``, or ``kernels/`` in a plain checkout.
 
     Raises
     ------
     GaraphError
-        If the installation lacks it.
+        If neither exists.
     """
     spec = importlib.util.find_spec("garaph_py.kernels")
     if spec is not None and spec.origin is not None:

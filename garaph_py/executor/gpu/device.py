@@ -1,4 +1,4 @@
-"""The GPU: found or not, with cause and fix; its context, entered by every thread that calls; its errors as ours."""
+"""Finds the GPU, enters its context in the calling thread, and turns the driver's errors into those of `errors`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from typing import Any
 from ...errors import DeviceError, DeviceMemoryError
 
 OLDEST = (7, 5)
+"""The lowest compute capability that is supported."""
 LEAST_MEMORY = 256 << 20
+"""The smallest device memory that is supported, in bytes."""
 FALLBACK = "or use device='cpu' (--device cpu)"
+"""The last words of every error about the GPU."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,10 @@ class Device:
     memory : int
         Bytes of device memory.
     shared_memory : int
-        Bytes a block may use; above 48 KiB only when asked for.
+        Bytes of shared memory that a block may use. A kernel must opt in to more than 48 KiB.
     multiprocessors : int
     multiprocessor_memory, multiprocessor_threads : int
-        Bytes of shared memory of a multiprocessor, and threads it runs at a time.
+        Bytes of shared memory of a multiprocessor, and threads that it runs at a time.
     driver : module
         `pycuda.driver`.
     context : pycuda.driver.Context
@@ -57,7 +60,7 @@ class Device:
         self.context.pop()
 
     def free_memory(self) -> int:
-        """Bytes that nobody uses now."""
+        """Bytes of device memory that no process uses now."""
         with self, failing(self.driver):
             free: int = self.driver.mem_get_info()[0]
             return free
@@ -69,12 +72,13 @@ _broken: str | None = None
 
 
 def find() -> Device:
-    """The first GPU, found once a process.
+    """The first GPU. A process looks for it once.
 
     Raises
     ------
     DeviceError
-        Cause and fix: no package, no driver, no device, too old, too little memory, or failed before.
+        If a package, the driver or the GPU is missing, if the GPU is too old or has too little memory, or if it failed
+        earlier in this process. The message names the cause and a fix.
     """
     global _found
     with _lock:
@@ -88,7 +92,7 @@ def find() -> Device:
 def open_device() -> Device:
     """The first GPU, with its primary context."""
     try:
-        import cuda.core  # noqa: F401  found missing now rather than when something has to be compiled
+        import cuda.core  # noqa: F401  if it is missing, fail now rather than at the first compilation
         import pycuda.driver as driver
     except ImportError as error:
         if "libcuda" in str(error):
@@ -115,7 +119,7 @@ def open_device() -> Device:
         context = device.retain_primary_context()
     except driver.Error as error:
         raise DeviceError(
-            f"{name} gives no context ({error}); look at nvidia-smi for who uses it, {FALLBACK}"
+            f"{name} gives no context ({error}); look at nvidia-smi for the processes that use it, {FALLBACK}"
         ) from None
     return Device(
         name,
@@ -130,8 +134,11 @@ def open_device() -> Device:
     )
 
 
-class failing:  # not a generator: those take microseconds, several times an iteration
-    """Turn the driver's errors into ours; one that ends the context ends the device for this process."""
+class failing:  # a class, because a generator's context manager costs microseconds, several times an iteration
+    """A context manager that raises the driver's errors as `DeviceError` or `DeviceMemoryError`.
+
+    If the error destroyed the context, this process cannot use the device any more.
+    """
 
     def __init__(self, driver: Any) -> None:
         self._driver = driver
@@ -147,17 +154,20 @@ class failing:  # not a generator: those take microseconds, several times an ite
             return
         if isinstance(error, self._driver.MemoryError):
             raise DeviceMemoryError(
-                f"the GPU has not enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
+                f"the GPU does not have enough free memory ({error}); set gpu_memory lower, {FALLBACK}"
             ) from None
         try:
             self._driver.Context.synchronize()
-        except self._driver.Error:  # it has come to stay: the context is lost
+        except self._driver.Error:  # the error persists: the context is lost
             _broken = str(error)
         raise DeviceError(f"the GPU failed ({error}); look at nvidia-smi and the kernel log, {FALLBACK}") from None
 
 
 def seconds(driver: Any, stream: Any, launch: Callable[[], None]) -> float:
-    """What `launch` puts on `stream` takes there, between two events. The device's context must be current."""
+    """Seconds that the work which `launch` puts on `stream` takes there, between two events.
+
+    The device's context must be current.
+    """
     began, ended = driver.Event(), driver.Event()
     began.record(stream)
     launch()

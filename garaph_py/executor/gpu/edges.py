@@ -1,7 +1,7 @@
-"""How the edges of a page lie in device memory, for each codec, and what is copied there.
+"""The layout of a page's edges in device memory, for each codec, and the bytes that are copied there.
 
-A page on the device begins with a whole run: gather kernels take `RUN` edges at a time (ranks.py), and a packed array
-can only be decoded from the beginning of a run.
+A page on the device begins at the first edge of a run: gather kernels take `RUN` edges at a time (ranks.py), and a
+packed array can only be decoded from the beginning of a run.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .ranks import RUN, run_range, runs_of
 Array = npt.NDArray[Any]
 
 ALIGNMENT = 256
-"""Bytes: each array in a page's device memory begins at a multiple of this, as the driver's own allocations do."""
+"""Alignment of each array in a page's device memory, in bytes; the same as that of the driver's own allocations."""
 
 
 class EdgeLayout(Protocol):
-    """How the edges of any page lie in device memory."""
+    """The layout of any page's edges in device memory."""
 
     @property
     def encoding(self) -> str:
@@ -37,7 +37,7 @@ class EdgeLayout(Protocol):
 
     @property
     def width(self) -> float:
-        """Bytes of an edge, with its value if it is read; on average."""
+        """Mean bytes of an edge, including its value if the program reads it."""
 
     def sizes(self, page: Page) -> list[int]:
         """Bytes of each of the page's buffers."""
@@ -47,7 +47,7 @@ class EdgeLayout(Protocol):
 
 
 class Names(NamedTuple):
-    """The fields of a task's ``page`` for one array: its address if it is raw, or what a packed one needs."""
+    """The fields of a task's ``page`` for one array: `raw` for a raw array, the other three for a packed one."""
 
     raw: str
     records: str
@@ -60,25 +60,25 @@ VALUES = Names("edge_values", "value_records", "value_words", "first_value_word"
 
 
 class DeviceArray(Protocol):
-    """How one array, of sources or of edge values, lies in device memory."""
+    """The layout of one array, of sources or of edge values, in device memory."""
 
     codec: ClassVar[str]
     buffers: ClassVar[int]
 
     @property
     def width(self) -> float:
-        """Bytes of an element, on average."""
+        """Mean bytes of an element."""
 
     def sizes(self, page: Page) -> list[int]:
-        """Bytes of each buffer, for a page."""
+        """Bytes of each of a page's buffers."""
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
-        """Write the buffers' addresses to the fields with these names."""
+        """Write the addresses of the page's buffers to the fields `names` of `args`."""
 
 
 @dataclass(frozen=True)
 class RawOnDevice:
-    """A raw array, of `width` bytes an element."""
+    """A raw array with `width` bytes per element."""
 
     codec: ClassVar[str] = RAW
     buffers: ClassVar[int] = 1
@@ -94,7 +94,10 @@ class RawOnDevice:
 
 @dataclass(frozen=True)
 class PackedOnDevice:
-    """A packed array, of which the host has the `records` of the whole graph: records, then words."""
+    """A packed array in host memory: a buffer of records, then one of words.
+
+    `records` are those of the whole graph, on the host.
+    """
 
     codec: ClassVar[str] = PACKED
     buffers: ClassVar[int] = 2
@@ -117,9 +120,9 @@ class PackedOnDevice:
 
 @dataclass(frozen=True)
 class PackedFromDisk:
-    """A packed array that is read from disk: records, then the blocks that hold the words, as they are stored.
+    """A packed array on disk: a buffer of records, then one of the blocks that hold the words, as the disk stores them.
 
-    Records say where words are among the bytes of the blocks, so words need not be moved together.
+    Each record says where its words are in the blocks, so the host does not have to compact the words.
     """
 
     codec: ClassVar[str] = PACKED
@@ -146,7 +149,7 @@ LAYOUTS: dict[tuple[str, bool], Callable[[EdgeArray], DeviceArray]] = {
     (PACKED, False): lambda array: PackedOnDevice(cast(Packed, array).records),
     (PACKED, True): lambda array: PackedFromDisk(cast(DiskArray, array)),
 }
-"""How an array lies in device memory, by its codec and whether it is on disk."""
+"""Makes an array's layout in device memory; the key is the array's codec and whether it is on disk."""
 
 
 @dataclass(frozen=True)
@@ -184,17 +187,17 @@ class ArraysOnDevice:
 
 
 def with_raw_values(sources: DeviceArray, value_bytes: int) -> ArraysOnDevice:
-    """The layout of `sources` and raw values of so many bytes each, 0 if the program reads none."""
+    """The layout of `sources` and of raw values of `value_bytes` bytes each; 0 if the program reads no edge values."""
     return ArraysOnDevice(sources, RawOnDevice(value_bytes) if value_bytes else None)
 
 
 def raw_layout(value_bytes: int = 0) -> ArraysOnDevice:
-    """The layout of raw sources, and of raw values of so many bytes each, 0 if the program reads none."""
+    """The layout of raw sources and raw values of `value_bytes` bytes each; 0 if the program reads no edge values."""
     return with_raw_values(RawOnDevice(4), value_bytes)
 
 
 def first_word(records: Array, run: int) -> int:
-    """The number of the first word of a run, among the words of the whole array."""
+    """The index of a run's first word in the whole array's words."""
     return int(records["first_word"][run]) if run < len(records) else 0
 
 
@@ -206,7 +209,7 @@ def words_between(records: Array, first: int, last: int) -> int:
 
 
 def places(sizes: Iterable[int]) -> list[int]:
-    """Where buffers of such sizes begin in a page's device memory, and last where they end."""
+    """Offsets in a page's device memory at which buffers of these `sizes` begin, followed by the end of the last."""
     return list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
@@ -216,15 +219,18 @@ def page_bytes(page: Page, layout: EdgeLayout) -> int:
 
 
 def pinned_arrays(edges: Adjacency) -> list[Array]:
-    """The arrays in host memory that pages are copied from. There are none for edges on disk: a source of pages pins
-    its buffers when it makes them."""
+    """The host arrays that pages are copied from.
+
+    Edges on disk have none: their page source pins each buffer when it allocates it.
+    """
     return [buffer for array in edges.arrays() for buffer in array.buffers]
 
 
 def host_arrays(edges: PageEdges) -> list[tuple[Array, int]]:
-    """The bytes to be copied of a page, for each of its buffers on the device; and how many bytes into the buffer.
+    """For each of a page's buffers on the device: the bytes to copy, and the offset in the buffer at which they go.
 
-    A buffer begins with a whole run, but raw arrays in memory with the page's own first edge.
+    A buffer begins at the first edge of a run. A raw array in memory begins at the page's own first edge, so it has an
+    offset.
     """
     into, arrays = edges.first_edge % RUN, (edges.sources, edges.values)
     return [

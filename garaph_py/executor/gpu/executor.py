@@ -56,20 +56,21 @@ Array = npt.NDArray[Any]
 log = logging.getLogger("garaph_py")
 
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
+"""The result of a page that the GPU did not process."""
 
 
 class Notifier(Protocol):
-    """The CPU as a GPU needs it, which only pulls (Garaph section 2.2)."""
+    """The part of the CPU that notifies for a GPU, because a GPU only pulls (Garaph section 2.2)."""
 
     def assist(self, sources: SourceFactory) -> None:
-        """Get ready."""
+        """Get ready to notify."""
 
     def notify(self, state: State) -> int:
-        """Find the vertices that active ones notify; out-edges followed."""
+        """Find the vertices that active vertices notify; return the number of out-edges followed."""
 
 
 class GpuExecutor(StepByParts):
-    """One bound program on a GPU; `close` it, or use it in ``with``.
+    """Runs one bound program on a GPU. `close` it, or use it in ``with``.
 
     Parameters
     ----------
@@ -80,21 +81,21 @@ class GpuExecutor(StepByParts):
     host : Notifier, optional
         The CPU, which notifies for the GPU; without it, iterations only pull.
     listener : callable
-        Is told when functions are compiled.
+        Receives the progress of compilation.
 
     Attributes
     ----------
     residency : Residency
-        After `initialize`: pages and where they are.
+        The pages, and which of them are resident. Set by `initialize`, as the next three are.
     edges : Choice
-        After `initialize`: raw or packed.
+        The codec and layout of the edges.
     source : PageSource
-        After `initialize`: the pages' edges, as they are copied.
+        The pages' edges on the host, which are copied to the device.
     streams : Streams
     spans : list of Span or None
-        Gets when the GPU copies and computes, if it is set before `initialize`.
+        If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
     memory_name : str
-        Its memory's name in `State.holders`.
+        The name of the device's memory in `State.holders`.
     """
 
     name: ClassVar[str] = GPU
@@ -136,9 +137,9 @@ class GpuExecutor(StepByParts):
         return state
 
     def initialize(self, synchronous: bool, sources: SourceFactory | None = None) -> State:
-        """Lay out pages, allocate and fill memory, compile; initial values, first frontier, first total.
+        """Lay out pages, allocate and fill device memory; compute initial values, first frontier and first total.
 
-        Without `sources` the edges are read from the graph's memory.
+        `sources` makes the page sources; by default this executor makes them from its graph.
         """
         if sources is not None:
             self._sources = sources
@@ -149,23 +150,23 @@ class GpuExecutor(StepByParts):
         except DeviceMemoryError:
             self._release()
             less = int(FREE_SHARE * min(budget, self.budget()))
-            log.info("%d bytes of GPU memory could not be had; trying with %d", budget, less)
+            log.info("the GPU could not allocate within a budget of %d bytes; trying again with %d", budget, less)
             self._lay_out(synchronous, less)
             return self._start(synchronous, less)
 
     @property
     def load_of(self) -> tuple[int, int, float]:
-        """Edges of the graph, those that every iteration copies, and bytes an edge."""
+        """Edges of the graph, edges of its streamed pages, and mean bytes per edge."""
         coming = sum(page.edges for page in self.residency.pages[self.residency.resident :])
         return self.graph.m, coming, self.edges.arrays.width
 
     def budget(self) -> int:
-        """Bytes of device memory this run may use."""
+        """Bytes of device memory that this run may use."""
         settings, device = self.settings, self.device
         wanted, had = wanted_bytes(settings.memory, settings.deterministic, device.free_memory(), device.memory)
         if wanted > had:
-            other = "; with other pages, float totals may have other bits" * settings.deterministic
-            log.warning("of the %d bytes of GPU memory wanted, %d can be had%s", wanted, had, other)
+            other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
+            log.warning("the run wants %d bytes of GPU memory, but only %d are available%s", wanted, had, other)
         return had
 
     def _release(self) -> None:
@@ -176,7 +177,7 @@ class GpuExecutor(StepByParts):
             self.source.close()
 
     def _lay_out(self, synchronous: bool, budget: int) -> None:
-        """Decide on the pages, and which of them stay.
+        """Choose the codec, lay out the pages, and decide which of them are resident.
 
         Raises
         ------
@@ -192,7 +193,7 @@ class GpuExecutor(StepByParts):
         )
         edges = self._choose(budget, self._plan.left)
         self.residency = self._residency(edges)
-        if edges.packs and self.residency.resident < len(self.residency.pages):  # the last bytes were wanting
+        if edges.packs and self.residency.resident < len(self.residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
             self.residency = self._residency(edges)
         self.edges = edges
@@ -205,7 +206,7 @@ class GpuExecutor(StepByParts):
         return self._plan.residency(self.graph.in_edges.offsets, arrays, staging, self.settings.streams, page_edges)
 
     def _choose(self, budget: int, left: int) -> Choice:
-        """Raw edges or packed ones, where `left` bytes of the budget are left for them."""
+        """Choose raw or packed edges; `left` bytes of the budget are left for them."""
         return choose(
             self.graph, self._value_bytes, self.settings.gather, left,
             lambda: measured(self.graph, self.launcher, self.device, budget, self._pinned),
@@ -255,7 +256,10 @@ class GpuExecutor(StepByParts):
         return state
 
     def _pin(self, array: Array) -> None:
-        """Pin a page's memory, in whichever thread reads it first: also in the CPU's, which goes on without the GPU."""
+        """Pin a buffer of the page source, in the thread that allocates it.
+
+        That may be a CPU thread, which goes on if the GPU has failed. So errors of the device are ignored here.
+        """
         with contextlib.suppress(DeviceError), self.device:
             self._pinned.pin(array)
 
@@ -263,7 +267,7 @@ class GpuExecutor(StepByParts):
         self.refresh(state, True)
 
     def pack(self) -> None:
-        """Fill every page, all of which stay, from raw sources."""
+        """Pack the raw sources into the pages, all of which are resident."""
         edges, records = self.edges.edges, self.edges.records
         assert records is not None
         packing = Packing(edges.neighbours, self.launcher, self._memory, self.address("starts"))
@@ -278,7 +282,7 @@ class GpuExecutor(StepByParts):
         return VertexSet(self._pinned.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
 
     def _initial_values(self, state: State) -> list[PageResult]:
-        """Run `init`, `frontier` and `aggregate` on the device, and bring what they say to the host."""
+        """Run `init`, `frontier` and `aggregate` on the device, and copy their results to the host."""
         stream, driver = self.streams.compute[0], self.device.driver
         for page in self.residency.pages:
             task = self.task_of(page)
@@ -308,9 +312,9 @@ class GpuExecutor(StepByParts):
         return self._host.notify(state)
 
     def ready(self, state: State) -> None:
-        """Before an iteration, on the device: the total, empty counts, `prepare`.
+        """Prepare the device for an iteration: copy the total, clear the next frontier and the tallies, run `prepare`.
 
-        All this goes to the default stream, on which the others wait.
+        This work goes to the default stream; the streams of copies and kernels wait for it.
         """
         driver = self.device.driver
         with self.device, failing(driver):
@@ -328,8 +332,11 @@ class GpuExecutor(StepByParts):
         return [done.get(page, SKIPPED) for page in every]
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
-        """The pages to process, but those nobody notified; if `shared`, others may take some before `work` does."""
-        # `prepare` has rewritten values of every page
+        """The queue of the pages to process: in notify-pull, those with a notified vertex.
+
+        If `shared`, other processors may steal pages from the queue.
+        """
+        # A program with `prepare` has rewritten the values of every page, so no page may be skipped.
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
@@ -356,7 +363,7 @@ class GpuExecutor(StepByParts):
             self.streams.process(queue, source, work)
 
     def receive(self, pages: Iterable[Page], state: State) -> None:
-        """Copy the values that another processor gave pages to the device (section 4.1)."""
+        """Copy to the device the new values of pages that another processor processed (section 4.1)."""
         size, place = state.next_values.itemsize, self.address("next_values")
         with self.device, failing(self.device.driver):
             for page in pages:
@@ -364,7 +371,10 @@ class GpuExecutor(StepByParts):
                 self.device.driver.memcpy_htod_async(place + page.first_vertex * size, new, self.streams.forth)
 
     def refresh(self, state: State, values: bool) -> None:
-        """Copy the active set to the device, where `prepare` reads it, and all `values` if they changed elsewhere."""
+        """Copy the host's state to the device: the frontier if the program has `prepare`, which reads it.
+
+        If `values`, copy all vertex values too, because another processor has changed them.
+        """
         changed = [(state.values, "values")] * values
         changed += [(state.frontier.bits, "frontier")] * ("prepare" in self.bound.arguments)
         if not changed:
@@ -374,21 +384,21 @@ class GpuExecutor(StepByParts):
                 self.device.driver.memcpy_htod(self.address(name), array.view(np.uint8))
 
     def address(self, name: str) -> int:
-        """Where an array of the run is on the device now."""
+        """The current device address of one of the run's arrays."""
         return self._arrays.address(name)
 
     def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
-        """A kernel's argument for `page`, whose edges are in `buffer`."""
+        """The argument of a kernel over `page`, whose edges are in `buffer`."""
         key = page, None if buffer is None else buffer.address
         arguments = self._arguments.get(key)
         if arguments is None:
             arguments = self._arguments_of(page, buffer)
-            if page == self.residency.pages[page.number]:  # a part will hardly come again
+            if page == self.residency.pages[page.number]:  # a part of a page is unlikely to recur
                 self._arguments[key] = arguments
         return self._arrays.task_of(arguments)
 
     def _arguments_of(self, page: Page, buffer: Buffer | None) -> bytes:
-        """What kernels are told of a page in every iteration, as bytes."""
+        """The bytes of a page's arguments, which are the same in every iteration."""
         arguments = self._arrays.page_arguments(page, self._tally_address + page.number * self._tallies.itemsize)
         self.gather.write_args(arguments, page)
         if buffer is not None:
@@ -416,13 +426,13 @@ class GpuExecutor(StepByParts):
         self._commit(state, (), True)
 
     def _commit(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
-        """Make the new values the current ones on the device, as `commit_plan` has it.
+        """Make the new values the current ones on the device: copy the pages `copied`, then swap the arrays if `swaps`.
 
-        The device comes first: if it fails, nothing is committed.
+        The executor commits on the device before it commits on the host, so if the device fails, nothing is committed.
         """
         driver = self.device.driver
         with self.device, failing(driver):
-            self.streams.forth.synchronize()  # what came from elsewhere: the host will write there again
+            self.streams.forth.synchronize()  # the host will overwrite the values that `receive` copies from
             if state.synchronous:
                 to, source = map(self.address, ("next_values", "values") if swaps else ("values", "next_values"))
                 size = state.values.itemsize
@@ -449,10 +459,10 @@ class GpuExecutor(StepByParts):
         return out
 
     def close(self) -> None:
-        """Give the memory back, also after an error of the device.
+        """Free all memory, even after the device has failed.
 
-        PyCUDA destroys a stream, an event or a module in the thread that found the device, or where its context is
-        current: so all of them go here.
+        PyCUDA can destroy a stream, an event or a module only where the device's context is current, or in the thread
+        that found the device. So this method drops all of them while the context is current.
         """
         with contextlib.suppress(Exception), self.device:
             with contextlib.suppress(Exception):
@@ -464,7 +474,7 @@ class GpuExecutor(StepByParts):
                 self._pinned.close()
             with contextlib.suppress(Exception):
                 self.source.close()
-            with contextlib.suppress(AttributeError):  # it may not have come so far
+            with contextlib.suppress(AttributeError):  # `__init__` may have failed before it made the launcher
                 self.launcher.close()
             for name in ("streams", "gather", "launcher", "_memory"):
                 self.__dict__.pop(name, None)

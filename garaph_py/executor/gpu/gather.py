@@ -1,4 +1,4 @@
-"""Gathers and applies one page: with replicated accumulators in shared memory, or segmented sums in registers."""
+"""Launches the gather and apply of a page: replicated accumulators in shared memory, or segmented sums in registers."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ log = logging.getLogger("garaph_py")
 AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
 CUSTOM, CALIBRATED = "custom", "calibrated"
 MIN_MEASURED_EDGES = 1 << 25
-"""Edges of a page: smaller pages are not measured. A measurement takes 8 to 15 milliseconds, as long
-as a hundred gathers of 2^23 edges."""
+"""Edges of the smallest page on which both gathers are timed. The timing takes 8 to 15 milliseconds, as long as a
+hundred gathers of 2^23 edges (docs/decisions/gpu.md)."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Items:
     address : int
     count : int
     tickets : int
-        Address of the counters of split shards.
+        Address of the counters, one per split shard.
     split : bool
-        Whether there are any.
+        Whether any shard is split.
     shapes : tuple of ndarray
-        By item: destinations, edges, the shard's average degree, and the replication factor.
+        For each item: destinations, edges, the shard's average degree, and the replication factor.
     """
 
     address: int
@@ -58,12 +58,13 @@ class Items:
 
 
 class Gather:
-    """Launches one page's gather and apply. The device's context must be current.
+    """Launches the gather and apply of pages. The device's context must be current.
 
     Parameters
     ----------
     kind : {"auto", "replicated", "segmented", "packed"}
-        ``"auto"``: the faster of the two for raw edges, measured on the first page with `MIN_MEASURED_EDGES`.
+        ``"auto"``: ``"replicated"`` or ``"segmented"``, whichever is faster on the first page with at least
+        `MIN_MEASURED_EDGES` edges.
     replication : {"custom", "calibrated"} or int
     """
 
@@ -92,7 +93,7 @@ class Gather:
         self._partials = memory.allocate("partials", int(self._partial_starts[-1]))
 
     def _make_hubs(self) -> Array:
-        """The hubs as the kernels' ``Hub``."""
+        """The hubs as an array of the kernels' struct ``Hub``."""
         vertices, offsets = self._ranks.hubs, self._ranks.offsets
         hubs = np.zeros(len(vertices), self._launcher.layouts.hub)
         hubs["first_run"], hubs["last_run"] = offsets[vertices] // RUN + 1, (offsets[vertices + 1] - 1) // RUN
@@ -100,7 +101,7 @@ class Gather:
         return hubs
 
     def write_args(self, args: Array, page: Page) -> None:
-        """Write the addresses of a page's hubs, and of its blocks' parts of the total, to the page's arguments."""
+        """Write the addresses of a page's hubs and of its blocks' partial totals to the page's arguments."""
         first = int(self._hub_starts[page.number])
         args["partials"] = self._partials + int(self._partial_starts[page.number])
         args["hub_count"] = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
@@ -108,7 +109,7 @@ class Gather:
 
     @property
     def takes_parts(self) -> bool:
-        """Whether a part of a page may be processed as if it were a page; work items are made for whole pages."""
+        """Whether `launch` takes parts of pages. The replicated gather does not: its work items are for whole pages."""
         return self.kind in (SEGMENTED, PACKED)
 
     def launch(self, page: Page, task: Array, stream: Any) -> None:
@@ -166,7 +167,7 @@ class Gather:
         return Items(address, len(items), tickets, split > 0, shapes)
 
     def mean_factor(self) -> float:
-        """The mean replication factor over all destinations of pages processed so far."""
+        """The mean replication factor over all destinations of the pages processed so far."""
         shapes = [items.shapes for items in self._items.values()]
         destinations = sum(float(ranks.sum()) for ranks, *_ in shapes)
         return sum(float((ranks * factors).sum()) for ranks, _, _, factors in shapes) / max(destinations, 1.0)
@@ -182,7 +183,10 @@ class Gather:
             return custom()
 
     def _calibrate(self, page: Page, task: Array, stream: Any) -> Replication:
-        """Time the page with every factor, fit `CostModel`, and return the fastest rule, the model's included."""
+        """Time the page with every rule: each fixed factor, equation 2, and a `CostModel` fitted to these times.
+
+        Return the fastest.
+        """
         taken: list[Array] = []
         timed: list[tuple[float, Replication]] = []
 
@@ -202,26 +206,26 @@ class Gather:
         return min(timed, key=lambda pair: pair[0])[1]
 
     def _time(self, launch: Callable[[], None], stream: Any) -> float:
-        """Seconds that the kernels of ``launch()`` take on `stream`: the least of three; the first is cold."""
+        """Seconds that the kernels of ``launch()`` take on `stream`: the minimum of three, as the first is cold."""
         return min(seconds(self._memory.driver, stream, launch) for _ in range(3))
 
     def _faster(self, page: Page, task: Array, stream: Any) -> str:
         """Time both kinds of gather on the page; return the faster one."""
         try:
-            items = self._items_of(page, task, stream)  # before the scratch memory, which this may need itself
+            items = self._items_of(page, task, stream)  # before the scratch memory, which `_calibrate` allocates too
             with self._elsewhere(page, task) as trial:
                 times = {
                     SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
                     REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),
                 }
         except DeviceMemoryError:
-            return SEGMENTED  # which needs no memory of its own
+            return SEGMENTED  # it needs no extra memory
         log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in times.items()))
         return min(times, key=lambda kind: times[kind])
 
     @contextmanager
     def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
-        """A copy of `task` that writes to scratch memory, whose addresses stand in for those of the whole arrays."""
+        """A copy of `task` that writes to scratch memory for the page's vertices instead of to the run's arrays."""
         trial, memory = task.copy(), self._memory
         vertices = page.vertices
         places = (

@@ -1,4 +1,4 @@
-"""``garaph_generated.cuh``, the header that CUDA kernels share with Python: constants, types, structs, functions."""
+"""Generates ``garaph_generated.cuh``: the constants, types, structs and functions that kernels share with Python."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from .task import Layouts
 
 NAME = "garaph_generated.cuh"
 THREADS = 256
-"""Threads of a block, for all kernels but `gather_replicated`."""
+"""Threads per block of all kernels but `gather_replicated`."""
 REPLICATED_THREADS = 512
-"""Threads of a block of `gather_replicated`."""
+"""Threads per block of `gather_replicated`."""
 VERTICES_PER_THREAD = 8
-"""Vertices that a thread updates: so many that few blocks have to add up their parts of the total."""
+"""Vertices that a thread updates. With more vertices per thread, there are fewer blocks whose partial totals have to be
+added up."""
 CONSTANTS = {
     "RUN": (RUN, "edges that a warp takes"),
     "GROUP": (GROUP, "packed numbers of the same width"),

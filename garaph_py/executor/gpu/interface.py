@@ -1,7 +1,7 @@
-"""A bound program as the CUDA kernels see it: its types as C++ structs, its functions behind a C interface.
+"""Makes a bound program callable from the CUDA kernels: its types become C++ structs, its functions C functions.
 
-The functions stay Python. Each gets a wrapper in Python that takes only numbers, which numba-cuda compiles, and an
-inline function in C++ that takes structs and calls the wrapper. The linker inlines both.
+The functions stay in Python. For each there is a Python wrapper that takes only numbers, which numba-cuda compiles, and
+an inline C++ function that takes structs and calls the wrapper. The linker inlines both.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ RETURNS = {
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
     "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
-"""What each function returns. They are compiled in this order: `sum` before `apply`, which by default calls it."""
+"""The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
+the default `apply` calls `sum`."""
 ATOMICS = {
     "add": "atomic_add", "min": "atomic_min", "max": "atomic_max", "bitwise_and": "atomic_and",
     "bitwise_or": "atomic_or", "bitwise_xor": "atomic_xor",
 }  # fmt: skip
-"""Sums that CUDA has as atomic operations, for some types at least (`kernels/atomics.cuh`)."""
+"""Sums for which `kernels/atomics.cuh` has a function; for most types it is one atomic instruction of CUDA."""
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,11 @@ class Wrapper:
     name : str
         Name of the C function.
     function : function
-        A Python function of numbers. If it returns a structure, it writes the fields through pointers, its last
-        arguments.
+        A Python function that takes numbers. If the result is a structure, the function writes its fields through
+        pointers, which are its last arguments.
     arguments : list of dtype
     returns : dtype or list of dtype
-        What it returns, or what it writes through the pointers.
+        The type of its result, or the types of the fields that it writes through the pointers.
     """
 
     name: str
@@ -99,7 +100,7 @@ class Interface:
                 numbers = [f"{argument}_{field}" for field in dtype.names]
                 taken += zip(numbers, (dtype[field] for field in dtype.names), strict=True)
                 passed += [f"{c_field(argument)}.{c_field(field)}" for field in dtype.names]
-                records[f"Record_{argument}"] = record_class(dtype.names)  # a name that no number has
+                records[f"Record_{argument}"] = record_class(dtype.names)  # no number's name begins with "Record_"
                 asked.append(f"Record_{argument}({', '.join(numbers)})")
             else:
                 taken.append((argument, dtype))
@@ -157,12 +158,12 @@ def c_name(dtype: DType) -> str:
 
 
 def c_field(name: str) -> str:
-    """A user's name as a name in C++, where it could be a keyword."""
+    """A C++ identifier for a user's name, which could be a C++ keyword."""
     return f"{name}_"
 
 
 def c_type(name: str, dtype: DType | None) -> str:
-    """A C++ type with the layout of `dtype`; `int`, which is not used, where the program has no such type."""
+    """Define a C++ type with the layout of `dtype`; an `int`, which no kernel uses, if the program has no such type."""
     if dtype is None:
         return f"typedef int {name};"
     if not dtype.names:
@@ -173,7 +174,7 @@ def c_type(name: str, dtype: DType | None) -> str:
 
 
 def flags(bound: BoundProgram) -> list[str]:
-    """Constants that say what the program uses, so that kernels leave out everything else."""
+    """C++ constants that say which features the program uses; the compiler drops the code of the others."""
     known = {
         "READS_EDGES": bound.reads_edge_values,
         "INTEGER_EDGES": bound.reads_edge_values and bound.edge is not None and bound.edge.kind in "iu",
@@ -185,12 +186,12 @@ def flags(bound: BoundProgram) -> list[str]:
 
 
 def can_replicate(bound: BoundProgram) -> bool:
-    """Whether the sum can be atomic: a named sum field by field, others on an accumulator of 4 or 8 bytes."""
+    """Whether the program's sum can be atomic: a named sum is atomic in each field, any other needs 4 or 8 bytes."""
     return bound.program.sum.is_named or bound.accumulator.itemsize in (4, 8)
 
 
 def atomic_sum(bound: BoundProgram) -> str:
-    """A C++ function that adds to an accumulator to which other threads add, too."""
+    """The C++ function that adds to an accumulator in shared or global memory while other threads add to it too."""
     head = "__device__ __forceinline__ void atomic_sum(Accumulator* at, Accumulator x) "
     monoid, names = bound.program.sum, bound.accumulator.names
     if monoid.is_named and monoid.name in ATOMICS:

@@ -1,4 +1,4 @@
-"""The kernels of one program on one device: loaded, and launched on streams."""
+"""Loads the kernels of one program on one device, and launches them on streams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 BLOCK_VERTICES = VERTICES_PER_THREAD * THREADS
 """Vertices that a block updates."""
 RESERVED_BYTES = 1 << 10
-"""Shared memory of every block that the system keeps for itself, in bytes."""
+"""Bytes of shared memory that CUDA reserves in every block."""
 NAMES = (
     "mark_starts",
     "measure_runs",
@@ -37,19 +37,21 @@ REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
 def block_count(vertices: int) -> int:
-    """How many blocks update so many vertices."""
+    """The number of blocks that update `vertices` vertices."""
     return -(-vertices // BLOCK_VERTICES)
 
 
 class Launcher:
-    """Loads the kernels of `bound`, compiling them if that was not done before. The device's context must be current.
+    """Loads the kernels of `bound`, and compiles them if they are not in the cache on disk.
+
+    The device's context must be current.
 
     Attributes
     ----------
     layouts : Layouts
     share : int
-        Bytes of shared memory for a shard's accumulators: a block's share, if a multiprocessor runs as many blocks of
-        `REPLICATED_THREADS` as its threads allow. 0 if the program cannot replicate.
+        Bytes of shared memory for a shard's accumulators. A multiprocessor's shared memory is divided among as many
+        blocks of `REPLICATED_THREADS` as its threads allow. 0 if the program cannot replicate.
     """
 
     def __init__(self, bound: BoundProgram, device: Device, listener: events.Listener, replicated: bool) -> None:
@@ -64,7 +66,8 @@ class Launcher:
         self.share = 0
         if replicated:
             gather = self._functions["gather_replicated"]
-            blocks = device.multiprocessor_threads // REPLICATED_THREADS  # registers may allow fewer: L1 has the rest
+            # Registers may allow fewer blocks; the L1 cache then uses the memory that is left.
+            blocks = device.multiprocessor_threads // REPLICATED_THREADS
             most = min(device.multiprocessor_memory // blocks - RESERVED_BYTES, device.shared_memory)
             self.share = (most - gather.shared_size_bytes) // 16 * 16
             gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
@@ -75,21 +78,21 @@ class Launcher:
         self._module = None
 
     def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with a block for every `BLOCK_VERTICES` vertices."""
+        """Launch a kernel with one block for every `BLOCK_VERTICES` vertices."""
         if vertices:
             self._launch(name, block_count(vertices), THREADS, stream, task)
 
     def on_threads(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with `count` threads, rounded up to whole blocks: one for each vertex, or rank."""
+        """Launch a kernel with one thread for each of `count` vertices or ranks, rounded up to whole blocks."""
         if count:
             self._launch(name, -(-count // THREADS), THREADS, stream, task)
 
     def on_warps(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with `count` warps: one for each run, or hub."""
+        """Launch a kernel with one warp for each of `count` runs or hubs."""
         self.on_threads(name, count * 32, stream, task)
 
     def on_items(self, name: str, count: int, stream: Any, task: Array) -> None:
-        """Launch a kernel with a block for each of `count` work items, and a block's share of shared memory."""
+        """Launch a kernel with one block, and `share` bytes of shared memory, for each of `count` work items."""
         if count:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
 

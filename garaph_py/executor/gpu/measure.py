@@ -1,4 +1,4 @@
-"""What a GPU has, and how fast data moves to it, from it and within it."""
+"""Measures how fast data moves to a GPU, from it and within it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from .memory import DeviceMemory
 from .pinned import Pinned
 
 COPIED = 256 << 20
-"""Bytes a copy, or less where that were more than an eighth of the free memory: there are two of them."""
+"""Bytes per copy, or an eighth of the free device memory if that is less. Device memory holds two such arrays."""
 LEAST_COPIED = 1 << 20
+"""Bytes per copy below which the device counts as full."""
 REPEATS = 5
+"""Copies in each direction; the median counts."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """A GPU.
+    """A GPU's properties and measured speeds.
 
     Attributes
     ----------
@@ -32,18 +34,18 @@ class Measured:
     compute_capability : str
         ``"9.0"`` and the like.
     memory, free : int
-        Bytes of device memory, and of what nobody uses.
+        Bytes of device memory in total, and bytes that no process used before the measurement.
     multiprocessors : int
     block_memory, multiprocessor_memory : int
-        Bytes of shared memory a block may use, and a multiprocessor has.
+        Bytes of shared memory that a block may use, and that a multiprocessor has.
     driver : str
-        Its version, and the version of CUDA it is made for.
+        The driver's version, and the version of CUDA that it supports.
     to_device, from_device : float
-        Bytes a second between pinned host memory and the device's.
+        Bytes per second between pinned host memory and device memory.
     pinned : bool
-        False where the system did not let host memory be pinned: copies are slower then.
+        False if the system refused to pin host memory; the copies were then slower.
     copy : float
-        Bytes a second of a copy within device memory, read and written bytes together.
+        Bytes per second of a copy within device memory; bytes read and bytes written both count.
     """
 
     name: str
@@ -66,13 +68,13 @@ def measure(device: Device) -> Measured:
     Raises
     ------
     DeviceError
-        If the device fails, or has next to no free memory.
+        If the device fails, or has less than 8 MiB of free memory.
     """
     driver, free = device.driver, device.free_memory()
     size = min(COPIED, free // 8)
     if size < LEAST_COPIED:
         raise DeviceMemoryError(
-            f"{device.name} has {free >> 20} MiB free; look at nvidia-smi for who uses it, {FALLBACK}"
+            f"{device.name} has {free >> 20} MiB free; look at nvidia-smi for the processes that use it, {FALLBACK}"
         )
     pinned, memory = Pinned(), DeviceMemory(device, free // 4)
     with device, failing(driver):
@@ -97,12 +99,12 @@ def measure(device: Device) -> Measured:
 
 
 def host_to_device_bandwidth(device: Device) -> float:
-    """Bytes a second from pinned host memory, as `measure` finds it."""
+    """Bytes per second from pinned host memory to the device, as `measure` measures it."""
     return measure(device).to_device
 
 
 def median(driver: Any, stream: Any, work: Callable[[], None]) -> float:
-    """Seconds that `work`, put on `stream`, takes there: the median of `REPEATS`."""
+    """Seconds that the copies which `work` puts on `stream` take there: the median of `REPEATS` measurements."""
     return statistics.median(seconds(driver, stream, work) for _ in range(REPEATS))
 
 
@@ -113,7 +115,10 @@ def compute_capability(architecture: str) -> str:
 
 
 def driver_version(cuda: int, file: Path = Path("/proc/driver/nvidia/version")) -> str:
-    """``"580.65.06, CUDA 13.0"``; the first part is in `file`, which some containers lack."""
+    """The driver's version and CUDA's, such as ``"580.65.06, CUDA 13.0"``.
+
+    The first part is read from `file`; it is left out in containers that lack the file.
+    """
     told = f"CUDA {cuda // 1000}.{cuda % 1000 // 10}"
     try:
         found = re.search(r"\b\d{3,}\.\d+(\.\d+)?\b", file.read_text())

@@ -1,4 +1,4 @@
-"""Device memory of one run: named arrays, allocated together and freed together."""
+"""Device memory of one run: allocations by name, which `close` frees together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DeviceMemory:
     ----------
     device : Device
     budget : int
-        Bytes: more is refused, also where the device has it.
+        Bytes that may be allocated at a time. `allocate` refuses more, even if the device has it.
     """
 
     def __init__(self, device: Device, budget: int) -> None:
@@ -28,11 +28,12 @@ class DeviceMemory:
         self._allocations: dict[str, tuple[Any, int]] = {}
 
     def allocate(self, name: str, nbytes: int) -> int:
-        """The address of `nbytes` bytes of zeros.
+        """Allocate `nbytes` bytes of zeros and return their address. An allocation with the same name is freed first.
 
         Raises
         ------
         DeviceMemoryError
+            If this exceeds the budget, or the device has too little free memory.
         """
         self.free(name)
         nbytes = max(nbytes, 16)
@@ -49,14 +50,14 @@ class DeviceMemory:
         return int(self._allocations[name][0])
 
     def upload(self, name: str, array: Array) -> int:
-        """The address of a copy of `array`."""
+        """Copy `array` to a new allocation and return its address."""
         address = self.allocate(name, array.nbytes)
         if array.nbytes:
             self.driver.memcpy_htod(address, np.ascontiguousarray(array).view(np.uint8))
         return address
 
     def download(self, name: str, count: int, dtype: np.dtype[Any], stream: Any) -> Array:
-        """A copy of the first `count` items of an allocation, after all that `stream` has to do."""
+        """Wait until `stream` is idle, and return a copy of the first `count` items of an allocation."""
         out = np.empty(count, dtype)
         stream.synchronize()
         if count:

@@ -1,4 +1,4 @@
-"""What a run takes of a device's memory, known before any of it is allocated. Pure: sizes in, sizes or an error out."""
+"""Computes the sizes of a run's arrays in device memory before any of them is allocated. It allocates nothing."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
 from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
 
 FREE_SHARE = 0.9
-"""Share of the device's free memory that a run takes at most: the rest is left to other processes."""
+"""Maximal share of the device's free memory that a run takes. It leaves the rest to other processes."""
 DETERMINISTIC_SHARE = 0.8
-"""Share of the device's whole memory that a deterministic run takes: its pages must not depend on what is free."""
+"""Share of the device's total memory that a deterministic run takes, because its pages must not depend on how much
+memory is free."""
 HOST_PAGES = 8
-"""Pages for each reader that fit the host's memory for edges on disk, where the plan chooses their size: half of them
-are being read."""
+"""Pages per reader thread that fit in the host memory for edges on disk, if the plan chooses the size of pages. Half of
+them are being read."""
 SMALL_BYTES = 1 << 10
-"""Bytes for the arrays that a program does not have, each of which is allocated as a few bytes."""
+"""Bytes for all arrays that a program does not use; `DeviceMemory` allocates 16 bytes for each."""
 REPORT_VERTICES = 1 << 20
-"""Vertices whose results are computed at a time."""
+"""Vertices whose reported values the GPU computes at a time."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,9 @@ class DeviceMemoryPlan:
     budget : int
         Bytes that the run may take.
     arrays : dict of str to int
-        Bytes of every array that is not edges and is allocated at the start.
+        Bytes of every array, except edges, that is allocated at the start.
     reserved : int
-        Bytes for what is allocated as pages need it.
+        Bytes for allocations that are made later, when pages need them.
     """
 
     budget: int
@@ -50,7 +51,7 @@ class DeviceMemoryPlan:
 
     @property
     def fixed(self) -> int:
-        """Bytes of everything that is not edges."""
+        """Bytes of everything except edges."""
         return sum(self.arrays.values()) + self.reserved
 
     @property
@@ -69,20 +70,23 @@ class DeviceMemoryPlan:
     def residency(
         self, offsets: npt.NDArray[Any], edges: EdgeLayout, staging: int, streams: int, page_edges: int | None
     ) -> Residency:
-        """The pages, and which of them stay: see `residency.plan`. `staging` are bytes to pack the edges with."""
+        """The pages, and which of them are resident (see `residency.plan`).
+
+        `staging` is the size of the buffers for packing, in bytes.
+        """
         return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges)
 
 
 def wanted_bytes(asked: int | None, deterministic: bool, free: int, total: int) -> tuple[int, int]:
-    """Bytes of device memory that a run wants, and those that it gets.
+    """Bytes of device memory that a run wants, and bytes that it gets.
 
     Parameters
     ----------
     asked : int or None
-        What the user asked for.
+        Bytes that the user asked for.
     deterministic : bool
     free, total : int
-        Bytes of the device's memory that are free, and all of them.
+        Bytes of the device's memory that are free, and bytes in total.
     """
     available = int(FREE_SHARE * free)
     wanted = asked
@@ -92,23 +96,23 @@ def wanted_bytes(asked: int | None, deterministic: bool, free: int, total: int) 
 
 
 def page_edges_from_disk(room: int, readers: int, width: float) -> int:
-    """The bound on a page's edges where they come from disk through `room` bytes of the host's memory.
+    """The bound on a page's edges if they are read from disk into `room` bytes of host memory by `readers` threads.
 
-    `width` are the bytes of an edge.
+    `width` is the mean number of bytes per edge.
     """
     return min(max(int(room / (HOST_PAGES * readers) / width), 1), PAGE_EDGES)
 
 
 def refused(name: str, nbytes: int, used: int, budget: int) -> DeviceMemoryError:
-    """The error for an allocation that would exceed the budget, of which so many bytes are used."""
+    """The error for an allocation that would exceed the `budget`, of which `used` bytes are in use."""
     return DeviceMemoryError(
-        f"{name} needs {nbytes:,} bytes of GPU memory, of which {max(budget - used, 0):,} of {budget:,} are left; "
+        f"{name} needs {nbytes:,} bytes of GPU memory, but only {max(budget - used, 0):,} of {budget:,} are left; "
         "allow more with gpu_memory, or use the CPU"
     )
 
 
 def shortage(residency: Residency) -> str | None:
-    """What a user should know of pages that are smaller, or streams that are fewer, than would be good."""
+    """A warning for the user if pages are smaller or streams fewer than would be fast; None if they are not."""
     if not residency.is_short:
         return None
     largest = max(page.edges for page in residency.pages)
@@ -119,7 +123,7 @@ def shortage(residency: Residency) -> str | None:
 
 
 def array_sizes(bound: BoundProgram, graph: Graph, ranks: Ranks, synchronous: bool) -> dict[str, int]:
-    """Bytes of every array that is not edges and is allocated at the start."""
+    """Bytes of every array, except edges, that is allocated at the start."""
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
     destinations = int(ranks.before[-1])
@@ -147,9 +151,10 @@ def array_sizes(bound: BoundProgram, graph: Graph, ranks: Ranks, synchronous: bo
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:
-    """Bytes for what is allocated as pages need it: tallies, partial totals, work items, reported values.
+    """Bytes for the allocations that are made when pages need them: tallies, partial totals, work items, reported
+    values.
 
-    `replicates` says whether a page may be gathered with replicated sums.
+    `replicates` says whether the replicated gather may be used.
     """
     n, tally = graph.n, launcher.layouts.tally
     copies = max(launcher.share // bound.accumulator.itemsize, 1)

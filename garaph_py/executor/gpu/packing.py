@@ -1,4 +1,4 @@
-"""The GPU packs raw sources while they are copied to where they stay (docs/packed.md)."""
+"""Packs raw sources on the GPU, chunk by chunk, into resident pages (docs/packed.md)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,23 @@ from .ranks import RUN, run_range, starts_bytes
 Array = npt.NDArray[Any]
 
 CHUNK_RUNS = 1 << 13
-"""Runs of edges that are copied at a time: 32 MiB, half a millisecond of the interconnect."""
+"""Runs of edges per chunk: 32 MiB of sources, which take half a millisecond to copy at 64 GB/s."""
 SLOTS = 2
-"""Chunks in device memory: while the GPU works on one, the next is copied."""
+"""Staging buffers in device memory: while the GPU packs one chunk, the next is copied."""
 STAGING_BYTES = SLOTS * ((CHUNK_RUNS + 1) * RUN * 4 + CHUNK_RUNS * RECORD.itemsize)
-"""Bytes of device memory that `Packing` takes."""
+"""Bytes of device memory that the staging buffers take."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Device memory for a chunk of sources with the run before it, and for their records; addresses.
+    """A staging buffer: device memory for a chunk of sources with the run before it, and for their records.
 
     Attributes
     ----------
+    sources, records : int
+        Device addresses.
     stream : object
-        The stream on which the chunk is copied and worked on.
+        The stream that copies and packs the chunk.
     """
 
     sources: int
@@ -52,7 +54,7 @@ class Packing:
     ----------
     sources : ndarray of uint32
     starts : int
-        The device address of the bits that say at which edges a destination's list begins.
+        The device address of the bitmap of edges at which a destination's list begins.
     """
 
     def __init__(self, sources: Array, launcher: Launcher, memory: DeviceMemory, starts: int) -> None:
@@ -70,7 +72,7 @@ class Packing:
         self._next = 0
 
     def records(self, pinned: Pinned) -> Array:
-        """The records of all runs, made in one pass over the sources."""
+        """Compute the records of all runs, in one pass over the sources. The result is in pinned memory."""
         runs = -(-len(self._sources) // RUN)
         records = pinned.empty(runs, RECORD)
         for chunk in chunks(range(runs)):
@@ -91,9 +93,9 @@ class Packing:
         ----------
         page : Page
         layout : EdgeLayout
-            How packed edges, with raw values if the program reads some, lie in device memory.
+            The layout of packed sources, and of raw values if the program reads edge values.
         records : ndarray of RECORD
-            Those of the whole graph.
+            The records of the whole graph.
         places : list of int
             The addresses of the page's buffers.
         values : ndarray or None
@@ -113,19 +115,19 @@ class Packing:
             self._launcher.on_warps("pack_runs", len(chunk), slot.stream, task)
 
     def close(self) -> None:
-        """Wait for what was started, and free the chunks' memory."""
+        """Wait for the copies and kernels that were started, and free the staging buffers."""
         self._wait()
         for k in range(SLOTS):
             self._memory.free(f"chunk {k}")
             self._memory.free(f"chunk records {k}")
 
     def _copy(self, runs: range) -> tuple[Slot, Array]:
-        """Start to copy the sources of `runs` to the next slot; return it, and the arguments of a kernel over them."""
+        """Start to copy the sources of `runs` to the next slot; return the slot and a kernel's argument for it."""
         interrupts.check()
         slot, self._next = self._slots[self._next], (self._next + 1) % SLOTS
         slot.stream.synchronize()
         first, last = runs.start * RUN, min(runs.stop * RUN, len(self._sources))
-        before = first - RUN  # the first gap needs the source before it, and copies stay aligned
+        before = first - RUN  # the first gap needs the source before it; a whole run keeps the copy aligned
         part = self._sources[max(before, 0) : last]
         place = slot.sources + 4 * (max(before, 0) - before)
         self._driver.memcpy_htod_async(place, part.view(np.uint8), slot.stream)
@@ -140,12 +142,12 @@ class Packing:
 
 
 def measured(graph: Graph, launcher: Launcher, device: Device, budget: int, pinned: Pinned) -> tuple[Array, float]:
-    """The records of a raw graph's sources if they were packed, and how many seconds it took to make them.
+    """The records that a raw graph's sources would have if packed, and the seconds that it took to compute them.
 
     Raises
     ------
     DeviceMemoryError
-        If this does not fit into `budget` bytes of device memory.
+        If the computation needs more than `budget` bytes of device memory.
     """
     started = time.perf_counter()
     with device, failing(device.driver):

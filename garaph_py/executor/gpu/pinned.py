@@ -1,4 +1,4 @@
-"""Host memory that a GPU copies from and to by itself: pinned in place, never a second copy.
+"""Pins host memory in place, so that the GPU copies from it and to it without a staging copy by the driver.
 
 PyCUDA's own `register_host_memory` fails under NumPy 2, so the driver is called through cuda-bindings.
 """
@@ -22,28 +22,31 @@ Array = npt.NDArray[Any]
 log = logging.getLogger("garaph_py")
 
 WORTH_PINNING = 1 << 20
+"""Bytes of the smallest array that is pinned, if it begins at a page of memory."""
 OWN_PAGES = 1 << 25
-"""Arrays from so many bytes on have pages of their own; smaller ones may share a page, which cannot be pinned twice."""
-READ_ONLY = 8  # CU_MEMHOSTREGISTER_READ_ONLY
+"""Bytes of the smallest array that is pinned wherever it begins. The allocator gives such an array pages of its own;
+smaller arrays may share a page, and no page can be pinned twice."""
+READ_ONLY = 8
+"""CU_MEMHOSTREGISTER_READ_ONLY of the CUDA driver."""
 
 _lock = threading.Lock()
-_pinned: dict[tuple[int, int], int] = {}  # address and bytes: by how many runs
+_pinned: dict[tuple[int, int], int] = {}  # number of `Pinned` objects that use each array, by its address and bytes
 
 
 class Pinned:
-    """Arrays pinned while they are in use; arrays of several runs are pinned once."""
+    """The arrays that one run has pinned. An array that several runs use is pinned once."""
 
     def __init__(self) -> None:
         self._keys: list[tuple[int, int]] = []
-        self._arrays: list[Array] = []  # what is pinned must not be freed: other memory would come to lie there
+        self._arrays: list[Array] = []  # keeps the arrays alive: pinned memory must not be freed and reused
 
     @property
     def count(self) -> int:
-        """Arrays that are pinned."""
+        """The number of arrays that are pinned."""
         return len(self._keys)
 
     def pin(self, array: Array) -> None:
-        """Pin the memory of `array`, if that is worth it; a failure costs speed only.
+        """Pin the memory of `array` if it is large enough. If the system refuses, copies are only slower.
 
         The device's context must be current.
         """
@@ -54,7 +57,7 @@ class Pinned:
     def _register(self, array: Array) -> None:
         from cuda.bindings import driver
 
-        interrupts.check()  # gigabytes take seconds
+        interrupts.check()  # pinning gigabytes takes seconds
         key = int(array.__array_interface__["data"][0]), int(array.nbytes)
         with _lock:
             if key not in _pinned:
@@ -69,7 +72,7 @@ class Pinned:
         self._arrays.append(array)
 
     def empty(self, shape: int, dtype: np.dtype[Any]) -> Array:
-        """A new array on pages of its own, pinned."""
+        """A new pinned array, on memory pages of its own."""
         array = on_own_pages(shape, dtype)
         self._register(array)
         return array
@@ -89,5 +92,5 @@ class Pinned:
 
 @cache
 def complain(problem: str) -> None:
-    """Say it once a process."""
+    """Log a warning, once per process for each `problem`."""
     log.warning("%s: copies to the GPU are slower", problem)

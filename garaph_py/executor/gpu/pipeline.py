@@ -1,8 +1,8 @@
-"""What the thread that serves a device does next: which page it copies or launches, and what it waits for.
+"""Decides what the GPU thread does next: which page it copies or launches, and for which page it waits.
 
-The thread asks `Pipeline.next` for a step and does it; it reports what has ended with `arrived` and `ended`. The
-pipeline itself copies and launches nothing, reads no clock and starts no thread. So `Streams` can drive it with the
-CUDA driver, and `simulation` with a model of a machine.
+The GPU thread asks `Pipeline.next` for a step and does it. It calls `arrived` when a copy has ended, and `ended` when a
+page has been processed. The pipeline itself copies and launches nothing, reads no clock and starts no thread. So
+`Streams` can drive it with the CUDA driver, and `simulation` with a model of a machine.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ...pages.layout import Page
 from ...pages.queue import PageQueue, Slot
 
 MAX_COPIES = 3
-"""Copies that are started and have not ended: enough to keep the copy engine busy. Other processors can steal the pages
-whose copies are not started."""
+"""Maximal number of copies in flight: enough to keep the copy engine busy. It is small because other processors can
+steal a page only before its copy starts."""
 MAX_LAUNCHED = 4
-"""Pages on the device that are launched and have not ended: enough to keep the multiprocessors busy."""
+"""Maximal number of resident pages in flight: enough to keep the multiprocessors busy."""
 
 
 class Action(Enum):
@@ -35,27 +35,27 @@ COPY_AND_LAUNCH, LAUNCH, AWAIT_COPY, AWAIT_END = Action
 
 
 class Pipeline(Generic[Slot]):
-    """The pages of one iteration on their way through a device. One thread uses it.
+    """The pages of one iteration that are queued for a device or in flight on it. Only the GPU thread uses it.
 
     Parameters
     ----------
     queue : PageQueue
         The pages to process; other threads may steal from it.
     resident : sequence of Slot
-        Slots of the pages that stay on the device: page k has slot k, and pages from ``len(resident)`` on are streamed.
+        Slots of the resident pages: page k has slot k. Pages from ``len(resident)`` on are streamed.
     free : deque of Slot
-        The buffers of streamed pages that no page uses. The pipeline takes buffers from it and returns them.
+        Free buffers for streamed pages. The pipeline takes buffers from it and returns them.
     max_copies : int
-        Bound on the copies that are started and have not ended.
+        Bound on the copies in flight.
 
     Attributes
     ----------
     copies : deque of (Page, Slot)
-        Pages whose copies have not ended, in the order in which they were started.
+        Pages whose copies are in flight, in the order in which they were started.
     on_device : deque of (Page, Slot)
-        Pages that were launched without a copy and have not ended, in the order in which they were launched.
+        Pages in flight that needed no copy, in the order in which they were launched.
     streamed : deque of (Page, Slot)
-        Pages that were launched behind their copies and have not ended, likewise.
+        Pages in flight that were launched behind their copies, in the order in which they were launched.
     """
 
     def __init__(
@@ -67,9 +67,10 @@ class Pipeline(Generic[Slot]):
         self.streamed: deque[tuple[Page, Slot]] = deque()
 
     def next(self) -> tuple[Action, Page, Slot] | None:
-        """The next step: what to do with which page; None if no page is left to launch.
+        """The next action, its page and its slot; None if no page is left to launch.
 
-        A step to copy or launch counts as done; a step to wait is repeated until its page has arrived or ended.
+        The pipeline counts a copy or a launch as done when it returns it. It repeats a wait until the caller reports
+        that the page has arrived or ended.
         """
         if len(self.copies) < self._max_copies and (taken := self._next_copy()):
             self.copies.append(taken)
@@ -87,7 +88,7 @@ class Pipeline(Generic[Slot]):
         return AWAIT_END, *self.streamed[0]
 
     def _next_copy(self) -> tuple[Page, Slot] | None:
-        """The next page to copy and its slot, if there is a page, and a slot for it."""
+        """The next page to copy and its slot; None if there is no such page or no free buffer for it."""
         page, resident = self._queue.peek_streamed(), len(self._resident)
         if page is None or (page.number >= resident and not self._free):
             return None
@@ -97,13 +98,16 @@ class Pipeline(Generic[Slot]):
         return page, self._resident[page.number] if page.number < resident else self._free.popleft()
 
     def arrived(self) -> Page:
-        """The first of `copies` has ended; its page."""
+        """Record that the first of `copies` has ended; return its page."""
         page, _ = self.copies.popleft()
         self._queue.arrived(page)
         return page
 
     def ended(self, launched: deque[tuple[Page, Slot]]) -> None:
-        """The first page of `launched`, which is `on_device` or `streamed`, has ended; its buffer is free."""
+        """Record that the first page of `launched` has ended, and free its buffer.
+
+        `launched` is `on_device` or `streamed`.
+        """
         page, slot = launched.popleft()
         if page.number >= len(self._resident):
             self._free.append(slot)

@@ -1,4 +1,7 @@
-"""Ranks of destinations: their numbers among the vertices with in-edges, and the ranks at which runs of edges begin."""
+"""Ranks of destinations. The rank of a destination is its index among the vertices with in-edges.
+
+A destination is a vertex with in-edges; a run is `RUN` consecutive edges.
+"""
 
 from __future__ import annotations
 
@@ -15,38 +18,38 @@ from ...pages.layout import Page
 Array = npt.NDArray[Any]
 
 RUN = packed.RUN
-"""Edges of a run: what one warp gathers."""
+"""Edges of a run, which one warp gathers."""
 MANY_RUNS = 32
-"""Runs: a destination with edges in more runs than this, after the run that they begin in, is a hub."""
+"""A destination is a hub if its edges continue in more than this many runs after the one in which they begin."""
 WARP = 32
 """Threads of a warp."""
 
 
 def run_range(page: Page) -> range:
-    """The runs with edges of a page."""
+    """The runs that contain edges of a page."""
     return range(page.first_edge // RUN, -(-page.last_edge // RUN))
 
 
 def runs_of(page: Page) -> int:
-    """How many runs have edges of a page."""
+    """The number of runs that contain edges of a page."""
     return len(run_range(page))
 
 
 def starts_bytes(edges: int) -> int:
-    """Bytes of the bitmap `starts`: one bit for each edge, in whole runs, and one run more."""
+    """Bytes of the bitmap `starts`: one bit per edge, rounded up to whole runs, plus one more run."""
     return (-(-edges // RUN) + 1) * RUN // 8
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """The ranks of a graph's destinations. Tables that only the device keeps are properties, made at each access.
+    """The ranks of a graph's destinations. Tables that only the device keeps are properties, computed at each access.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
     before : ndarray of uint32, shape (n + 1,)
-        Destinations among the vertices before each.
+        For each vertex: the number of destinations before it.
     """
 
     offsets: Array
@@ -60,26 +63,26 @@ class Ranks:
 
     @property
     def by_run(self) -> Array:
-        """Destinations that begin before each run of `RUN` edges: uint32, shape (runs,)."""
+        """For each run: the number of destinations that begin before it; uint32, shape (runs,)."""
         starts = np.arange(0, max(int(self.offsets[-1]), 1), RUN)
         first: Array = self.before[np.searchsorted(self.offsets[:-1], starts)]
         return first
 
     @property
     def by_word(self) -> Array:
-        """Destinations among the vertices before 32 w: uint32, shape (ceil(n / 32),)."""
+        """For each word w of 32 vertices: the destinations before vertex 32 w; uint32, shape (ceil(n / 32),)."""
         return np.ascontiguousarray(self.before[:-1:WARP])
 
     @cached_property
     def hubs(self) -> Array:
-        """The destinations with edges in more than `MANY_RUNS` runs after their first, ascending: int64."""
-        some = np.arange(0, int(self.offsets[-1]), MANY_RUNS * RUN)  # every hub has one of these edges
+        """The hubs (see `MANY_RUNS`), ascending; int64."""
+        some = np.arange(0, int(self.offsets[-1]), MANY_RUNS * RUN)  # every hub has at least one of these edges
         large = np.unique(np.searchsorted(self.offsets, some, side="right") - 1)
         found: Array = large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
         return found
 
     @property
     def destinations(self) -> Array:
-        """The vertices with in-edges, ascending: uint32, shape (destinations,)."""
+        """The vertices with in-edges, ascending; uint32, shape (destinations,)."""
         found: Array = np.arange(len(self.offsets) - 1, dtype=np.uint32)[self.offsets[1:] != self.offsets[:-1]]
         return found

@@ -1,4 +1,7 @@
-"""How many copies of each accumulator a shard has in shared memory: by Garaph section 3.2, or by measurement."""
+"""Chooses a shard's replication factor: how many copies of each accumulator it has in shared memory.
+
+The choice follows equation 2 of Garaph section 3.2, or a cost model fitted to measured times.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ from .ranks import WARP
 Array = npt.NDArray[Any]
 
 FACTORS = (1, 2, 4, 8, 16, 32)
+"""The replication factors that are tried."""
 MAX_EXPONENT = 5
-"""Exponent of the largest factor: 32 copies, one for each thread of a warp; more could not reduce conflicts further."""
+"""Binary logarithm of the largest factor. With 32 copies, one per thread, the threads of a warp never collide, so more
+copies could not help."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,8 @@ class Replication:
     ----------
     bounds : ndarray of float64
         Ascending degrees.
-    factors : ndarray of int64, one more
-        ``factors[k]`` is the factor of degrees that exceed k of the bounds.
+    factors : ndarray of int64
+        ``factors[k]`` is the factor of degrees that exceed k of the bounds; there is one more factor than bounds.
     """
 
     bounds: Array
@@ -39,7 +44,7 @@ class Replication:
 def custom() -> Replication:
     """Equation 2: ``R = 2 ** min(ceil(log2(|E| / |V|) - 0.5), 5)``, with the exponent at least 0.
 
-    Without that bound, an average degree of 0.7 or less would give R < 1.
+    Without that lower bound, an average degree of 0.7 or less would give R < 1.
     """
     exponents = range(1, MAX_EXPONENT + 1)
     return Replication(np.array([2 ** (k - 0.5) for k in exponents]), np.array([1 << k for k in (0, *exponents)]))
@@ -58,8 +63,8 @@ DEGREE_BOUNDS = np.array([2 ** (k / 2) for k in range(28)])
 class CostModel:
     """Equation 1 with a coefficient for every term, fitted to the cycles that work items took on a device.
 
-    The paper's is ``T = R |V| t_l + |E| t_l + |E|^2 / (|V| R) t_a + |V| t_a log R``. Here a work item with V
-    destinations, E edges of average degree d, and factor R takes ``k0 + k1 R V + k2 E + k3 E min(d, 32) / R +
+    The paper's equation is ``T = R |V| t_l + |E| t_l + |E|^2 / (|V| R) t_a + |V| t_a log R``. In this model, a work
+    item with V destinations, E edges, average degree d and factor R takes ``k0 + k1 R V + k2 E + k3 E min(d, 32) / R +
     k4 V log2 R + k5 V`` cycles.
 
     Attributes
@@ -71,7 +76,7 @@ class CostModel:
 
     @classmethod
     def fit(cls, vertices: Array, edges: Array, degrees: Array, factors: Array, cycles: Array) -> CostModel:
-        """Fit the model to measured `cycles`, with the least relative error and no negative coefficient."""
+        """Fit the model to measured `cycles`: least squares of the relative error, with no negative coefficient."""
         from scipy.optimize import nnls
 
         weights = 1 / np.maximum(cycles, 1)
@@ -81,14 +86,17 @@ class CostModel:
 
     @staticmethod
     def terms(vertices: Any, edges: Any, degrees: Any, factors: Any) -> Array:
-        conflicts = edges * np.minimum(degrees, WARP) / factors  # at most a warp's threads collide
+        conflicts = edges * np.minimum(degrees, WARP) / factors  # no more than a warp's threads can collide
         columns = np.broadcast_arrays(
             1.0, factors * vertices, edges, conflicts, vertices * np.log2(factors), vertices
         )  # fmt: skip
         return np.stack(columns, axis=-1)
 
     def replication(self, copies: int, item_edges: int) -> Replication:
-        """For every class of degrees, the factor with the least cycles per edge in shards with room for `copies`."""
+        """The rule that takes, for each class of degrees, the factor with the fewest cycles per edge.
+
+        Shards have shared memory for `copies` accumulators.
+        """
         middle = np.sqrt(np.append(DEGREE_BOUNDS, 2 * DEGREE_BOUNDS[-1]) * np.append(1, DEGREE_BOUNDS))[:, None]
         factors = np.array(FACTORS)
         vertices = np.maximum(copies // factors, 1)

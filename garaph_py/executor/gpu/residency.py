@@ -1,7 +1,8 @@
-"""Which pages stay in the GPU's memory and which are streamed through it: decided once, from sizes alone.
+"""Decides which pages are resident in the GPU's memory and which are streamed through it: once, from sizes alone.
 
-The first pages stay. The others go through one buffer a stream. A least-recently-used cache would not help: every
-iteration needs all pages in the same order, so each page would be evicted just before it is needed again.
+The first pages are resident. The others are streamed through one buffer per stream. A least-recently-used cache would
+not help: every iteration needs all pages in the same order, so each page would be evicted just before it is needed
+again.
 """
 
 from __future__ import annotations
@@ -18,41 +19,41 @@ from .edges import EdgeLayout, page_bytes
 Array = npt.NDArray[Any]
 
 PAGE_EDGES = 1 << 24
-"""Most edges of a page that is copied: the copy takes about a millisecond, next to which the gap between two copies is
-small. Pages that stay have at least as many where the graph has: hundreds of microseconds of work for the GPU."""
+"""Maximal edges of a streamed page. Its copy takes about a millisecond, so the gap between two copies hardly matters.
+If all pages are resident, this is the minimal bound on a page's edges: hundreds of microseconds of work for the GPU."""
 SMALL_PAGE_EDGES = 1 << 22
-"""Edges of a page below which the cost of launching its kernels begins to show: only if memory is short, pages that are
-copied are smaller."""
+"""Edges of a page below which the cost of launching its kernels begins to matter. Streamed pages have a smaller bound
+only if memory is short."""
 LEAST_PAGE_EDGES = 1 << 16
-"""Edges below which pages are not made smaller: then fewer streams are used instead."""
+"""The smallest bound on a page's edges. If memory is shorter than that, the run uses fewer streams."""
 BUFFERS_SHARE = 4
-"""The buffers take at most one part in four of the memory for edges, unless pages would be smaller than
-`SMALL_PAGE_EDGES`: pages cannot stay where buffers are."""
+"""The buffers of streams take at most 1/4 of the memory for edges, because they leave less for resident pages. They may
+take more if pages would otherwise be smaller than `SMALL_PAGE_EDGES`."""
 PAGES_A_STREAM = 4
-"""Pages for each stream where pages are copied, so that copies and kernels overlap (Garaph section 5.2)."""
+"""Minimal pages per stream if pages are streamed, so that copies and kernels overlap (Garaph section 5.2)."""
 RESIDENT_PAGES = 16
-"""Pages where all stay: enough that the values of one are copied back while another is computed."""
+"""Pages of a large graph if all are resident: enough that the GPU computes one page while it copies back another."""
 VERTICES = 64
-"""Pages begin at multiples of so many vertices, so that no two pages share a word of a bitmap."""
+"""A page begins at a multiple of this many vertices, so that no two pages share a word of a bitmap."""
 
 
 @dataclass(frozen=True)
 class Residency:
-    """Where each page is.
+    """The pages, and which of them are resident.
 
     Attributes
     ----------
     pages : list of Page
     resident : int
-        How many pages stay; they are the first ones.
+        The number of resident pages, which are the first ones.
     streams : int
-        Pages that may be under way at once.
+        Streamed pages that may be in flight at once.
     buffer_bytes : int
-        Bytes of each stream's buffer; 0 when all pages stay.
+        Bytes of each stream's buffer; 0 if all pages are resident.
     used : int
-        Bytes of device memory that are used in all.
+        Bytes of device memory that are used in total.
     is_short : bool
-        Memory is short: pages that are copied are smaller, or streams fewer, than would be fast.
+        Memory is short: streamed pages are smaller, or streams fewer, than would be fast.
     """
 
     pages: list[Page]
@@ -66,20 +67,20 @@ class Residency:
 def plan(
     offsets: Array, arrays: EdgeLayout, fixed: int, budget: int, streams: int, page_edges: int | None = None
 ) -> Residency:
-    """Lay out pages and choose those that stay within `budget`.
+    """Lay out pages and choose the resident ones, within `budget`.
 
     Parameters
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
     arrays : EdgeLayout
-        Says how many bytes a page's edges take.
+        The layout of edges in device memory, which gives the bytes of a page.
     fixed : int
-        Bytes of everything that is not edges: values, offsets, indexes.
+        Bytes of everything except edges: values, offsets, indexes.
     budget : int
         Bytes of device memory that may be used.
     streams : int
-        Pages that may be under way at once; fewer if memory is short.
+        Streamed pages that may be in flight at once; the plan has fewer if memory is short.
     page_edges : int, optional
         Bound on a page's edges; by default it is chosen here.
 
@@ -123,7 +124,7 @@ def plan(
 
 
 def too_little(fixed: int, page: int, budget: int) -> DeviceMemoryError:
-    """The error that a run's vertices, and one page if that is not 0, take more bytes than the budget."""
+    """The error that the vertices, and a page of `page` bytes unless that is 0, exceed the budget."""
     more = f" and {page / 2**20:,.1f} MiB for a page" if page else " alone"
     return DeviceMemoryError(
         f"the run needs {fixed / 2**20:,.1f} MiB of GPU memory for the vertices{more}, and may use "

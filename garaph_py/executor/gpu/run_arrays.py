@@ -1,4 +1,4 @@
-"""The run's arrays on the device by name, and the arguments of kernels that say where they are."""
+"""The run's arrays in device memory, by name, and the kernel arguments that hold their addresses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunArrays:
     Attributes
     ----------
     context : ndarray of `task.Layouts.context`, shape (1,)
-        Their addresses, as kernels get them.
+        The kernel argument with their addresses.
     """
 
     def __init__(self, bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, device: Device) -> None:
@@ -33,12 +33,12 @@ class RunArrays:
         self.context = self.task["context"]
 
     def allocate(self, sizes: dict[str, int], memory: DeviceMemory) -> None:
-        """Allocate the arrays of these names, in bytes."""
+        """Allocate an array of each name, of the given size in bytes."""
         for name, nbytes in sizes.items():
             self.context[name] = memory.allocate(name, nbytes)
 
     def fill(self) -> None:
-        """Copy to the device what stays the same, and compute the rest of it there."""
+        """Fill the arrays that stay the same during the run: the GPU computes `starts`, the others are copied."""
         graph, ranks, context = self._graph, self._ranks, self.context
         context["n"], context["parameters"] = graph.n, self._bound.parameters
         known = {
@@ -60,7 +60,7 @@ class RunArrays:
         self._launcher.mark_starts(self.address("in_offsets"), graph.n, self.address("starts"), None)
 
     def address(self, name: str) -> int:
-        """The address of an array now: `swap` changes it."""
+        """The current address of an array; `swap` changes it."""
         return int(self.context[name][0])
 
     def swap(self, one: str, other: str) -> None:
@@ -69,21 +69,21 @@ class RunArrays:
         context[one], context[other] = context[other].copy(), context[one].copy()
 
     def share(self, name: str, other: str) -> None:
-        """Let `name` be the same array as `other`."""
+        """Make `name` another name of the array `other`."""
         self.context[name] = self.context[other]
 
     def task_of(self, arguments: bytes) -> Array:
-        """The argument of a kernel: the run's arrays, and what a page's `arguments` say."""
+        """The argument of a kernel: the addresses of the run's arrays, followed by a page's `arguments`."""
         return np.frombuffer(bytearray(self.context.tobytes() + arguments), self.task.dtype)
 
     def task_of_range(self, first: int, last: int) -> Array:
-        """The argument of a kernel that takes the vertices [first, last), whatever page they are in."""
+        """The argument of a kernel over the vertices [first, last), which may be in several pages."""
         task = self.task.copy()
         task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
         return task
 
     def page_arguments(self, page: Page, tally: int) -> Array:
-        """What a kernel is told of a page, wherever its edges are; `tally` is the address of the page's counts."""
+        """A page's arguments, except the addresses of its edges; `tally` is the address of the page's counts."""
         arguments = np.zeros(1, self._launcher.layouts.page)
         arguments["first_vertex"], arguments["last_vertex"] = page.first_vertex, page.last_vertex
         arguments["first_edge"], arguments["last_edge"] = page.first_edge, page.last_edge

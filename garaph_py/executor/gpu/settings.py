@@ -1,4 +1,4 @@
-"""`Settings`: how a run uses a GPU, a part of its plan."""
+"""`Settings`, the part of a run's plan that says how the run uses a GPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..modes import COPIED
 
 STREAMS = 4
-"""Pages that may be under way on the GPU, where the user does not say."""
+"""Streamed pages that may be in flight at once, by default."""
 
 
 @dataclass(frozen=True)
@@ -19,20 +19,22 @@ class Settings:
     memory : int or None
         Bytes of the GPU's memory to use; None for a share of what is free (`memory_plan.FREE_SHARE`).
     streams : int
-        Pages that may be under way at once.
+        Streamed pages that may be in flight at once.
     gather : {"auto", "replicated", "segmented", "packed"}
     replication : {"custom", "calibrated"} or int
-        Copies of each sum, for ``"replicated"``: by Garaph's equation 2, by a measurement, or so many.
+        How ``"replicated"`` chooses the number of copies of each accumulator: ``"custom"`` by Garaph's equation 2,
+        ``"calibrated"`` by a measurement. An int is the number itself.
     page_edges : int or None
-        Bound on a page's edges, if the user gave one.
+        Bound on a page's edges; None if the plan chooses it.
     deterministic : bool
-        The memory, and so the pages, must not depend on what is free (`memory_plan.DETERMINISTIC_SHARE`).
+        Whether the pages must be the same in every run. The memory used then does not depend on how much is free
+        (`memory_plan.DETERMINISTIC_SHARE`), unless too little is free.
     iterations : int or None
-        The most iterations that there will be, within which packing the edges has to pay; None if nothing bounds them.
+        Bound on the run's iterations, within which packing the edges must pay for itself; None if there is none.
     threads : int or None
-        Threads of the CPU that pack edges; None for every core that this process may use.
+        CPU threads that pack edges; None for one per available core.
     transfer : str
-        How edges that do not stay on the GPU get there: a name in `transfer.TRANSFERS`.
+        How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
     """
 
     memory: int | None = None

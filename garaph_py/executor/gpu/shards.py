@@ -1,7 +1,7 @@
 """Shards: ranges of destinations whose replicated accumulators fit in a block's shared memory (Garaph section 2.1).
 
 Shards are an index over a page's vertices, computed for one device and one program. A shard with many edges is divided
-into work items of bounded size, so that the shard of a hub does not run on after all others.
+into work items of bounded size, so that the shard of a hub does not keep the GPU waiting for one block.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .replication import Replication
 Array = npt.NDArray[Any]
 
 MAX_SHARD_VERTICES = 1 << 16
-"""Vertices of a shard: a destination's place in its shard has 16 bits (Garaph section 2.1)."""
+"""Maximal vertices of a shard: in Garaph, a destination's offset in its shard has 16 bits (section 2.1)."""
 ITEM_EDGES = 1 << 15
-"""Edges of a work item, at most."""
+"""Maximal edges of a work item."""
 
 
 @cache
 def cutting() -> Kernel:
-    """The kernel that makes shards greedily, one after the other."""
+    """The compiled kernel that makes shards greedily, one after the other."""
 
     # wide: a compiled kernel takes numbers and arrays, not objects
     def cut(offsets, first, last, copies, bounds, degrees, factors, firsts, chosen):
-        """Cut the vertices [first, last) into shards; write their first vertices and factors, return how many."""
+        """Cut the vertices [first, last) into shards; write their first vertices and factors, return their number."""
         shards, v = 0, first
         while v < last:
             start, destinations, factor = v, 0, factors[0]
@@ -53,10 +53,10 @@ def cutting() -> Kernel:
 
 
 def shards(offsets: Array, page: Page, copies: int, replication: Replication) -> tuple[Array, Array]:
-    """First vertices of the page's shards, followed by the page's last vertex, and the shards' replication factors.
+    """The first vertices of a page's shards, followed by the page's end, and the shards' replication factors.
 
-    A shard grows while its destinations times its factor stay within `copies`; the factor is computed anew for each
-    vertex that is added. Vertices without in-edges need no accumulator.
+    A shard grows as long as its destinations times its factor is at most `copies`. The factor is computed again for
+    each vertex that is added. Vertices without in-edges need no accumulator.
     """
     vertices = page.vertices
     firsts, chosen = np.empty(vertices + 1, np.int64), np.empty(vertices, np.int64)
@@ -69,7 +69,7 @@ def shards(offsets: Array, page: Page, copies: int, replication: Replication) ->
 
 
 def work_items(ranks: Ranks, firsts: Array, factors: Array, dtype: np.dtype[Any]) -> tuple[Array, int]:
-    """The work items of a page's shards, as the kernels' ``Item``, and how many shards are split.
+    """The work items of a page's shards, as the kernels' struct ``Item``, and the number of split shards.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Pages through the GPU on N streams (Garaph section 5.2): copies to the device, kernels and copies back overlap.
+"""Streams pages through the GPU on N CUDA streams (Garaph section 5.2): copies in, kernels and copies back overlap.
 
 The kernels of a page are launched on the same stream as the copy of its edges, so they begin when the copy ends. Two
-other streams copy new values to the host. One thread does all of this and then waits, without the GIL, for what ends
-next. The paper uses two threads, one that copies and one that computes; in Python these would wait for the GIL longer
-than for the GPU.
+other streams copy new values to the host. One thread, the GPU thread, launches all of this; then it waits, without the
+GIL, for the next copy or page to end. The paper uses two threads, one that copies and one that computes. In Python
+these would wait longer for the GIL than for the GPU.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
 from .transfer import TRANSFERS
 
 COMPUTE_STREAMS = 3
-"""Streams for the kernels of resident pages, which use them in turns. With one stream, multiprocessors would idle while
-the last blocks of a kernel run; with a stream for each page, no values could be copied back before nearly all gathers
+"""Streams for the kernels of resident pages, which use them in turn. With one stream, multiprocessors would idle while
+the last blocks of a kernel run. With one stream per page, the GPU could copy back no values until nearly all gathers
 have ended."""
 NON_BLOCKING = 1
 """CU_STREAM_NON_BLOCKING of the CUDA driver: the default stream does not wait for the stream."""
 FEW_CORES = 4
-"""With so many cores or fewer, a thread that waits for the GPU sleeps. It wakes some 50 microseconds later than a
-thread that spins, but leaves its core to the threads that compute."""
+"""With at most this many cores, the GPU thread sleeps while it waits for the GPU. It wakes about 50 microseconds later
+than a thread that spins, but leaves its core to the threads that compute."""
 
 
 @dataclass
 class Buffer:
-    """Device memory for the edges of a page, and the stream that copies to it and computes on it.
+    """Device memory for the edges of a page, and the stream that copies the edges and runs the page's kernels.
 
     Attributes
     ----------
     address : int
     stream : pycuda.driver.Stream
     copied, computed, idle : pycuda.driver.Event
-        Recorded behind the copy of the edges, behind the kernels, and behind the copies of new values to the host.
+        Recorded after the copy of the edges, after the kernels, and after the copies of new values to the host.
     page : Page or None
-        The page whose edges are in the buffer, or on their way there.
+        The page whose edges are in the buffer, or are being copied to it.
     copied_bytes : int
-        Bytes of edges that were copied since the page was last processed.
+        Bytes of edges copied since the page was last processed.
     """
 
     address: int
@@ -71,13 +71,13 @@ class Work(Protocol):
     """What an iteration does with each page."""
 
     def launch(self, page: Page, buffer: Buffer) -> None:
-        """Launch the kernels of a page on the stream of `buffer`, which holds its edges by then."""
+        """Launch the kernels of a page on the stream of `buffer`, which holds its edges when they run."""
 
     def copy_back(self, page: Page, stream: Any) -> None:
-        """Put copies of the page's new values to the host on `stream`."""
+        """Start to copy the page's new values to the host, on `stream`."""
 
     def on_complete(self, page: Page, copied: int) -> None:
-        """The page's new values are on the host; `copied` bytes of its edges were copied to the device for that."""
+        """Called when the page's new values are on the host; `copied` bytes of its edges were copied to the device."""
 
 
 class Streams:
@@ -88,26 +88,26 @@ class Streams:
     device : Device
     residency : Residency
     arrays : EdgeLayout
-        The arrays of a page's edges on the device.
+        The layout of a page's edges in device memory.
     memory : DeviceMemory
     spans : list of Span, optional
-        Gets a span for each copy and each computation.
+        A span is appended for each copy and each computation.
     transfer : str
         How edges get to the device: a name in `TRANSFERS`.
 
     Attributes
     ----------
     compute : list of pycuda.driver.Stream
-        For the kernels of resident pages, in turns.
+        For the kernels of resident pages, in turn.
     back, back_early : pycuda.driver.Stream
-        For the copies to the host: `back` of pages that are copied to the device, `back_early` of those that are on the
-        device, whose values would otherwise wait for the copies of the others.
+        For copies of new values to the host: `back` for streamed pages, `back_early` for resident ones. With a single
+        stream, the values of resident pages would wait for the copies of streamed ones.
     forth : pycuda.driver.Stream
-        For values from the host.
+        For copies of values from the host to the device.
     thread : ThreadTime
-        Of the thread that calls `process`.
+        How the GPU thread, which calls `process`, spends its time.
     timeline : Timeline or None
-        Makes `spans`.
+        Writes `spans`; None if there are none.
     """
 
     def __init__(
@@ -149,14 +149,14 @@ class Streams:
         return self._resident[page.number]
 
     def has(self, page: Page) -> bool:
-        """Whether a page is resident and its edges are on the device, or on their way there."""
+        """Whether a page is resident and its edges are on the device or being copied there."""
         return page.number < len(self._resident) and self._resident[page.number].page is not None
 
     def prefetch(self, source: PageSource) -> None:
         """Start to copy the resident pages. The copies may end after this call, and after `process` begins.
 
-        They are on a stream of their own, so that work on the default stream, such as copies of values, does not wait
-        for them.
+        The copies are on a stream of their own, so that work on the default stream, such as copies of values, does not
+        wait for them.
         """
         filled = self._device.driver.Event()
         filled.record()  # the default stream fills new buffers with zeros
@@ -168,17 +168,17 @@ class Streams:
         self.thread.doing = ("idle",)
 
     def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue[Buffer]:
-        """The queue of the pages for one call of `process`.
+        """The page queue for one call of `process`.
 
-        Pages that the call before left in the buffers of streams come first and are not copied again.
+        Pages that the previous call left in the buffers of streams come first and are not copied again.
 
         Parameters
         ----------
         pages : iterable of Page
         shared : bool
-            Other processors may steal some.
+            Whether other processors may steal pages.
         split : callable, optional
-            They may steal parts of pages; see `PageQueue`.
+            If given, they may steal parts of pages; see `PageQueue`.
         """
         ordered = device_order(pages, shared)
         for k, page in enumerate(ordered):
@@ -188,16 +188,16 @@ class Streams:
         return PageQueue.of(ordered, take_buffered(self._free, set(ordered)), resident, split)
 
     def process(self, queue: PageQueue[Buffer], source: PageSource, work: Work) -> None:
-        """Do the work with every page of a queue that is not stolen; return when all new values are on the host.
+        """Process every page of `queue` that no other processor steals; return when all new values are on the host.
 
-        Pages that are not on the device are copied first.
+        A page that is not on the device is copied there first.
 
         Parameters
         ----------
         queue : PageQueue
-            As `order` makes it; it is empty afterwards.
+            A queue made by `order`; it is empty afterwards.
         source : PageSource
-            Of the pages' edges.
+            Reads the pages' edges on the host.
         work : Work
         """
         thread = self.thread
@@ -215,7 +215,7 @@ class Streams:
                         self._copy(page, buffer, source)
                         self._launch(page, buffer, work, self.back)
                     elif action is LAUNCH:
-                        if buffer.copied_bytes:  # `prefetch` copied it, on another stream
+                        if buffer.copied_bytes:  # `prefetch` copied the page, on another stream
                             buffer.stream.wait_for_event(buffer.copied)
                         self._launch(page, buffer, work, self.back_early)
                     elif action is AWAIT_COPY:
@@ -230,7 +230,7 @@ class Streams:
                 self._finish(pipeline, source, work)
             if self.timeline is not None:
                 self.timeline.write_spans(self.back, MANY)
-        except BaseException:  # nothing may write to the caller's arrays after this call
+        except BaseException:  # the GPU must not write to the caller's arrays after this call
             queue.clear()
             with suppress(self._device.driver.Error):
                 self._device.driver.Context.synchronize()
@@ -248,7 +248,7 @@ class Streams:
                 self._end(pipeline, launched, work)
 
     def _finish(self, pipeline: Pipeline[Buffer], source: PageSource, work: Work) -> None:
-        """Report all copies and pages, which have ended."""
+        """Report the remaining copies and pages, all of which have ended."""
         while pipeline.copies:
             source.release(pipeline.arrived())
         for launched in pipeline.on_device, pipeline.streamed:
@@ -263,7 +263,7 @@ class Streams:
         pipeline.ended(launched)
 
     def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
-        """Put the copies of a page's edges on its buffer's stream."""
+        """Start to copy a page's edges, on its buffer's stream."""
         began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
         copied = self._transfer.send(source.edges(page), self.places(page, buffer), buffer.stream)
         if self.timeline is not None:
@@ -272,7 +272,7 @@ class Streams:
         buffer.copied.record(buffer.stream)
 
     def _launch(self, page: Page, buffer: Buffer, work: Work, back: Any) -> None:
-        """Put the kernels of a page on its buffer's stream, and behind them the copies to the host on `back`."""
+        """Launch the kernels of a page on its buffer's stream, and then the copies to the host on the stream `back`."""
         timeline, began, self.thread.doing = self.timeline, time.perf_counter_ns(), ("launching page", page.number)
         work.launch(page, buffer)
         if timeline is not None:

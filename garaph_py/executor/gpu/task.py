@@ -1,6 +1,6 @@
-"""The structs that the GPU's kernels take by value: the arguments of a run, and of one page.
+"""The structs that GPU kernels take by value: the arguments of a run, and those of one page.
 
-Python's layout and C++'s are made from the same table, `..arguments`.
+The NumPy dtypes and the C++ structs are both made from the table in `..arguments`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAGE = arguments((
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
-    Argument("active", "u32", "how many became active"),
+    Argument("active", "u32", "vertices that became active"),
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
     Argument("partial", "Partial", "the page's part of the total"),
 )
@@ -38,16 +38,16 @@ ITEM = (
     Argument("ranks", "u32", "destinations of the shard"),
     Argument("replication", "u32", "copies of each accumulator"),
     Argument("pieces", "u32", "work items of the shard"),
-    Argument("ticket", "i64", "the shard's place in `tickets`"),
+    Argument("ticket", "i64", "the shard's index in `tickets`"),
 )
 HUB = (
-    Argument("first_run", "i64", "the runs [first_run, last_run] have heads of the hub"),
+    Argument("first_run", "i64", "the heads of the runs [first_run, last_run] belong to the hub"),
     Argument("last_run", "i64", ""),
     Argument("rank", "i64", "the hub's rank"),
 )
 SCALARS = {"i64": np.int64, "u64": np.uint64, "u32": np.uint32}
 NAMES = {"Bits": "u32"}
-"""What C++ calls the types that are not the same on the CPU and a GPU."""
+"""C++ names on a GPU of the types that differ between the CPU and a GPU."""
 
 
 def layout(fields: Iterable[Argument], **types: DType) -> DType:
@@ -77,7 +77,7 @@ class Layouts:
     Parameters
     ----------
     parameters, partial : dtype
-        Of the program's parameters, and of a part of its total.
+        The dtypes of the program's parameters and of a partial total.
     """
 
     def __init__(self, parameters: DType, partial: DType) -> None:

@@ -1,4 +1,4 @@
-"""How a thread that works in compiled code and in Python spends its time."""
+"""Measures how a thread that runs both compiled code and Python spends its time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ...system.watchdog import Heartbeat
 
 @dataclass
 class ThreadTime(Heartbeat):
-    """What a thread is doing, and how it spent its time.
+    """What a thread is doing, and how it has spent its time.
 
     Attributes
     ----------
     wall : float
         Seconds inside `running`.
     waited : float
-        Of these, seconds inside `waiting`.
+        The part of `wall` inside `waiting`, in seconds.
     used : float
-        Of these, seconds on a core outside `waiting`.
+        The part of `wall` that the thread spent on a core outside `waiting`, in seconds.
     """
 
     wall: float = 0.0
@@ -46,7 +46,7 @@ class ThreadTime(Heartbeat):
     def waiting(self, *what: object) -> Wait:
         """Count the time inside ``with`` as waiting for `what`, in compiled code without the GIL.
 
-        The core time of a driver that spins meanwhile does not count as used.
+        If the driver spins inside ``with``, its core time does not count as `used`.
         """
         self.doing = "waiting for", *what
         return Wait(self)

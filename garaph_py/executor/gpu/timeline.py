@@ -1,4 +1,4 @@
-"""When the GPU copied and computed: CUDA events with a clock, and the spans of host time that follow from them."""
+"""Records when the GPU copied and computed: CUDA events with timing, converted to spans of host time."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ...pages.layout import Page
 
 TO_DEVICE, TO_HOST = "copy to device", "copy to host"
 MANY = 1 << 14
-"""Marks that are worth writing as spans before the run ends. To ask for an event's time takes as long as to record the
-event."""
+"""Marks after which spans are written before the run ends. Fewer marks are kept until the end, because reading an
+event's time takes as long as recording the event."""
 
 
 class Timeline:
-    """Makes spans from CUDA events. Any thread may use it in which the device's context is current.
+    """Makes spans from CUDA events. The device's context must be current in the thread that uses it.
 
     Parameters
     ----------
     driver : module
         `pycuda.driver`.
     streams : list of pycuda.driver.Stream
-        Those that compute: the tracks ``"stream 0"`` and so on.
+        The streams that compute: the tracks ``"stream 0"`` and so on.
     spans : list of Span
-        Gets the spans.
+        The list to which spans are appended.
     """
 
     def __init__(self, driver: Any, streams: list[Any], spans: list[Span]) -> None:
@@ -34,7 +34,7 @@ class Timeline:
         self._spare: list[Any] = []  # events whose spans are written
 
     def mark_end(self, track: str, name: str, page: Page, began: int, stream: Any) -> None:
-        """Mark the end of what was put on `stream` for a page since `began`, by ``time.perf_counter_ns``."""
+        """Mark the end of the work that was put on `stream` for a page since `began`, in ``time.perf_counter_ns``."""
         self._marks.append((track, name, page, began, self._record(stream)))
 
     def track_of(self, stream: Any) -> str:
@@ -47,11 +47,11 @@ class Timeline:
         return event
 
     def write_spans(self, stream: Any, least: int = 1) -> None:
-        """Write a span for each mark that the GPU has passed, if there are at least so many marks.
+        """Write a span for each mark that the GPU has passed, if there are at least `least` marks.
 
         `stream` must be idle, so that an event recorded on it has the time of this call. Copies of `Streams.prefetch`
-        may still be under way; a later call writes them. A span begins when the span before it on its track and the
-        span before it of its page have ended.
+        may still be in flight; a later call writes their spans. A span begins when the previous span of its track and
+        the previous span of its page have ended.
         """
         if len(self._marks) < least:
             return

@@ -1,4 +1,4 @@
-"""Transfers: how the edges of a page that does not stay on the device get there.
+"""Transfers: ways to bring the edges of a page to the device.
 
 An engine is a policy (dispatch/policy.py) and the transfer that it names.
 """
@@ -15,22 +15,22 @@ from .edges import host_arrays
 
 
 class Transfer(Protocol):
-    """One way to bring edges to a device. The device's context is current."""
+    """One way to bring edges to a device. The device's context must be current."""
 
     def send(self, edges: PageEdges, addresses: list[int], stream: Any) -> int:
-        """Put on `stream` what brings a page's edges to the device.
+        """Start to bring a page's edges to the device, on `stream`.
 
         Parameters
         ----------
         edges : PageEdges
-            In the host's memory, valid until the page is released.
+            The edges in host memory, valid until the page is released.
         addresses : list of int
-            Where each array of the page lies on the device; it begins at a multiple of `ranks.RUN` edges.
+            The device address of each of the page's buffers, which begins at a multiple of `ranks.RUN` edges.
         stream : pycuda.driver.Stream
 
         Returns
         -------
-        Bytes that travel over the link.
+        Bytes that are copied over the link.
         """
 
 
@@ -42,7 +42,7 @@ class CopyTransfer:
 
     def send(self, edges: PageEdges, addresses: list[int], stream: Any) -> int:
         sent = 0
-        # There are fewer addresses than arrays if the program does not read the edge values.
+        # If the program does not read edge values, there are fewer addresses than arrays.
         for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
             if array.nbytes:
                 self._driver.memcpy_htod_async(address + offset, array, stream)
@@ -51,4 +51,4 @@ class CopyTransfer:
 
 
 TRANSFERS: dict[str, Callable[[Device], Transfer]] = {COPIED: CopyTransfer}
-"""Transfers by the names that policies and records use."""
+"""Makes a transfer for a device, by the name that policies and records use."""

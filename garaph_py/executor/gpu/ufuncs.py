@@ -1,6 +1,6 @@
 """NumPy's functions of one number that numba-cuda lacks, such as `numpy.sqrt`.
 
-They are replaced by those of `math`, or by numba-cuda's own for other targets where these are plain instructions.
+The functions of `math` replace them. Where a function is a plain instruction, numba-cuda's own code replaces it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLAIN: tuple[Any, ...] = (
 
 @cache
 def teach() -> None:
-    """Add these functions to numba-cuda's table, for this process; functions that it has are not replaced."""
+    """Add these functions to numba-cuda's table, for this process. Functions that the table has are not replaced."""
     from numba.cuda import mathimpl
     from numba.cuda.np import ufunc_db
     from numba.cuda.ufuncs import ufunc_db as known

@@ -1,4 +1,4 @@
-"""What an iteration does with a page on the GPU: launch its kernels, and copy what they change to the host."""
+"""The work of an iteration on a page on the GPU: launch its kernels, and copy their results to the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .streams import Buffer
 Array = npt.NDArray[Any]
 
 ON_DEVICE = PageDecision(PULL, GPU, RESIDENT)
-"""How a page was processed whose edges were on the device already."""
+"""The decision that is reported for a page whose edges were already on the device."""
 
 
 @dataclass
@@ -36,17 +36,17 @@ class PageWork:
     context : ndarray
         Addresses of the run's arrays on the device.
     state : State
-        On the host.
+        The state on the host.
     tallies : ndarray, shape (pages,)
-        On the host: for each page, what its kernels counted.
+        For each page, the counts of its kernels, copied to the host.
     tally_address : int
         Address of the same array on the device.
     has_total : bool
-        The program aggregates a total.
+        Whether the program aggregates a total.
     listener : callable
-        ``listener(page, result)`` is called when all that a page changed is on the host.
+        ``listener(page, result)`` is called when all results of a page are on the host.
     transfer : str
-        How edges that were not on the device got there.
+        How the edges of streamed pages get to the device.
     """
 
     gather: Gather
@@ -78,7 +78,7 @@ class PageWork:
         self._copy_part(self.tallies, self.tally_address, slice(number, number + 1), stream)
 
     def _copy_part(self, array: Array, address: int, part: slice, stream: Any) -> None:
-        """Copy a part of `array`, which is at `address` on the device."""
+        """Copy a part of `array` to the host; the whole array is at `address` on the device."""
         self.copy(array[part].view(np.uint8), address + part.start * array.itemsize, stream)
 
     def on_complete(self, page: Page, copied: int) -> None:

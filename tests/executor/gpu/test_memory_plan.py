@@ -46,7 +46,7 @@ def test_pages_from_disk_fit_the_hosts_memory():
 
 
 def test_what_is_said():
-    assert str(refused("values", 2000, 700, 1000)).startswith("values needs 2,000 bytes of GPU memory, of which 300 of")
+    assert str(refused("values", 2000, 700, 1000)).startswith("values needs 2,000 bytes of GPU memory, but only 300 of")
     pages = [Page(0, 0, 1, 0, 5000), Page(1, 1, 2, 5000, 6000)]
     assert shortage(SimpleNamespace(pages=pages, streams=2, is_short=False)) is None
     assert "pages of 5,000 edges at most, on 2 streams" in shortage(

@@ -169,7 +169,7 @@ def test_what_cannot_be_removed_is_told(job, monkeypatch, caplog):
         patch.setattr(os, "unlink", failing)
         with contextlib.suppress(GaraphError):  # whose temporary files cannot be removed either
             job.run()
-    assert f"{left}: of a graph that was not finished, but cannot be removed (Read-only file system)" in caplog.text
+    assert f"{left}: this directory of an unfinished graph cannot be removed (Read-only file system)" in caplog.text
 
 
 def test_a_manifest_of_another_graph_removes_nothing(tmp_path):
