@@ -132,7 +132,7 @@ def test_a_directory_does_not_make_other_edges_the_same():
 
 
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
-def test_vertices_that_wait_for_their_turn_are_not_forgotten(graph, directory, mode):
+def test_pending_vertices_are_saved(graph, directory, mode):
     program, how = gp.apps.SSSP(HUB), {"device": "cpu", "sync": False, "mode": mode}
     expected = gp.run(program, graph, **how)
     for after in range(1, min(len(expected.stats.iterations) - 1, 8)):

@@ -47,7 +47,7 @@ def job(directory, files, acknowledged):
     store.close()
 
 
-def test_two_in_turn_and_nothing_in_the_end(directory):
+def test_two_files_are_used_in_turn_and_removed_at_the_end(directory):
     acknowledged = []
     store = Store(directory, Files())
     assert loaded(store) == 0
@@ -208,7 +208,7 @@ def test_one_run_at_a_time(directory):
     Store(directory, Files()).close()
 
 
-def test_places_that_cannot_be(tmp_path):
+def test_unusable_directories_are_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     for place in (tmp_path / "file", tmp_path / "no" / "such", "a\0b", 5):
         with pytest.raises(ParameterError, match="checkpoint="):

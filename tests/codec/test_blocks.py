@@ -57,7 +57,7 @@ def stored_block(path, name, block):
 @pytest.mark.parametrize("opened", ENCODINGS)
 @pytest.mark.parametrize("held", ENCODINGS)
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way_through(tmp_path, held, saved, opened, directed):
+def test_a_graph_survives_every_pair_of_encodings(tmp_path, held, saved, opened, directed):
     graph = rmat(12, weights=(1, 300), directed=directed)
     store.save(graph.packed() if held == "packed" else graph, tmp_path / "g", encoding=saved, block_bytes=2 * UNIT)
     assert store.verify(tmp_path / "g") == []

@@ -167,7 +167,7 @@ class InTurns(Quiet):
 
 @pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
 @pytest.mark.parametrize("sync", [True, False])
-def test_nobody_waits_for_a_turn(device_for, graph_of, monkeypatch, ratio, sync):
+def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeypatch, ratio, sync):
     graph, program = graph_of(GRAPH), InTurns(HUB)
     device_for(program, graph)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: ratio))
@@ -237,7 +237,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.usefixtures("pending_is_poisoned")
-def test_values_of_a_page_come_and_no_more(device_for, graph_of, always, monkeypatch, sync, helps, at):
+def test_a_gpu_fails_between_values_and_bits_of_a_page(device_for, graph_of, always, monkeypatch, sync, helps, at):
     """A GPU that fails between a page's values and who was activated: along a path, where one vertex is at a time."""
     path = np.random.default_rng(3).permutation(600)
     graph, program = graph_of(twins.Edges(600, path[:-1], path[1:])), Quiet(int(path[0]))
@@ -264,12 +264,12 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
-def test_who_takes_which_page_is_not_deterministic(graph_of):
+def test_deterministic_hybrid_runs_are_refused(graph_of):
     with pytest.raises(gp.errors.ParameterError, match="leave device='hybrid' out"):
         gp.run(gp.apps.PageRank(), graph_of(GRAPH), device="hybrid", deterministic=True)
 
 
-def test_values_of_several_fields_have_no_turns():
+def test_asynchronous_values_of_several_fields_are_in_one_array():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
     given = State.empty(np.zeros(9, kind), np.zeros(9, kind), False, VertexSet.empty(9))
     cpu = SimpleNamespace(is_relaxation=False)

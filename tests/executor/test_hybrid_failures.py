@@ -235,7 +235,7 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
-def test_what_is_not_the_gpus_failure_ends_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
+def test_other_errors_than_the_gpus_end_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph, program = graph_of(GRAPH), Hops(HUB)
     driver, left = device_for(program, graph), iter(range(20))

@@ -73,7 +73,7 @@ def test_strings_are_numbered_as_they_come():
         (pa.array(["a", None]), pa.array(["b", "c"]), "missing"),
     ],
 )
-def test_ids_that_cannot_be(sources, targets, message):
+def test_unusable_ids_are_refused(sources, targets, message):
     with pytest.raises(GraphError, match=message):
         number_vertices(sources, targets)
 

@@ -56,7 +56,7 @@ print(y[0] == expected)
 
 
 @pytest.mark.skipif(os.sysconf("SC_PAGE_SIZE") != 4096, reason="the holes are made for pages of 4 KiB")
-def test_sections_stand_together_where_memory_is_in_pieces():
+def test_sections_are_adjacent_in_fragmented_memory():
     """A free page here, the next 4 GiB away, as where a GPU's driver has taken address space: MCJIT aborts on that."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, env=environment)

@@ -212,7 +212,7 @@ class AnyNeighbour(gp.VertexProgram):
         return acc != 0
 
 
-def test_done_by_the_sum_stops_at_the_first(graph_of):
+def test_done_ends_a_gather_once_the_sum_is_final(graph_of):
     edges = twins.skewed(46, 300, 3000)
     marked = (np.arange(edges.n) % 3 == 0).astype(int)
     result = gp.run(AnyNeighbour(marked), graph_of(edges), engine="garaph", mode="pull", threads=1, iterations=1)
@@ -289,7 +289,7 @@ def test_every_argument(graph_of, mode):
         np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_a_program_in_use_is_not_changed(graph_of):
+def test_a_run_does_not_change_its_program(graph_of):
     graph = graph_of(twins.skewed(46, 300, 3000))
     program = gp.apps.PageRank(damping=0.5)
     before = dict(vars(program))

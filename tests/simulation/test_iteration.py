@@ -24,7 +24,7 @@ def test_events_of_one_moment_happen_in_their_order():
     assert seen == [("first", 0.5), ("a", 1.0), ("b", 1.0), ("c", 1.0)]
 
 
-def test_who_waits_lets_others_act():
+def test_events_happen_while_a_clock_waits():
     clock, seen = Clock(), []
     for when in (1.0, 2.0, 3.0):
         clock.at(when, lambda when=when: seen.append(when))

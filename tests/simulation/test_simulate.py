@@ -56,7 +56,7 @@ def test_what_stays_is_copied_once():
     assert done.iterations[1].seconds == 4.5  # kernels 0.5 s each, the last values 1 s after one another
 
 
-def test_nothing_stays_where_nothing_is_kept():
+def test_without_keep_every_iteration_copies_all_pages():
     done = simulate(workload(activities=[EVERYBODY] * 3, keep=False), SMALL, how(GPU), room=1 << 20)
     assert [row.to_device for row in done.iterations] == [4096] * 3
 
@@ -216,7 +216,7 @@ def test_a_faster_link_is_never_slower(work, share, factor):
         assert fast.seconds <= slow.seconds * (1 + 1e-9)
 
 
-def test_the_cpu_takes_about_what_it_is_worth():
+def test_both_together_nearly_reach_the_sum_of_their_rates():
     """Both together are nearly as fast as their rates added up, where pages are small."""
     n, m = 1 << 16, 1 << 22
     work = Workload(SUMS, n, m, even_offsets(n, m), (Activity(n, m),) * 8, 4.0, 8.0, keep=False, page_edges=m // 64)

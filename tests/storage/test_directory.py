@@ -242,7 +242,7 @@ def test_a_file_size_limit_is_a_named_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_path_that_cannot_be(tmp_path):
+def test_an_unusable_path_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="No such file or directory"):
         store.save(rmat(2), tmp_path / "no" / "graph")
     with pytest.raises(ParameterError, match="null"):

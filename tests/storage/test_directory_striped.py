@@ -121,7 +121,7 @@ def test_a_reader_tells_where_the_data_are(directory, disks):
 # Writing
 
 
-def test_disks_that_cannot_be(tmp_path, disks):
+def test_unusable_disks_are_refused(tmp_path, disks):
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(disks[0])
     for given_disks, message in (

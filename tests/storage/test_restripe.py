@@ -180,7 +180,7 @@ def test_damage_is_not_copied(tmp_path):
     assert files(tmp_path) == before
 
 
-def test_what_is_not_ours_stays(tmp_path):
+def test_files_of_others_stay(tmp_path):
     graph = stored_on(tmp_path, "a")
     (directory,) = (tmp_path / "a").iterdir()
     (directory / "notes").write_text("mine")
@@ -236,7 +236,7 @@ def read_only(directory, unlink=os.unlink):
 @pytest.mark.parametrize(
     "text", ["", "[", "5", "{}", "[5]", "[null]", '["/tmp", "..", ".", "a"]', "\xff", "[" * 100_000, '["/nowhere-ID"]']
 )
-def test_a_journal_is_not_believed(tmp_path, text):
+def test_a_damaged_or_foreign_journal_harms_nothing(tmp_path, text):
     graph = stored_on(tmp_path / "this", "a")
     stored_on(tmp_path / "that", "b")
     before = files(tmp_path / "that")

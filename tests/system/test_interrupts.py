@@ -59,7 +59,7 @@ def test_interrupts_wait_for_the_end():
     interrupts.check()
 
 
-def test_one_that_is_under_way_is_enough(heard):
+def test_an_interrupt_that_propagates_replaces_a_deferred_one(heard):
     with pytest.raises(KeyboardInterrupt, match="first"), interrupts.deferred():  # noqa: PT012
         press()
         raise KeyboardInterrupt("first")

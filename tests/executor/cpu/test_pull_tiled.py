@@ -112,7 +112,7 @@ def test_tiled_and_other_iterations_take_turns(graph_of):
     ],
     ids=["done", "dst", "asynchronous"],
 )
-def test_who_cannot_use_tiles_is_told(graph_of, program, options):
+def test_programs_that_cannot_use_tiles_are_refused(graph_of, program, options):
     graph = graph_of(twins.skewed(64, 50, 200), directed=False)
     with pytest.raises(ParameterError, match=r"mode='pull-tiled' is for synchronous runs.*choose another mode"):
         gp.run(program, graph, mode="pull-tiled", **options)
@@ -142,7 +142,7 @@ def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     ("has_tiles", "hub_share", "threads", "suits"),
     [(True, 0.1, 2, True), (False, 0.1, 2, False), (True, 0.8, 2, False), (True, 0.8, 1, True)],
 )
-def test_tiles_are_not_used_where_one_thread_would_have_it_all(has_tiles, hub_share, threads, suits):
+def test_tiles_are_not_used_if_one_thread_would_have_most_work(has_tiles, hub_share, threads, suits):
     n, m = 1 << 20, 32 << 20
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0

@@ -127,7 +127,7 @@ class Hops(gp.VertexProgram):
         return src + 1 if src != self.identity else src
 
 
-def test_what_an_asynchronous_pull_leaves_does_not_mislead_a_push():
+def test_a_push_after_an_asynchronous_pull_is_right():
     """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
     chain = [(0, 5000)] * 20 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
     edges = twins.Edges(24000, *np.array(chain).T)
@@ -271,7 +271,7 @@ def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packe
     assert found == expected
 
 
-def test_out_edges_that_are_not_the_in_edges_reversed_are_named():
+def test_out_edges_that_differ_from_the_in_edges_are_reported():
     """As a file may say whose checksums are right: no value goes where there is no place for it."""
     graph = graph_of(twins.skewed(46, 50, 300, "int32"))
     out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))

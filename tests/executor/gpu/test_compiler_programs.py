@@ -265,7 +265,7 @@ def test_a_monoid_that_no_gpu_compiles_is_said():
         compiler.link(bound(Strange()), "sm_90", "ptx")
 
 
-def test_what_stands_in_for_the_device_is_taken_back():
+def test_the_stand_in_for_a_device_is_removed():
     """numba-cuda asks the machine's GPU for its architecture; that is answered for the time of a compilation only."""
     from numba.cuda import dispatcher
 

@@ -162,7 +162,7 @@ def test_a_gpu_is_found_once(install):
         (LaunchError("cuCtxSynchronize failed: unspecified launch failure"), DeviceError, True),
     ],
 )
-def test_errors_of_the_driver_are_ours(install, error, kind, ends):
+def test_driver_errors_become_device_errors(install, error, kind, ends):
     """One after which a context cannot be used any more ends the GPU for this process."""
     driver = FakeDriver()
     driver.Context.lost = ends

@@ -90,7 +90,7 @@ def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode)
     assert driver.held == 0
 
 
-def test_memory_that_somebody_took_is_done_without(device_for, graph_of):
+def test_less_memory_is_tried_if_an_allocation_fails(device_for, graph_of):
     """An allocation fails that was to succeed: less is tried, once."""
     graph = graph_of(GRAPH)
     driver = device_for(Quiet(HUB), graph)

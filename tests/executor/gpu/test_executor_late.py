@@ -118,11 +118,11 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     return begin
 
 
-def test_it_does_not_matter_when_things_happen(run):
+def test_answers_do_not_depend_on_timing(run):
     run()
 
 
-def test_nor_when_the_gpu_fails(run, rng):
+def test_answers_do_not_depend_on_when_the_gpu_fails(run, rng):
     calls = run()
     for _ in range(FAILURES):
         run(fails_at=int(rng.integers(max(calls, 1))))

@@ -197,7 +197,7 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
         }
 
 
-def test_what_others_steal_is_left_to_them(setting, graph_of):
+def test_stolen_pages_are_not_processed(setting, graph_of):
     """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
     device, streams, source = setting(0.3)
     offsets = graph_of(SKEWED).in_edges.offsets
@@ -223,7 +223,7 @@ def test_what_others_steal_is_left_to_them(setting, graph_of):
     assert {page in source.pages for page in taken} == {True, False}
 
 
-def test_pages_that_send_most_back_come_first(setting):
+def test_pages_with_most_values_come_first(setting):
     _, streams, source = setting(2)
     work = Work()
     streams.process(streams.order(source.pages), source, work)
@@ -234,7 +234,7 @@ def test_pages_that_send_most_back_come_first(setting):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("at", [0, 3, 11])
 @pytest.mark.parametrize("share", [0, 0.5])
-def test_after_an_error_nothing_waits(setting, share, at, error):
+def test_after_an_error_no_thread_waits(setting, share, at, error):
     _, streams, source = setting(share)
     calls = []
 
@@ -251,7 +251,7 @@ def test_after_an_error_nothing_waits(setting, share, at, error):
 
 
 @pytest.mark.parametrize("at", [1, 2, 15])
-def test_an_error_of_the_driver_is_ours(setting, at):
+def test_driver_errors_become_device_errors(setting, at):
     device, streams, source = setting(0.5, fails_at=at)
     with pytest.raises(DeviceError, match="launch failure"), failing(device.driver):
         streams.process(streams.order(source.pages), source, Work())

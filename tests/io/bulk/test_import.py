@@ -161,7 +161,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_read_alike(tmp_path, name, monkeypatch):
+def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, monkeypatch):
     monkeypatch.setattr("garaph_py.io.formats.text.BLOCK", 500)
     FILES[name](tmp_path / name)
     here, there = both_ways(tmp_path / name, tmp_path, monkeypatch)
@@ -260,7 +260,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, source, step):
     assert step == "writing graph" or list(tmp_path.iterdir()) == []  # that is told at the end, when all is done
 
 
-def test_what_others_left_stays(tmp_path, source):
+def test_temporary_directories_of_others_stay(tmp_path, source):
     (tmp_path / ".graph.partial-of-another").mkdir()
     write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, min_sort_bytes=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.partial-of-another", "graph"]
