@@ -221,7 +221,7 @@ def test_every_package_is_installed():
 
 
 def test_tests_mirror_the_package():
-    """A test file is named after a module of the folder that it mirrors, or after one and what it tests of it."""
+    """A test file is named after a module of the folder that it mirrors, perhaps with what it tests of the module."""
     lost = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         folder = path.parent.relative_to(ROOT / "tests")

@@ -188,7 +188,7 @@ def test_sssp_equals_scipy(graph_of, triples, threads):
 
 @given(triples=any_edges, threads=threads)
 def test_sswp_is_bounded_by_every_cut(graph_of, triples, threads):
-    """A width w is right if edges of at least w lead there, and wider ones alone do not."""
+    """A width w is right if edges of width w or more reach the vertex, and wider edges alone do not."""
     edges = edges_of(triples)
     width = gp.run(gp.apps.SSWP(0), graph_of(edges), threads=threads, verify=True).values
     for w in range(1, 10):

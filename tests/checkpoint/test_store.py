@@ -63,7 +63,7 @@ def test_two_files_are_used_in_turn_and_removed_at_the_end(directory):
 
 
 def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
-    """Before and after every call that a run makes, each once; the next run goes on, and leaves nothing."""
+    """The process ends once before and once after every call of a run; the next run resumes, and leaves no file."""
     whole = Watched()
     job(tmp_path / "whole", whole, [])
     assert set(CALLS) - set(whole.calls) <= {"size", "read"}
@@ -83,7 +83,7 @@ def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
 
 @pytest.mark.parametrize("seed", range(500))
 def test_a_disk_that_tears_and_loses_writes(seed):
-    """Power fails at some call, and twice more in what follows."""
+    """Power fails at a random call, and twice more in the runs that resume."""
     rng = np.random.default_rng(seed)
     disk, last = Disk(), 0
     for _ in range(3):
@@ -132,7 +132,7 @@ def full(directory):
 
 
 def test_every_byte_flipped_is_detected(full):
-    """With the other one whole that is used, without it there is an error; never the damaged one."""
+    """If the other checkpoint is whole, it is used; otherwise there is an error. The damaged one is never used."""
     newest, other = (full / NAMES[k % 2] for k in (2, 1))
     data = newest.read_bytes()
     store = Store(full, Files())

@@ -94,7 +94,7 @@ def test_any_graph(tmp_path_factory, edges, repeated, directed, units, opened):
 
 
 def test_the_slow_decoder_reads_blocks(graph, directory):
-    """Follows docs/format.md with the specification of packed arrays, and none of the code that reads directories."""
+    """It follows docs/format.md and docs/packed.md, and uses none of the code that reads directories."""
     arrays = {"in_sources": graph.in_edges.neighbours, "in_offsets": graph.in_edges.offsets}
     arrays |= {"in_values": graph.in_edges.values, "out_targets": graph.out_edges.neighbours}
     for name, array in arrays.items():
@@ -280,7 +280,7 @@ def test_impossible_lengths(directory, length, monkeypatch):
 
 
 def test_lists_that_begin_elsewhere(graph, directory):
-    """Every part is sound by itself, but the masks are another graph's."""
+    """Every part is valid by itself, but the masks belong to another graph."""
     moved = graph.in_edges.offsets.copy()
     v = int(np.flatnonzero(np.diff(moved)[:-1] > 1)[0])
     moved[v + 1] -= 1

@@ -58,7 +58,7 @@ def test_the_answer_is_the_same(device_for, graph, expected, kind, program, sync
 
 @kinds
 def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind):
-    """After each iteration, values and frontier are those of the CPU after as many."""
+    """After each iteration, values and frontier equal those of the CPU after as many iterations."""
     program = PROGRAMS["total"]
     with run_on("cpu", program, graph, device_for) as known, run_on(kind, program, graph, device_for) as run:
         one, other = known.open(True), run.open(True)
@@ -134,7 +134,7 @@ def test_a_pull_gathers_every_edge_once(device_for, graph, kind):
 
 @kinds
 def test_it_gives_everything_back(device_for, graph, kind):
-    """Also where it is closed between two iterations, and where it was never opened."""
+    """It also does so if it is closed between two iterations, or was never opened."""
     before = set(threading.enumerate())
     for iterations in (None, 0, 1, 3):
         with run_on(kind, PROGRAMS["total"], graph, device_for) as run:

@@ -42,7 +42,7 @@ def run(program, graph, **how):
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 @pytest.mark.usefixtures("pending_is_poisoned")
 def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, program, sync, seed):
-    """One processor or both in each iteration, and who takes which page, by chance."""
+    """Chance decides which processors work in each iteration, and which of them takes which page."""
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
@@ -106,7 +106,7 @@ def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pendin
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("until", [21, 30])
 def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch, sync, helps, until):
-    """Down a tree, whose vertices are reached by one edge each: what the CPU knew of its last superstep is no use."""
+    """One edge of a tree reaches each vertex: what the CPU kept of its last iteration must not be used."""
     n, children = 6000, np.arange(1, 6000)
     parents = np.maximum(children - np.random.default_rng(1).integers(1, 40, n - 1), 0)
     graph, program, turns = graph_of(twins.Edges(n, parents, children)), Quiet(0), itertools.count()
@@ -122,7 +122,7 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
 
 
 def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_of, monkeypatch):
-    """Copies to the GPU happen as late as may be: when somebody waits for them, or before the next kernel."""
+    """Copies to the GPU are as late as allowed: when a thread waits for them, or before the next kernel."""
     rng, n, late = np.random.default_rng(3), 6000, []
     path = rng.permutation(n)
     graph, program = graph_of(twins.Edges(n, path[:-1], path[1:])), Quiet(int(path[0]))
@@ -238,7 +238,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.usefixtures("pending_is_poisoned")
 def test_a_gpu_fails_between_values_and_bits_of_a_page(device_for, graph_of, always, monkeypatch, sync, helps, at):
-    """A GPU that fails between a page's values and who was activated: along a path, where one vertex is at a time."""
+    """The GPU fails after a page's values were copied, and before its frontier was; one vertex is active at a time."""
     path = np.random.default_rng(3).permutation(600)
     graph, program = graph_of(twins.Edges(600, path[:-1], path[1:])), Quiet(int(path[0]))
     driver = device_for(program, graph)

@@ -170,7 +170,7 @@ def test_floats_converge_to_the_same(half_done, graph_of, program, at):
 
 
 def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
-    """The GPU fails when the CPU has prepared its own."""
+    """The GPU fails after the CPU has prepared its values."""
     rng = np.random.default_rng(41)
     graph = graph_of(twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int)))
     expected = gp.run(DataDriven(), graph, device="cpu", sync=True)
@@ -188,7 +188,7 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, device, alone):
-    """Of those of all iterations, to the device or back, and half of it is done."""
+    """Each copy of an iteration, in either direction, fails once after half of its bytes."""
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)

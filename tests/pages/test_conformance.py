@@ -142,7 +142,7 @@ def test_pages_of_another_layout_are_parts(factory, graph, place):
 
 @places
 def test_few_edges_may_be_wanted(factory, graph, place):
-    """What is wanted is right; the rest of the page may be anything."""
+    """The requested edges are right; the rest of the page may hold anything."""
     source = factory(place).into(PAGE_EDGES)
     source.prefetch(source.pages, lambda page: np.array([[page.first_edge, min(page.first_edge + 5, page.last_edge)]]))
     for page in source.pages:

@@ -168,7 +168,7 @@ MEANING = {
 
 @pytest.mark.parametrize("value", ["np.float32", "np.float64"])
 def test_compiled_programs_compute_what_python_does(value):
-    """One program for all the table's bodies: compiling is what takes the time."""
+    """One program has all bodies of the table, because compiling takes most of the time."""
     branches = [f"if self.which == {k}:\n    {body}" for k, body in enumerate(MEANING)]
     kind = program("\n".join(branches) + "\nreturn acc", value)
     kind = dataclasses.make_dataclass("Mine", [("which", int, 0)], bases=(kind,))

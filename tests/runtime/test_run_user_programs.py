@@ -14,7 +14,7 @@ MODES = ("pull", "notify-pull")
 
 @pytest.mark.parametrize("mode", MODES)
 def test_prepare(graph_of, mode):
-    """Every vertex has one out-edge, so what is handed out needs no division."""
+    """Every vertex has one out-edge, so a value need not be divided among several."""
     rng = np.random.default_rng(41)
     edges = twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int))
     for threads in (1, 7):
@@ -227,7 +227,7 @@ def test_done_ends_a_gather_once_the_sum_is_final(graph_of):
 
 
 def test_per_vertex_parameters(graph_of):
-    """A number for all; one a vertex, in the order of ids; or some by id, with the default for the others."""
+    """The user gives one number for all vertices, one per vertex in the order of ids, or some by id."""
     graph = gp.from_edges(["b", "a", "c"], ["a", "c", "b"])
     assert graph.ids.array().tolist() == ["b", "a", "c"]
 

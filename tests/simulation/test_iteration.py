@@ -74,7 +74,7 @@ def test_resident_pages_are_computed_while_others_are_copied():
 
 
 def test_the_thread_that_waits_for_one_page_does_not_see_a_copy_end():
-    """As the real one: the fourth copy starts when the resident page ends, not when the first copy has ended."""
+    """Like the real thread, it starts the fourth copy when the resident page ends, not when the first copy ends."""
     model = model_of(MAX_COPIES + 2, resident=1, buffers=9, gpu=lambda page: 10.0 if page.number == 0 else 0.1)
     model.run()
     # the resident page's kernel runs until 10 and its values are back at 10.1; then the last page is copied

@@ -217,7 +217,7 @@ def test_a_faster_link_is_never_slower(work, share, factor):
 
 
 def test_both_together_nearly_reach_the_sum_of_their_rates():
-    """Both together are nearly as fast as their rates added up, where pages are small."""
+    """With small pages, both together are nearly as fast as the sum of their rates."""
     n, m = 1 << 16, 1 << 22
     work = Workload(SUMS, n, m, even_offsets(n, m), (Activity(n, m),) * 8, 4.0, 8.0, keep=False, page_edges=m // 64)
     machine = Machine(
@@ -230,7 +230,7 @@ def test_both_together_nearly_reach_the_sum_of_their_rates():
 
 
 def test_the_paper_is_met_where_it_was_calibrated():
-    """And in what follows from that alone, as scripts/simulations/README.md says."""
+    """The paper's results that follow from the calibration are met too; scripts/simulations/README.md lists them."""
     spec = read_spec(SPECS / "table2.toml")
     ratios = {
         (run.graph, run.workload.traits.name, device):

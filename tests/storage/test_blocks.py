@@ -19,7 +19,7 @@ def test_an_index_that_does_not_match_its_blocks(directory, key, value, monkeypa
 
 
 def test_blocks_may_be_in_any_order(directory):
-    """What striping and later generations need: only the index says where a block is."""
+    """Striping and later generations need this: only the index says where a block is."""
     graph = store.open(directory)
     data = (directory / "in_sources.data").read_bytes()
     (directory / "in_sources.data").write_bytes(b"gap " + data[512:] + data[:512])

@@ -118,7 +118,7 @@ def test_several_threads_and_large_blocks(tmp_path):
 
 
 def test_another_reader_needs_only_the_format(tmp_path):
-    """Follows docs/format.md with none of the library's code."""
+    """The reader follows docs/format.md and uses none of the library's code."""
     graph = rmat(12, weights=(1, 9))
     store.save(graph, tmp_path / "graph", block_bytes=4096)
     text = (tmp_path / "graph" / "manifest.json").read_bytes()

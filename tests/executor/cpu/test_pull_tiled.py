@@ -48,7 +48,7 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("weights", [None, "int32", "float64"])
 def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, directed):
-    """Also where they are unpacked a part at a time, each of several blocks or of a part of one."""
+    """Edges are also unpacked in parts of several blocks, and in parts of one block."""
     monkeypatch.setattr(pull_tiled, "UNPACKED", 7000)
     graph = graph_of(twins.skewed(65, N, 50_000, weights), directed=directed)
     packed = graph.packed(1)
@@ -91,7 +91,7 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
 
 
 def test_tiled_and_other_iterations_take_turns(graph_of):
-    """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
+    """Dense iterations use tiles, sparse ones notification; each continues from the state that the other left."""
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
     assert PULL_TILED not in {i.mode for i in gp.run(gp.apps.PageRank(), graph, threads=1).stats.iterations}

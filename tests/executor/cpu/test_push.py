@@ -217,7 +217,7 @@ def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
 
 
 def test_near_vertices_go_first():
-    """Heavy edges lead from the source into a long path: out of turn, its vertices change again and again."""
+    """Heavy edges lead from the source into a long path, whose vertices would change repeatedly in any other order."""
     n = 4000
     light = twins.Edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int32))
     shortcuts = np.arange(10, n, 10)
@@ -272,7 +272,7 @@ def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packe
 
 
 def test_out_edges_that_differ_from_the_in_edges_are_reported():
-    """As a file may say whose checksums are right: no value goes where there is no place for it."""
+    """A file with valid checksums may hold such edges; no value may be written outside its array."""
     graph = graph_of(twins.skewed(46, 50, 300, "int32"))
     out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
     with pytest.raises(GraphError, match="out-edges are not its in-edges reversed; import it again"):

@@ -244,7 +244,7 @@ def applying(texts, dtype=np.float32):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions_of_math_and_numpy(dtype):
-    """All at once; in float32 none of them takes a detour through float64."""
+    """One program uses all functions; in float32 none of them computes in float64."""
     kernels = linked(applying(FUNCTIONS, dtype))
     assert {name for name, lines in kernels.items() if ptx.calls(lines)} <= {"apply_vertices", "gather_replicated"}
     assert not ptx.locals_of(kernels["gather_segmented"])
@@ -266,7 +266,7 @@ def test_a_monoid_that_no_gpu_compiles_is_said():
 
 
 def test_the_stand_in_for_a_device_is_removed():
-    """numba-cuda asks the machine's GPU for its architecture; that is answered for the time of a compilation only."""
+    """numba-cuda asks the GPU for its architecture; a stand-in answers, during a compilation only."""
     from numba.cuda import dispatcher
 
     asks = dispatcher.get_current_device

@@ -130,7 +130,7 @@ def test_no_compiler(install):
 
 
 def test_no_driver(install, monkeypatch, tmp_path):
-    """PyCUDA is there, but what it is linked to is not."""
+    """PyCUDA is installed, but the driver library that it is linked to is missing."""
     install(FakeDriver())
     monkeypatch.delitem(sys.modules, "pycuda")
     monkeypatch.delitem(sys.modules, "pycuda.driver")
@@ -163,7 +163,7 @@ def test_a_gpu_is_found_once(install):
     ],
 )
 def test_driver_errors_become_device_errors(install, error, kind, ends):
-    """One after which a context cannot be used any more ends the GPU for this process."""
+    """After an error that makes the context unusable, this process uses the GPU no more."""
     driver = FakeDriver()
     driver.Context.lost = ends
     install(driver)

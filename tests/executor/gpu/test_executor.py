@@ -91,7 +91,7 @@ def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode)
 
 
 def test_less_memory_is_tried_if_an_allocation_fails(device_for, graph_of):
-    """An allocation fails that was to succeed: less is tried, once."""
+    """An allocation that was planned to fit fails; the run tries again once, with less."""
     graph = graph_of(GRAPH)
     driver = device_for(Quiet(HUB), graph)
     needed = memory_for(Quiet(HUB), graph, 1)
@@ -120,7 +120,7 @@ def test_the_budget_is_kept(device_for, graph_of):
 
 
 def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for, graph_of):
-    """Which gather is faster is measured on large pages alone; small ones are segmented, and so may be cut."""
+    """Gathers are timed on large pages only. Small pages use the segmented gather, and so may be cut."""
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
     for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):

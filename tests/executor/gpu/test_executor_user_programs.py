@@ -104,7 +104,7 @@ OPERATIONS = {
     ids=lambda item: item if isinstance(item, str) else item.__name__,
 )  # fmt: skip
 def test_unified_operations(graph_of, operation, dtype):
-    """Two fields of each: field by field, as atomics and in registers."""
+    """Each has two fields, which are combined one by one, by atomics and in registers."""
 
     class Summing(gp.VertexProgram):
         value = {"a": dtype, "b": dtype}  # noqa: RUF012

@@ -170,7 +170,7 @@ def test_every_page_finds_its_edges(setting, share):
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
 def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
-    """They count when they are first processed, which waits for them."""
+    """Their bytes count in the iteration that first processes them, which waits for the copy."""
     device, streams, source = setting(share)
     resident = [page for page in source.pages if page.number < len(streams._resident)]
     assert not any(map(streams.has, source.pages))
@@ -198,7 +198,7 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
 
 
 def test_stolen_pages_are_not_processed(setting, graph_of):
-    """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
+    """Ends of pages are stolen during copies: every edge is processed once, and buffers record what they hold."""
     device, streams, source = setting(0.3)
     offsets = graph_of(SKEWED).in_edges.offsets
     split, rng, taken = partial(cut, offsets, multiple=64), np.random.default_rng(1), []
