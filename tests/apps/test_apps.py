@@ -50,7 +50,7 @@ def solve(equations, right, free, known):
 
 @pytest.fixture(scope="module")
 def network():
-    """Strongly connected, so that everything fixed is felt everywhere."""
+    """A strongly connected graph, so that fixed vertices influence all others."""
     edges = twins.skewed(5, 80, 500, "float64")
     ring = np.arange(edges.n)
     return twins.Edges(

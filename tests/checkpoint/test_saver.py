@@ -1,4 +1,4 @@
-"""Runs that are interrupted and resumed end as those that are not, on any device; what does not fit is refused."""
+"""Resumed runs give the answers of uninterrupted ones, on any device; checkpoints of other runs are refused."""
 
 import errno
 import os

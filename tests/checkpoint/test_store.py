@@ -1,4 +1,4 @@
-"""Two checkpoints in turn: whatever dies, fails, tears or rots, one that was acknowledged is found, or an error is."""
+"""The two checkpoint files: after any crash or failure, an acknowledged checkpoint is found; damage is an error."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ IDENTITY = {"program": "None", "synchronous": True}
 
 
 def arrays_after(iterations):
-    """Of a run that has done so many."""
+    """The arrays of a run that has done so many iterations."""
     rng = np.random.default_rng(iterations)
     return {"values": rng.random(60), "active": rng.integers(1 << 60, size=2, dtype=np.uint64)}
 
@@ -37,7 +37,7 @@ def directory(tmp_path):
 
 
 def job(directory, files, acknowledged):
-    """A run of nine iterations, of which the first ones may have been done before, and its end."""
+    """A run of nine iterations, which continues from a checkpoint if there is one, up to its end."""
     store = Store(directory, files)
     for iterations in range(loaded(store) + 1, 10):
         store.save(iterations, IDENTITY, arrays_after(iterations))

@@ -1,4 +1,4 @@
-"""Packed graph directories: what goes in comes out, by the slow decoder too, and nothing forged hurts."""
+"""Packed graph directories: they keep every graph, the slow decoder agrees, and forged ones are refused."""
 
 import json
 import mmap
@@ -176,7 +176,7 @@ def refused(path):
 
 
 def refused_from_disk(path, name):
-    """What a run says whose edges stay on disk, once it has read all of the array."""
+    """The error of a run whose edges stay on disk, after it has read the whole array."""
     graph = store.read_graph(path, "auto", 1 << 20, None, events.ignore, on_disk=True)
     edges = graph.out_edges if name.startswith("out") else graph.in_edges
     array = edges.arrays(True)[name.endswith("values")]

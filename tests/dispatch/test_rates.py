@@ -1,4 +1,4 @@
-"""Rates that were measured, and what they decide: alpha, and how pages are divided between CPU and GPU."""
+"""Measured rates, and what they determine: alpha, and the division of pages between CPU and GPU."""
 
 from dataclasses import replace
 

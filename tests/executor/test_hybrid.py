@@ -1,4 +1,4 @@
-"""CPU and GPU on one job: answers do not depend on who took which page, whatever fails on the way."""
+"""CPU and GPU in one run: answers do not depend on who took which page, or on what failed."""
 
 import itertools
 import os
@@ -63,7 +63,7 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, p
 
 @pytest.fixture
 def divided(monkeypatch):
-    """In iterations for which the CPU has notified, the GPU pulls pages that chance picks; never all, nor none."""
+    """In iterations for which the CPU has notified, the GPU pulls random pages: at least one, but not all."""
     rng = np.random.default_rng(5)
 
     def divide(self, pages, notified, stays, value_bytes):
@@ -157,7 +157,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
 
 
 class InTurns(Quiet):
-    """Pushes, and lets vertices far away wait for their turn where one processor works."""
+    """It pushes, and distant vertices wait in buckets if only one processor works."""
 
     monotone = True
 
@@ -208,7 +208,7 @@ def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch,
 
 
 def fail_after(copies, driver, monkeypatch, name="memcpy_htod_async"):
-    """The GPU does so many copies to it, or others, once iterations have begun."""
+    """The GPU fails after so many copies of the given kind, counted from the start of the iterations."""
     copy, left = getattr(driver, name), itertools.count(copies, -1)
 
     def fails(*arguments):

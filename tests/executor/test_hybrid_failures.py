@@ -1,4 +1,4 @@
-"""A GPU that fails in the middle of an iteration: runs go on from values that are whole, asynchronous ones too."""
+"""A GPU that fails in the middle of an iteration: runs continue from complete values, also asynchronous ones."""
 
 import threading
 from dataclasses import replace
@@ -35,7 +35,7 @@ def always(monkeypatch):
 
 
 class Paired(gp.VertexProgram):
-    """Hops in a value of 16 bytes, of which the second field says what the first does: torn ones do not agree."""
+    """Hops in a value of 16 bytes, whose two fields disagree if a value is half copied."""
 
     source: int = 0
     value = {"hops": np.int64, "check": np.int32}  # noqa: RUF012
@@ -58,11 +58,12 @@ class Paired(gp.VertexProgram):
 
 
 class HalfDone:
-    """A GPU in the CPU's clothes, with memory of its own: of page number `at` that it processes, it copies less than
-    half to the host, and fails.
+    """A fake GPU that works on the CPU, with its own memory. It copies less than half of the page number `at` that it
+    processes to the host, and fails.
 
-    The last value is torn, but where values come in place: there each is one word of a program that relaxes, and comes
-    whole (`HostExecutor.is_relaxation`). Elsewhere they come to a second array, where nobody may look at half a copy.
+    The last value is half copied, unless values are copied in place: then each is one word of a relaxation, and is
+    complete (`HostExecutor.is_relaxation`). Otherwise values are copied to a second array, which is read only when a
+    page is complete.
     """
 
     name, modes = "gpu", (PULL,)

@@ -20,7 +20,7 @@ ID_LISTS = st.one_of(
 
 
 def as_column(items: list) -> np.ndarray:
-    """NumPy would make floats of a list that int64 does not hold."""
+    """A column of ids; NumPy alone would turn integers that exceed int64 into floats."""
     if items and isinstance(items[0], int):
         return np.array(items, np.uint64 if max(items) >= 2**63 else np.int64)
     return np.array(items, object if items else np.int64)

@@ -1,4 +1,4 @@
-"""Compiled code is linked wherever it comes to lie."""
+"""Compiled code is linked wherever in memory it is loaded."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Drawings in a report: where points stand, and ticks."""
+"""Drawings in a report: the places of points and ticks."""
 
 from __future__ import annotations
 

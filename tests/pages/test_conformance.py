@@ -68,7 +68,7 @@ def numbers_of(part, kind, page, edges, graph):
 
 
 def assert_edges(source, page, graph, values=True):
-    """A page that is expected next has the graph's edges."""
+    """The page has the graph's edges, and is the expected one."""
     edges, run = source.edges(page), slice(page.first_edge, page.last_edge)
     np.testing.assert_array_equal(
         numbers_of(edges.sources, LISTS, page, edges, graph), graph.in_edges.neighbours[run].astype(np.int64)

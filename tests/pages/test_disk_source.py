@@ -1,4 +1,4 @@
-"""Runs over graphs whose edges stay on disk: the answers of memory, or a named error; what is read, and what is not."""
+"""Runs over edges on disk: they give the same answers as in memory, or a typed error; which parts are read."""
 
 import errno
 import gc

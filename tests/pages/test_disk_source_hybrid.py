@@ -1,4 +1,4 @@
-"""Edges on disk for a GPU that is NumPy, alone and with the CPU: whose memory is whose, also when the GPU is gone."""
+"""Edges on disk for a simulated GPU, with and without the CPU: how memory is divided, also after the GPU has failed."""
 
 import itertools
 import threading
@@ -44,7 +44,7 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
 
 @pytest.fixture
 def worthwhile(monkeypatch):
-    """Any GPU is worth its start."""
+    """``device="auto"`` uses a GPU for graphs of any size."""
     monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
 
 

@@ -1,4 +1,4 @@
-"""Edges on disk of which few are wanted: what is read of them, and held against what."""
+"""Reading a few edges from disk: which parts are read, and what they are checked against."""
 
 import numpy as np
 import pytest

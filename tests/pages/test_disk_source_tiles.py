@@ -1,4 +1,4 @@
-"""Pull by tiles of edges that stay on disk: the answers of memory, within the memory that a run may take."""
+"""Pull by tiles of edges on disk: the same answers as in memory, within the memory that a run may take."""
 
 import re
 import threading

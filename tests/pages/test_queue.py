@@ -1,4 +1,4 @@
-"""The queue of pages: who may take which page, what is stolen, and what two threads take at once."""
+"""The page queue: who may take which page, what is stolen, and two threads that take pages at the same time."""
 
 import sys
 import threading

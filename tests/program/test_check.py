@@ -1,4 +1,4 @@
-"""Vertex programs: what is refused and how it is said, what is allowed, and that it then means what it says."""
+"""Vertex programs: what is refused and with which message, and that allowed programs compute what Python would."""
 
 from __future__ import annotations
 

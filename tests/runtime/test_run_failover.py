@@ -1,4 +1,4 @@
-"""A GPU that fails on the way costs time, not the answer; what a run asks of a GPU is checked before."""
+"""A GPU that fails during a run does not change the answer; options for a GPU are checked before the run."""
 
 import json
 import time
@@ -27,7 +27,7 @@ def edges():
 
 
 class FailingGpu(StepByParts):
-    """A GPU in the CPU's clothes, which fails in `process` of iteration `at`, or when it is asked for "values".
+    """A fake GPU that works on the CPU and fails in `process` of iteration `at`, or when it is asked for "values".
 
     As on a GPU, the host's values are then those of the last iteration that was committed; what is pending or activated
     is anybody's guess.

@@ -1,4 +1,4 @@
-"""Runs over packed edges: the answer of the run over raw ones, bit for bit where both go the same way."""
+"""Runs over packed edges give the answer of raw ones, with the same bits if both add in the same order."""
 
 import numpy as np
 import pytest

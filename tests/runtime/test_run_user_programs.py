@@ -108,7 +108,7 @@ def test_aggregate_and_converged(graph_of, mode):
 
 
 class Strongest(gp.VertexProgram):
-    """The strongest in-edge and where it comes from, the least source of equal ones; and how many came to choose."""
+    """The strongest in-edge and its source, of equal ones the least; and how many in-edges there were."""
 
     value = {"strength": np.float64, "source": np.int64, "edges": np.uint32}  # noqa: RUF012
     accumulator = value
@@ -192,7 +192,7 @@ def test_unified_operations(graph_of, name):
 
 
 class AnyNeighbour(gp.VertexProgram):
-    """Whether an in-neighbour is marked; the first one found is enough."""
+    """Whether an in-neighbour is marked; gathering ends at the first marked one."""
 
     marked: gp.PerVertex = 0
 

@@ -1,4 +1,4 @@
-"""Machines calibrated by recorded runs, and recorded runs played again."""
+"""Machines calibrated from recorded runs, and replays of recorded runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model of an iteration: simulated time, the link, the GPU, and the real thread's steps on them."""
+"""The model of an iteration: simulated time, the link, the GPU, and the real `Pipeline` that drives them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Simulated runs: nothing is lost or done twice, nothing is faster than its parts, small cases are as by hand."""
+"""Simulated runs: each page is processed once, no run is faster than its parts, small cases match hand calculations."""
 
 from __future__ import annotations
 

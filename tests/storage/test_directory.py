@@ -1,4 +1,4 @@
-"""The graph directory: what goes in comes out, or a named error; nothing in between."""
+"""The graph directory keeps every graph, or saving and opening end in a typed error."""
 
 import errno
 import json

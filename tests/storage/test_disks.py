@@ -1,4 +1,4 @@
-"""The thread of a disk, and what the kernel has under way for it; also where it takes one read at a time."""
+"""The thread of a disk and its reads in flight; also without asynchronous reads."""
 
 import ctypes
 import errno

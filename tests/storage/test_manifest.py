@@ -1,4 +1,4 @@
-"""Manifests that lie under right checksums: a typed error names the place, and nothing is allocated."""
+"""False manifests with valid checksums: a typed error names the place, and nothing is allocated."""
 
 import uuid
 

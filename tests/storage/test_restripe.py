@@ -1,4 +1,4 @@
-"""A graph moves to other disks: whatever dies or fails on the way, it is there, and the next run leaves no litter."""
+"""Moving a graph to other disks: after any crash or failure the graph is whole, and the next run removes leftovers."""
 
 import errno
 import itertools
@@ -25,7 +25,7 @@ TINY = from_numbered_edges([0, 1], [1, 2], 3, directed=False)
 
 @pytest.fixture(autouse=True)
 def unsynced(monkeypatch):
-    """A process that dies takes nothing with it that the system has, synced or not."""
+    """Syncing does nothing: when a process dies, the system still has all that it wrote."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 

@@ -1,4 +1,4 @@
-"""However a program is run, modes, threads, pages, timing, its answer is the same."""
+"""A program's answer does not depend on modes, threads, pages or timing."""
 
 import os
 import threading

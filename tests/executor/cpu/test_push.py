@@ -54,7 +54,7 @@ def test_synchronous_push_and_pull_agree_after_every_iteration(case):
 
 
 class Flood(gp.VertexProgram):
-    """Which seeds reach a vertex, a bit each: or over all in-neighbours."""
+    """The seeds that reach a vertex, one bit each, combined by `or` over all in-neighbours."""
 
     value = np.uint64
     sum = gp.bitwise_or
@@ -137,7 +137,7 @@ def test_a_push_after_an_asynchronous_pull_is_right():
 
 
 class Number(gp.VertexProgram):
-    """`activate` says yes by any number but 0."""
+    """`activate` returns a number; any but 0 activates."""
 
     value = np.float64
     sum = gp.add
@@ -164,7 +164,7 @@ def test_any_number_but_0_is_yes(mode):
 
 
 class TwoFields(gp.VertexProgram):
-    """A priority where there are no turns to take."""
+    """A priority on a value of two fields, which buckets do not support."""
 
     value = {"near": np.int64, "far": np.int64}  # noqa: RUF012
     sum = gp.min

@@ -1,4 +1,4 @@
-"""Raw or packed: in which form edges come to the GPU; and what a run may ask of packed ones."""
+"""The choice between raw and packed edges on the GPU, and the options for packed edges."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernels linked without a GPU: every library program for every architecture, in the precision it says, cached."""
+"""Kernels linked without a GPU: every library program, for every architecture, in its own precision, and cached."""
 
 import json
 import re

@@ -130,7 +130,7 @@ def test_a_monoid_of_ones_own_is_replicated_if_it_fits_a_word(kind, words):
 
 
 class Keywords(gp.VertexProgram):
-    """Names that mean something in C++, or in the kernels: none of them gets there as it is."""
+    """Names that are keywords in C++ or used in the kernels; none may clash there."""
 
     delete: float = 0.5
     double: int = 3

@@ -1,4 +1,4 @@
-"""No GPU, or one that cannot be used: said in one line with cause and fix, and the CPU takes the run."""
+"""Without a usable GPU, one line states cause and fix, and the CPU does the run."""
 
 import logging
 import re
@@ -76,7 +76,7 @@ class FakeDriver(types.ModuleType):
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
-    """Nothing of a GPU is known yet, and what tests find is forgotten after."""
+    """The cache of found GPUs is empty before and after the test."""
     monkeypatch.setattr(device, "_found", None)
     monkeypatch.setattr(device, "_broken", None)
 

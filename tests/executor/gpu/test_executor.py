@@ -1,4 +1,4 @@
-"""The GPU's page kernel on a device that is NumPy: what is allocated, copied, skipped, committed and given back."""
+"""The GPU executor on a device simulated with NumPy: what it allocates, copies, skips, commits and frees."""
 
 import tracemalloc
 
@@ -66,7 +66,7 @@ def path(n, first=0):
 
 
 def mainland(n=20000, island=700):
-    """Random edges, and a path that nobody comes to."""
+    """Random edges, and a path that no other edge reaches."""
     rng = np.random.default_rng(5)
     sources, targets = path(island, n)
     return twins.Edges(

@@ -1,4 +1,4 @@
-"""Runs on a GPU whose streams are late: answers do not depend on when copies and kernels happen, nor on a failure."""
+"""Runs on a simulated GPU with delayed streams: answers do not depend on timing or failures."""
 
 import os
 import random
@@ -30,7 +30,7 @@ def path(n=130):
 
 
 def tree(n=2000):
-    """Of some 30 generations: whoever changes is changed by one edge, so what is missed once is never made good."""
+    """A tree of some 30 generations: one edge changes each vertex, so a missed update is never made up for."""
     rng = np.random.default_rng(4)
     children, ids = np.arange(1, n), rng.permutation(n)
     parents = np.maximum(children - rng.integers(1, 180, n - 1), 0)
@@ -58,7 +58,7 @@ def rng(request, seed):
 
 @pytest.fixture
 def by_chance(monkeypatch, rng):
-    """Who works in which iteration, who takes which page, and whom the CPU notifies."""
+    """Chance decides who works in each iteration, who takes each page, and which vertices the CPU notifies."""
     shares, helps, divides = rng.random(3)
 
     def share(self, waiting):

@@ -120,7 +120,7 @@ def test_a_packed_graph_that_does_not_fit_is_streamed(graph_of, edges):
 
 
 class Own(gp.VertexProgram):
-    """A sum that is no atomic: of three numbers together."""
+    """A sum over three numbers together, for which there is no atomic operation."""
 
     value = np.float64
     accumulator = {"low": np.float64, "high": np.float64, "all": np.float64}  # noqa: RUF012

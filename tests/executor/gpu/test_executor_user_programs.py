@@ -13,7 +13,7 @@ pytestmark = pytest.mark.gpu
 
 
 class Unreported(DataDriven):
-    """Without `result`, its stored values are what the host has of them."""
+    """A program without `result`: the host's values are the reported ones."""
 
     reports = None
     result = None

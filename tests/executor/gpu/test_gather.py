@@ -34,7 +34,7 @@ STEP = LANES * EACH
 
 
 class Written:
-    """An array on the device: what is read must have been written, and only once."""
+    """An array on the device: an element may be read only after it was written, and written only once."""
 
     def __init__(self):
         self.cells = {}

@@ -1,4 +1,4 @@
-"""Sums over a device's memory: what a run gets of it, and what it says when that is too little."""
+"""The GPU's memory: how much a run gets, and the message if that is too little."""
 
 from types import SimpleNamespace
 

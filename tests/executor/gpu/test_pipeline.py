@@ -1,4 +1,4 @@
-"""The steps of the thread that serves a device: what it copies, launches and waits for; no page is lost."""
+"""The steps of the GPU thread: what it copies, launches and waits for; no page is lost."""
 
 from collections import deque
 

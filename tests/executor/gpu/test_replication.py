@@ -1,4 +1,4 @@
-"""How often a shard's sums are replicated: the paper's equations, and a model of costs that is measured."""
+"""Replication factors of shards: the paper's equations, and a cost model that is fitted to measurements."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Which pages stay on a GPU: within its memory, as many as fit, and what is said where none does."""
+"""Which pages are resident on a GPU: as many as fit its memory; and the message if none does."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Pages on streams, over a driver that copies at once: what kernels find in buffers, what others steal, and faults."""
+"""Pages on streams, with a fake driver that copies at once: contents of buffers, stolen pages, and faults."""
 
 import itertools
 import time

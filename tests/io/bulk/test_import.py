@@ -46,7 +46,7 @@ def same_id():
 
 @pytest.fixture(autouse=True, scope="module")
 def little_memory():
-    """What does not shrink with the memory counts as nothing."""
+    """Memory that does not depend on the limit is counted as 0."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(external, "READER_BYTES", 0)
         patch.setattr(external, "WRITER_BYTES", 0)
@@ -129,7 +129,7 @@ def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, valu
 
 @pytest.fixture
 def out_of_core(monkeypatch):
-    """Whatever can be is imported out of core."""
+    """Every import that can be out of core is."""
     monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
 
 

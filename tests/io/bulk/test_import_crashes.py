@@ -1,4 +1,4 @@
-"""Imports that die or fail at any call of the system: the graph is there or not, and the next run leaves no litter."""
+"""Imports that die or fail at any system call: the graph is whole or absent, and the next run removes leftovers."""
 
 import contextlib
 import errno
@@ -27,7 +27,7 @@ EDGES = "".join(f"{k * k % 97} {k % 31} {k % 7}\n" for k in range(300))
 
 @pytest.fixture(autouse=True)
 def unsynced(monkeypatch):
-    """A process that dies takes nothing with it that the system has, synced or not."""
+    """Syncing does nothing: when a process dies, the system still has all that it wrote."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
