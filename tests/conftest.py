@@ -43,7 +43,7 @@ def pytest_runtest_protocol(item):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code(tmp_path_factory):
-    """Compiled code is kept for the session, and away from the user's own; processes that test in parallel share it."""
+    """A cache of compiled code for the session, apart from the user's; parallel test processes share it."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
     with pytest.MonkeyPatch.context() as patch:
@@ -54,7 +54,7 @@ def compiled_code(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cut_small_graphs():
-    """Divide even the smallest graph over all threads; by default that would not be worth waking them."""
+    """Divide even the smallest graph over all threads; by default small graphs use fewer."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "MIN_RUN_EDGES", 1)
         yield

@@ -1,4 +1,4 @@
-"""The structure of the package: imports run downwards, modules and functions stay small, tests stand where one looks.
+"""The structure of the package: imports run downwards, modules and functions stay small, tests mirror modules.
 
 Everything here reads source text; nothing of the package is imported.
 """
@@ -18,7 +18,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "garaph_py"
 
-FLOORS = (
+LAYERS = (
     ("cli",),
     ("simulation", "experiment"),
     ("runtime",),
@@ -30,8 +30,8 @@ FLOORS = (
     ("native", "system"),
     ("errors", "events"),
 )
-"""The package's floors, from the top one down; docs/architecture.md has the same table. A module may import from its
-own folder, from folders further to the right on its floor, and from all floors below."""
+"""The package's layers, from the top one down; docs/architecture.md has the same table. A module may import from its
+own folder, from folders further to the right on its layer, and from all layers below."""
 
 AT_THE_ROOT = {"__init__", "errors", "events"}
 LINES_OF_A_FILE = 500
@@ -104,16 +104,16 @@ def imports() -> tuple[Import, ...]:
 
 
 def folder_of(module: str) -> str:
-    """The part of the package that a module belongs to, as `FLOORS` names it."""
+    """The part of the package that a module belongs to, as `LAYERS` names it."""
     return module.split(".")[1]
 
 
 def place_of(module: str) -> tuple[int, int]:
-    """Where in `FLOORS` a module stands: its floor, from the top, and how far to the right."""
-    for floor, folders in enumerate(FLOORS):
+    """Where in `LAYERS` a module is: its layer, counted from the top, and how far to the right."""
+    for layer, folders in enumerate(LAYERS):
         if folder_of(module) in folders:
-            return floor, folders.index(folder_of(module))
-    raise AssertionError(f"{module} is on no floor; name its folder in FLOORS")
+            return layer, folders.index(folder_of(module))
+    raise AssertionError(f"{module} is on no layer; name its folder in LAYERS")
 
 
 def circles() -> set[str]:
@@ -194,22 +194,22 @@ def test_rules_are_kept(broken):
     assert broken() == set()
 
 
-def test_only_few_modules_stand_at_the_root():
+def test_only_few_modules_are_at_the_root():
     assert {path.stem for path in PACKAGE.glob("*.py")} == AT_THE_ROOT
 
 
-def test_every_folder_has_a_floor():
-    named = [folder for floor in FLOORS for folder in floor]
+def test_every_folder_has_a_layer():
+    named = [folder for layer in LAYERS for folder in layer]
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert sorted(named) == sorted(packages | AT_THE_ROOT - {"__init__"})
 
 
-def test_architecture_has_these_floors():
-    """Its table has a row for each floor, with the floor's number and its folders."""
+def test_architecture_has_these_layers():
+    """Its table has a row for each layer, with the layer's number and its folders."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     rows = re.findall(r"^\| (\d) \| ([^|]*) \|", text, flags=re.MULTILINE)
-    assert [int(number) for number, _ in rows] == list(range(len(FLOORS)))[::-1]
-    assert [tuple(re.findall(r"`(\w+)`", folders)) for _, folders in rows] == list(FLOORS)
+    assert [int(number) for number, _ in rows] == list(range(len(LAYERS)))[::-1]
+    assert [tuple(re.findall(r"`(\w+)`", folders)) for _, folders in rows] == list(LAYERS)
 
 
 def test_every_package_is_installed():
@@ -221,7 +221,7 @@ def test_every_package_is_installed():
 
 
 def test_tests_mirror_the_package():
-    """A test file is named after a module of the folder that it mirrors, or after one and what it tests of it."""
+    """A test file is named after a module of the folder that it mirrors, perhaps with what it tests of the module."""
     lost = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         folder = path.parent.relative_to(ROOT / "tests")

@@ -68,7 +68,8 @@ class VertexProgram:
     edge values and float parameters have this type, and ``float(x)`` converts to it. In other programs they are int64.
     It is an error if a float32 program computes in float64.
 
-    An active vertex has its out-neighbours updated in the next iteration, and also itself if `gather` asks for ``dst``.
+    The out-neighbours of an active vertex are updated in the next iteration; the vertex itself is too if `gather` asks
+    for ``dst``.
     In pull mode other vertices are updated too. Therefore `apply` must return the same value as before if nothing that
     `gather` sees has changed, and the first value of a vertex that is not active at the start must contribute nothing.
 
@@ -92,9 +93,9 @@ class VertexProgram:
     total : dtype or dict of name to dtype
         Type of what `aggregate` returns: ``float`` or ``int``, or named fields of these types.
     monotone : bool
-        A promise of a relaxation: if ``src`` comes nearer to its final value (becomes smaller, for ``min``), what
-        `gather` returns does not move away from it. Then updates in any order lead to the same values, and a run that
-        is not synchronous updates values in place, by `priority`.
+        A promise about a relaxation: if ``src`` becomes better (smaller, for ``min``), `gather` never returns something
+        worse. Then updates in any order lead to the same values, and a run that is not synchronous updates values in
+        place, in the order of `priority`.
     reports : dtype or dict of name to dtype, optional
         Type of what `result` returns, if it is not that of the value. `VertexId` stands for a vertex, for which
         `result` returns the internal id, or -1 for none. It is stored as int32, or as int64 from 2**31 vertices on.

@@ -1,4 +1,4 @@
-"""Logs what each part of a run is doing if there is no progress for a while. The run goes on: slow is not wrong."""
+"""Logs what each part of a run is doing if there is no progress for a while. The run goes on."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def solve(equations, right, free, known):
 
 @pytest.fixture(scope="module")
 def network():
-    """Strongly connected, so that everything fixed is felt everywhere."""
+    """A strongly connected graph, so that fixed vertices influence all others."""
     edges = twins.skewed(5, 80, 500, "float64")
     ring = np.arange(edges.n)
     return twins.Edges(
@@ -188,7 +188,7 @@ def test_sssp_equals_scipy(graph_of, triples, threads):
 
 @given(triples=any_edges, threads=threads)
 def test_sswp_is_bounded_by_every_cut(graph_of, triples, threads):
-    """A width w is right if edges of at least w lead there, and wider ones alone do not."""
+    """A width w is right if edges of width w or more reach the vertex, and wider edges alone do not."""
     edges = edges_of(triples)
     width = gp.run(gp.apps.SSWP(0), graph_of(edges), threads=threads, verify=True).values
     for w in range(1, 10):

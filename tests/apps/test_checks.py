@@ -1,4 +1,4 @@
-"""The verifiers of the library's programs: right answers pass, and each wrong one is named."""
+"""The verifiers of the library's programs: right answers pass, and each kind of wrong answer is reported."""
 
 from dataclasses import replace
 

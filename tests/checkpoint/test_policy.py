@@ -23,7 +23,7 @@ def test_when_a_checkpoint_is_due():
 
 @pytest.mark.parametrize("cost", [0.001, 0.05, 2.0, 40.0])
 def test_by_default_checkpoints_take_two_percent_at_most(cost):
-    """Whatever the first was expected to cost, in iterations of a second."""
+    """The bound holds whatever cost the first checkpoint was expected to have; an iteration takes a second."""
     now, last, spent, expected, made = 0.0, 0.0, 0.0, 1.0, 0
     for _ in range(20_000):
         now += 1.0

@@ -1,4 +1,4 @@
-"""Runs that are interrupted and resumed end as those that are not, on any device; what does not fit is refused."""
+"""Resumed runs give the answers of uninterrupted ones, on any device; checkpoints of other runs are refused."""
 
 import errno
 import os
@@ -132,7 +132,7 @@ def test_a_directory_does_not_make_other_edges_the_same():
 
 
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
-def test_vertices_that_wait_for_their_turn_are_not_forgotten(graph, directory, mode):
+def test_pending_vertices_are_saved(graph, directory, mode):
     program, how = gp.apps.SSSP(HUB), {"device": "cpu", "sync": False, "mode": mode}
     expected = gp.run(program, graph, **how)
     for after in range(1, min(len(expected.stats.iterations) - 1, 8)):
@@ -246,7 +246,7 @@ def open_files():
     "number", [errno.EIO, errno.ENOSPC, errno.EINTR, None], ids=["EIO", "ENOSPC", "EINTR", "short"]
 )
 def test_every_call_that_fails(directory, monkeypatch, number):
-    """The k-th call of a run, and of one that resumes, for every k: a typed error or the answer; no litter."""
+    """For every k, the k-th call of a run fails: it ends in a typed error or the answer, and leaves no file."""
     graph, program = gp.rmat(6), gp.apps.PageRank()
     expected = gp.run(program, graph, device="cpu", iterations=4).values
     failing = Watched()
@@ -305,7 +305,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint_and_the_run_goes_on(graph, d
 
 @pytest.mark.parametrize("again", [False, True])
 def test_an_interrupt_leaves_a_checkpoint_of_the_iteration_under_way(graph, directory, monkeypatch, again):
-    """A second one does not wait for it."""
+    """A second interrupt does not wait for the checkpoint."""
     program, made, check = gp.apps.PageRank(), [], interrupts.check
 
     def see(event):

@@ -1,4 +1,4 @@
-"""Two checkpoints in turn: whatever dies, fails, tears or rots, one that was acknowledged is found, or an error is."""
+"""The two checkpoint files: after any crash or failure, an acknowledged checkpoint is found; damage is an error."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ IDENTITY = {"program": "None", "synchronous": True}
 
 
 def arrays_after(iterations):
-    """Of a run that has done so many."""
+    """The arrays of a run that has done so many iterations."""
     rng = np.random.default_rng(iterations)
     return {"values": rng.random(60), "active": rng.integers(1 << 60, size=2, dtype=np.uint64)}
 
@@ -37,7 +37,7 @@ def directory(tmp_path):
 
 
 def job(directory, files, acknowledged):
-    """A run of nine iterations, of which the first ones may have been done before, and its end."""
+    """A run of nine iterations, which continues from a checkpoint if there is one, up to its end."""
     store = Store(directory, files)
     for iterations in range(loaded(store) + 1, 10):
         store.save(iterations, IDENTITY, arrays_after(iterations))
@@ -47,7 +47,7 @@ def job(directory, files, acknowledged):
     store.close()
 
 
-def test_two_in_turn_and_nothing_in_the_end(directory):
+def test_two_files_are_used_in_turn_and_removed_at_the_end(directory):
     acknowledged = []
     store = Store(directory, Files())
     assert loaded(store) == 0
@@ -63,7 +63,7 @@ def test_two_in_turn_and_nothing_in_the_end(directory):
 
 
 def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
-    """Before and after every call that a run makes, each once; the next run goes on, and leaves nothing."""
+    """The process ends once before and once after every call of a run; the next run resumes, and leaves no file."""
     whole = Watched()
     job(tmp_path / "whole", whole, [])
     assert set(CALLS) - set(whole.calls) <= {"size", "read"}
@@ -83,7 +83,7 @@ def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
 
 @pytest.mark.parametrize("seed", range(500))
 def test_a_disk_that_tears_and_loses_writes(seed):
-    """Power fails at some call, and twice more in what follows."""
+    """Power fails at a random call, and twice more in the runs that resume."""
     rng = np.random.default_rng(seed)
     disk, last = Disk(), 0
     for _ in range(3):
@@ -132,7 +132,7 @@ def full(directory):
 
 
 def test_every_byte_flipped_is_detected(full):
-    """With the other one whole that is used, without it there is an error; never the damaged one."""
+    """If the other checkpoint is whole, it is used; otherwise there is an error. The damaged one is never used."""
     newest, other = (full / NAMES[k % 2] for k in (2, 1))
     data = newest.read_bytes()
     store = Store(full, Files())
@@ -208,7 +208,7 @@ def test_one_run_at_a_time(directory):
     Store(directory, Files()).close()
 
 
-def test_places_that_cannot_be(tmp_path):
+def test_unusable_directories_are_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     for place in (tmp_path / "file", tmp_path / "no" / "such", "a\0b", 5):
         with pytest.raises(ParameterError, match="checkpoint="):

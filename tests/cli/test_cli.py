@@ -321,7 +321,7 @@ def test_verify_counts_problems(garaph: Shell, tmp_path: Path) -> None:
         assert (status, out.splitlines()[-1]) == (1, f"{tmp_path / 'graph'}: {count} problem{'s' * (count > 1)}")
 
 
-def test_a_closed_pipe_is_no_accident(edges: Path) -> None:
+def test_a_closed_pipe_ends_the_command_quietly(edges: Path) -> None:
     script = "import sys; from garaph_py.cli import main; sys.argv = ['garaph', 'run', 'PageRank', sys.argv[1]]; main()"
     with subprocess.Popen(
         [sys.executable, "-c", script, str(edges)], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""``garaph devices`` and what it measures: right figures of known things, and no failure that ends it."""
+"""``garaph devices`` and what it measures: right figures for known devices; no failure ends the command."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def test_rates_are_of_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 class Driver:
-    """Enough of `pycuda.driver` to measure with: every copy takes a millisecond."""
+    """The part of `pycuda.driver` that measurements use: every copy takes a millisecond."""
 
     class Error(Exception):
         pass

@@ -1,4 +1,4 @@
-"""Packed graph directories: what goes in comes out, by the slow decoder too, and nothing forged hurts."""
+"""Packed graph directories: they keep every graph, the slow decoder agrees, and forged ones are refused."""
 
 import json
 import mmap
@@ -57,7 +57,7 @@ def stored_block(path, name, block):
 @pytest.mark.parametrize("opened", ENCODINGS)
 @pytest.mark.parametrize("held", ENCODINGS)
 @pytest.mark.parametrize("directed", [True, False])
-def test_every_way_through(tmp_path, held, saved, opened, directed):
+def test_a_graph_survives_every_pair_of_encodings(tmp_path, held, saved, opened, directed):
     graph = rmat(12, weights=(1, 300), directed=directed)
     store.save(graph.packed() if held == "packed" else graph, tmp_path / "g", encoding=saved, block_bytes=2 * UNIT)
     assert store.verify(tmp_path / "g") == []
@@ -94,7 +94,7 @@ def test_any_graph(tmp_path_factory, edges, repeated, directed, units, opened):
 
 
 def test_the_slow_decoder_reads_blocks(graph, directory):
-    """Follows docs/format.md with the specification of packed arrays, and none of the code that reads directories."""
+    """It follows docs/format.md and docs/packed.md, and uses none of the code that reads directories."""
     arrays = {"in_sources": graph.in_edges.neighbours, "in_offsets": graph.in_edges.offsets}
     arrays |= {"in_values": graph.in_edges.values, "out_targets": graph.out_edges.neighbours}
     for name, array in arrays.items():
@@ -176,7 +176,7 @@ def refused(path):
 
 
 def refused_from_disk(path, name):
-    """What a run says whose edges stay on disk, once it has read all of the array."""
+    """The error of a run whose edges stay on disk, after it has read the whole array."""
     graph = store.read_graph(path, "auto", 1 << 20, None, events.ignore, on_disk=True)
     edges = graph.out_edges if name.startswith("out") else graph.in_edges
     array = edges.arrays(True)[name.endswith("values")]
@@ -280,7 +280,7 @@ def test_impossible_lengths(directory, length, monkeypatch):
 
 
 def test_lists_that_begin_elsewhere(graph, directory):
-    """Every part is sound by itself, but the masks are another graph's."""
+    """Every part is valid by itself, but the masks belong to another graph."""
     moved = graph.in_edges.offsets.copy()
     v = int(np.flatnonzero(np.diff(moved)[:-1] > 1)[0])
     moved[v + 1] -= 1

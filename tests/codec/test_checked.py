@@ -1,4 +1,4 @@
-"""Unpacking what nobody vouches for finds what a check number by number finds, and gives the elements that it gives."""
+"""Unpacking unchecked data finds the problems that a check number by number finds, and gives the same elements."""
 
 from itertools import pairwise
 

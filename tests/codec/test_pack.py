@@ -1,4 +1,4 @@
-"""Packed arrays: what is packed comes back, and the slow decoder, the format's specification, agrees."""
+"""Packed arrays: unpacking gives the original, and so does the slow decoder that specifies the format."""
 
 import errno
 import itertools

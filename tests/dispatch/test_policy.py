@@ -79,7 +79,7 @@ def test_the_gpu_notifies_where_that_spares_pages() -> None:
         assert decide((where, "auto")).mode == mode
 
 
-def test_turns_follow_the_wave() -> None:
+def test_bucket_width_follows_the_frontier() -> None:
     small, large, restless = Bucket(10, 12), Bucket(200, 300), Bucket(10, 90)
     assert next_step(3, small, None, 1000) == 6
     assert next_step(3, small, Bucket(5, 5), 1000) == 6

@@ -1,4 +1,4 @@
-"""Rates that were measured, and what they decide: alpha, and how pages are divided between CPU and GPU."""
+"""Measured rates, and what they determine: alpha, and the division of pages between CPU and GPU."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_the_cpu_takes_pages_only_where_that_helps():
 
 
 def test_the_first_measurement_counts_as_it_is():
-    """A guess of the CPU that is too high would hand it more than it can do while the GPU does the rest."""
+    """With too high a first guess, the CPU would get more than it can do while the GPU does the rest."""
     rates = Rates.expected(16, 10**9, 10**9, 4.0, False)
     assert not rates.cpu_known
     assert rates.share(10**9) == pytest.approx(2e-3 * rates.cpu, abs=1)

@@ -58,7 +58,7 @@ def test_the_answer_is_the_same(device_for, graph, expected, kind, program, sync
 
 @kinds
 def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind):
-    """After each iteration, values and frontier are those of the CPU after as many."""
+    """After each iteration, values and frontier equal those of the CPU after as many iterations."""
     program = PROGRAMS["total"]
     with run_on("cpu", program, graph, device_for) as known, run_on(kind, program, graph, device_for) as run:
         one, other = known.open(True), run.open(True)
@@ -74,7 +74,7 @@ def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind)
 @kinds
 @pytest.mark.parametrize("first", KINDS)
 @ways
-def test_it_goes_on_from_what_another_has_left(device_for, graph, expected, first, kind, sync):
+def test_it_continues_from_the_state_of_another_executor(device_for, graph, expected, first, kind, sync):
     program = PROGRAMS["total"]
     with run_on(first, program, graph, device_for) as before:
         state = before.open(sync)
@@ -88,7 +88,7 @@ def test_it_goes_on_from_what_another_has_left(device_for, graph, expected, firs
 
 @kinds
 @ways
-def test_it_loads_what_another_process_has_left(device_for, graph, expected, kind, sync):
+def test_it_loads_the_state_of_another_process(device_for, graph, expected, kind, sync):
     """A checkpoint's arrays are written into the first state; `load` makes the executor see them."""
     program = PROGRAMS["total"]
     with run_on("cpu", program, graph, device_for) as before:
@@ -104,7 +104,7 @@ def test_it_loads_what_another_process_has_left(device_for, graph, expected, kin
 
 
 @kinds
-def test_capabilities_are_what_it_does(device_for, graph, kind):
+def test_it_does_what_its_capabilities_say(device_for, graph, kind):
     with run_on(kind, PROGRAMS["quiet"], graph, device_for) as run:
         state = run.open(True)
         can = run.executor.capabilities
@@ -134,7 +134,7 @@ def test_a_pull_gathers_every_edge_once(device_for, graph, kind):
 
 @kinds
 def test_it_gives_everything_back(device_for, graph, kind):
-    """Also where it is closed between two iterations, and where it was never opened."""
+    """It also does so if it is closed between two iterations, or was never opened."""
     before = set(threading.enumerate())
     for iterations in (None, 0, 1, 3):
         with run_on(kind, PROGRAMS["total"], graph, device_for) as run:

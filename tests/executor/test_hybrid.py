@@ -1,4 +1,4 @@
-"""CPU and GPU on one job: answers do not depend on who took which page, whatever fails on the way."""
+"""CPU and GPU in one run: answers do not depend on who took which page, or on what failed."""
 
 import itertools
 import os
@@ -42,7 +42,7 @@ def run(program, graph, **how):
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 @pytest.mark.usefixtures("pending_is_poisoned")
 def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, program, sync, seed):
-    """One processor or both in each iteration, and who takes which page, by chance."""
+    """Chance decides which processors work in each iteration, and which of them takes which page."""
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
@@ -63,7 +63,7 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, p
 
 @pytest.fixture
 def divided(monkeypatch):
-    """In iterations for which the CPU has notified, the GPU pulls pages that chance picks; never all, nor none."""
+    """In iterations for which the CPU has notified, the GPU pulls random pages: at least one, but not all."""
     rng = np.random.default_rng(5)
 
     def divide(self, pages, notified, stays, value_bytes):
@@ -106,7 +106,7 @@ def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pendin
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("until", [21, 30])
 def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch, sync, helps, until):
-    """Down a tree, whose vertices are reached by one edge each: what the CPU knew of its last superstep is no use."""
+    """One edge of a tree reaches each vertex: what the CPU kept of its last iteration must not be used."""
     n, children = 6000, np.arange(1, 6000)
     parents = np.maximum(children - np.random.default_rng(1).integers(1, 40, n - 1), 0)
     graph, program, turns = graph_of(twins.Edges(n, parents, children)), Quiet(0), itertools.count()
@@ -122,7 +122,7 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
 
 
 def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_of, monkeypatch):
-    """Copies to the GPU happen as late as may be: when somebody waits for them, or before the next kernel."""
+    """Copies to the GPU are as late as allowed: when a thread waits for them, or before the next kernel."""
     rng, n, late = np.random.default_rng(3), 6000, []
     path = rng.permutation(n)
     graph, program = graph_of(twins.Edges(n, path[:-1], path[1:])), Quiet(int(path[0]))
@@ -157,7 +157,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
 
 
 class InTurns(Quiet):
-    """Pushes, and lets vertices far away wait for their turn where one processor works."""
+    """It pushes, and distant vertices wait in buckets if only one processor works."""
 
     monotone = True
 
@@ -167,7 +167,7 @@ class InTurns(Quiet):
 
 @pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
 @pytest.mark.parametrize("sync", [True, False])
-def test_nobody_waits_for_a_turn(device_for, graph_of, monkeypatch, ratio, sync):
+def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeypatch, ratio, sync):
     graph, program = graph_of(GRAPH), InTurns(HUB)
     device_for(program, graph)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: ratio))
@@ -208,7 +208,7 @@ def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch,
 
 
 def fail_after(copies, driver, monkeypatch, name="memcpy_htod_async"):
-    """The GPU does so many copies to it, or others, once iterations have begun."""
+    """The GPU fails after so many copies of the given kind, counted from the start of the iterations."""
     copy, left = getattr(driver, name), itertools.count(copies, -1)
 
     def fails(*arguments):
@@ -237,8 +237,8 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.usefixtures("pending_is_poisoned")
-def test_values_of_a_page_come_and_no_more(device_for, graph_of, always, monkeypatch, sync, helps, at):
-    """A GPU that fails between a page's values and who was activated: along a path, where one vertex is at a time."""
+def test_a_gpu_fails_between_values_and_bits_of_a_page(device_for, graph_of, always, monkeypatch, sync, helps, at):
+    """The GPU fails after a page's values were copied, and before its frontier was; one vertex is active at a time."""
     path = np.random.default_rng(3).permutation(600)
     graph, program = graph_of(twins.Edges(600, path[:-1], path[1:])), Quiet(int(path[0]))
     driver = device_for(program, graph)
@@ -264,12 +264,12 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
-def test_who_takes_which_page_is_not_deterministic(graph_of):
+def test_deterministic_hybrid_runs_are_refused(graph_of):
     with pytest.raises(gp.errors.ParameterError, match="leave device='hybrid' out"):
         gp.run(gp.apps.PageRank(), graph_of(GRAPH), device="hybrid", deterministic=True)
 
 
-def test_values_of_several_fields_have_no_turns():
+def test_asynchronous_values_of_several_fields_are_in_one_array():
     kind = np.dtype([("rank", np.float32), ("delta", np.float32)])
     given = State.empty(np.zeros(9, kind), np.zeros(9, kind), False, VertexSet.empty(9))
     cpu = SimpleNamespace(is_relaxation=False)

@@ -1,4 +1,4 @@
-"""A GPU that fails in the middle of an iteration: runs go on from values that are whole, asynchronous ones too."""
+"""A GPU that fails in the middle of an iteration: runs continue from complete values, also asynchronous ones."""
 
 import threading
 from dataclasses import replace
@@ -35,7 +35,7 @@ def always(monkeypatch):
 
 
 class Paired(gp.VertexProgram):
-    """Hops in a value of 16 bytes, of which the second field says what the first does: torn ones do not agree."""
+    """Hops in a value of 16 bytes, whose two fields disagree if a value is half copied."""
 
     source: int = 0
     value = {"hops": np.int64, "check": np.int32}  # noqa: RUF012
@@ -58,11 +58,12 @@ class Paired(gp.VertexProgram):
 
 
 class HalfDone:
-    """A GPU in the CPU's clothes, with memory of its own: of page number `at` that it processes, it copies less than
-    half to the host, and fails.
+    """A fake GPU that works on the CPU, with its own memory. It copies less than half of the page number `at` that it
+    processes to the host, and fails.
 
-    The last value is torn, but where values come in place: there each is one word of a program that relaxes, and comes
-    whole (`HostExecutor.is_relaxation`). Elsewhere they come to a second array, where nobody may look at half a copy.
+    The last value is half copied, unless values are copied in place: then each is one word of a relaxation, and is
+    complete (`HostExecutor.is_relaxation`). Otherwise values are copied to a second array, which is read only when a
+    page is complete.
     """
 
     name, modes = "gpu", (PULL,)
@@ -170,7 +171,7 @@ def test_floats_converge_to_the_same(half_done, graph_of, program, at):
 
 
 def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
-    """The GPU fails when the CPU has prepared its own."""
+    """The GPU fails after the CPU has prepared its values."""
     rng = np.random.default_rng(41)
     graph = graph_of(twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int)))
     expected = gp.run(DataDriven(), graph, device="cpu", sync=True)
@@ -188,7 +189,7 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, device, alone):
-    """Of those of all iterations, to the device or back, and half of it is done."""
+    """Each copy of an iteration, in either direction, fails once after half of its bytes."""
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
@@ -235,7 +236,7 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, RuntimeError])
-def test_what_is_not_the_gpus_failure_ends_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
+def test_other_errors_than_the_gpus_end_the_run(device_for, graph_of, monkeypatch, sync, alone, kind):
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph, program = graph_of(GRAPH), Hops(HUB)
     driver, left = device_for(program, graph), iter(range(20))

@@ -1,4 +1,4 @@
-"""CPU and GPU on one job, on a GPU: every program, whoever takes which page."""
+"""CPU and GPU in one run, on a real GPU: every program, with any division of pages."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def edges():
 
 @pytest.fixture(params=[0.0, 0.5, 1.0])
 def at_random(request, monkeypatch):
-    """Both work in every iteration, the CPU taking such a share of the pages it is offered."""
+    """Both processors work in every iteration; the CPU takes this share of the pages that it is offered."""
     rng = np.random.default_rng(7)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)

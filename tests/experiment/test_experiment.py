@@ -252,7 +252,7 @@ def test_without_matplotlib_the_rest_is_there(
     assert not list((tmp_path / "out").glob("*.png"))
 
 
-def test_a_device_that_cannot_be_used_is_a_row(
+def test_an_unusable_device_becomes_a_row(
     spec_of: Any, no_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_gpu() -> None:
@@ -265,7 +265,7 @@ def test_a_device_that_cannot_be_used_is_a_row(
     assert {row["device"] for row in table(tmp_path / "out", ITERATIONS)} == {"cpu"}
 
 
-def test_what_does_not_fit_together_is_a_row(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+def test_contradicting_settings_become_a_row(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     (tmp_path / "broken.tsv").write_text("1 2\n3\n")
     spec = spec_of("warmups = 0\n[sweep]\nprogram = 'PageRank'\ngraph = ['broken.tsv', 'rmat:4:2']\nmode = 'push'")
     errors = {row["graph"]: row["error"] for row in experiment.run(spec, tmp_path / "out")}
@@ -274,7 +274,7 @@ def test_what_does_not_fit_together_is_a_row(spec_of: Any, no_machine: None, tmp
     assert table(tmp_path / "out", ITERATIONS) == []
 
 
-def test_combinations_do_not_meet_in_a_graph(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+def test_combinations_do_not_share_derived_arrays(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
     spec = spec_of("[sweep]\nprogram='PageRank'\ngraph='rmat:6:4'\niterations=2\nmode=['auto', 'pull-tiled', 'pull']")
     experiment.run(spec, tmp_path / "out")
     modes = {(row["mode"], row["mode_used"]) for row in table(tmp_path / "out", ITERATIONS)}

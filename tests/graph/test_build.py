@@ -126,7 +126,7 @@ def test_symmetrized_is_the_undirected_graph(edges):
 
 @settings(deadline=None)
 @given(edge_lists(), st.booleans())
-def test_parallel_edges_stand_in_one_order_in_both_directions(edges, drop_parallel):
+def test_parallel_edges_have_the_same_order_in_both_directions(edges, drop_parallel):
     graph = from_edges(*columns(edges), directed=False, drop_parallel=drop_parallel)
     incoming = incoming_of(graph)
     for vertex, found in incoming.items():
@@ -245,13 +245,13 @@ def test_narrow_weights_are_widened(given, kept):
         (lambda: from_networkx(nx.Graph([(1, "1")])), "same name"),
     ],
 )
-def test_edges_that_cannot_be(call, message):
+def test_unusable_edges_are_refused(call, message):
     with pytest.raises(GraphError, match=message):
         call()
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True])
-def test_threads_that_cannot_be(threads):
+def test_unusable_thread_counts_are_refused(threads):
     with pytest.raises(ParameterError, match="threads"):
         from_edges([1], [2], threads=threads)
 

@@ -1,4 +1,4 @@
-"""Names that were replaced work for one more version, and say what to use."""
+"""Replaced names work for one more version, with a warning that says what to use instead."""
 
 from dataclasses import replace
 

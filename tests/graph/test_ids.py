@@ -20,7 +20,7 @@ ID_LISTS = st.one_of(
 
 
 def as_column(items: list) -> np.ndarray:
-    """NumPy would make floats of a list that int64 does not hold."""
+    """A column of ids; NumPy alone would turn integers that exceed int64 into floats."""
     if items and isinstance(items[0], int):
         return np.array(items, np.uint64 if max(items) >= 2**63 else np.int64)
     return np.array(items, object if items else np.int64)
@@ -73,7 +73,7 @@ def test_strings_are_numbered_as_they_come():
         (pa.array(["a", None]), pa.array(["b", "c"]), "missing"),
     ],
 )
-def test_ids_that_cannot_be(sources, targets, message):
+def test_unusable_ids_are_refused(sources, targets, message):
     with pytest.raises(GraphError, match=message):
         number_vertices(sources, targets)
 

@@ -1,4 +1,4 @@
-"""Renumbering by degree: another inside, the same answers outside."""
+"""Renumbering by degree changes internal ids, and no answer."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_progress_grows_and_ends_at_its_total(tmp_path, name):
     assert steps[-1].done == steps[-1].total > 0
 
 
-def test_a_listeners_error_is_its_own(tmp_path):
+def test_an_error_of_the_listener_is_not_replaced(tmp_path):
     def fail(event):
         raise ValueError("mine")
 

@@ -1,4 +1,4 @@
-"""Files made to hurt: whatever stands in one, its reader gives a graph or a typed error, in little memory.
+"""Hostile files: whatever a file contains, its reader gives a graph or a typed error, in little memory.
 
 The inputs are those of scripts/fuzz.py, which reads many more.
 """

@@ -1,4 +1,4 @@
-"""What is written reads back equal, as far as the format promises; and others read it too."""
+"""A written file reads back equal, as far as the format promises; other libraries read it too."""
 
 import networkx as nx
 import numpy as np

@@ -1,4 +1,4 @@
-"""The cache of compiled code: what is damaged or of another key is never run, what is warm is not compiled again."""
+"""The cache of compiled code: damaged entries and other keys are never used; cached code is not compiled again."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Compiled code is linked wherever it comes to lie."""
+"""Compiled code is linked wherever in memory it is loaded."""
 
 import os
 import subprocess
@@ -56,8 +56,8 @@ print(y[0] == expected)
 
 
 @pytest.mark.skipif(os.sysconf("SC_PAGE_SIZE") != 4096, reason="the holes are made for pages of 4 KiB")
-def test_sections_stand_together_where_memory_is_in_pieces():
-    """A free page here, the next 4 GiB away, as where a GPU's driver has taken address space: MCJIT aborts on that."""
+def test_sections_are_adjacent_in_fragmented_memory():
+    """Free pages are 4 GiB apart, as after a GPU's driver has reserved address space; MCJIT would abort."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr

@@ -91,7 +91,7 @@ def test_every_call_is_made_once(size: int, calls: int) -> None:
             assert out[:, 0].tolist() == [turn * 3 * k * k for k in range(calls)]
 
 
-def test_arguments_are_let_go() -> None:
+def test_arguments_are_released() -> None:
     out = np.zeros((3, 1), np.int64)
     freed = weakref.ref(out)
     with ThreadPool(2) as pool:
@@ -153,7 +153,7 @@ def test_teams_of_two_callers_do_not_meet() -> None:
     assert not wrong
 
 
-def test_rows_that_are_filled_again() -> None:
+def test_rows_can_be_filled_again() -> None:
     first, second = np.zeros((2, 1), np.int64), np.zeros((2, 1), np.int64)
     rows = SQUARE.rows(2, np.array([1, 2]), PerCall(first), 1, NO)
     with ThreadPool(1) as pool:

@@ -1,4 +1,4 @@
-"""Drawings in a report: where points stand, and ticks."""
+"""Drawings in a report: the places of points and ticks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from garaph_py.events import Iteration
 from garaph_py.output import draw
 
 
-def test_f_of_zero_stands_at_the_bottom() -> None:
+def test_f_of_zero_is_drawn_at_the_bottom() -> None:
     rows = [Iteration(k, "push", f, 1, 1, 1, 0, 0.1, started=float(k)) for k, f in enumerate((1.0, 0.01, 0.0))]
     heights = [float(y) for y in re.findall(r'cy="([^"]*)"', draw.curve_of(rows, "f"))]
     assert heights == [draw.TOP, draw.TOP + draw.CURVE, draw.TOP + draw.CURVE]

@@ -42,7 +42,7 @@ def test_a_report_has_every_iteration(graph: gp.Graph, tmp_path: Path) -> None:
     assert "BFS on 3,000 vertices, 40,000 directed edges" in target.read_text()
 
 
-def test_what_users_wrote_is_text() -> None:
+def test_text_from_users_is_escaped() -> None:
     spans = [Span(f"cpu {EVIL}", EVIL, 6 * 10**8, 7 * 10**8, {EVIL: 3})]
     text = "\n".join(page(EVIL, long_run(3, note=EVIL, device=EVIL), spans, 0.0))
     read = Reader(text)

@@ -1,4 +1,4 @@
-"""Progress: silent where nobody looks, and telling where somebody does."""
+"""Progress is shown in a terminal, and nowhere else."""
 
 from __future__ import annotations
 

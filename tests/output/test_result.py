@@ -100,7 +100,7 @@ def test_top_of_nothing():
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float64"])
-def test_top_of_distances_ends_with_who_is_not_reached(dtype):
+def test_top_of_distances_ends_with_unreached_vertices(dtype):
     graph = gp.from_edges(["s", "s", "x", "b"], ["a", "b", "y", "c"], weights=np.array([3, 1, 1, 1], dtype))
     answer = gp.run(gp.apps.SSSP("s"), graph)
     never = np.inf if dtype == "float64" else np.iinfo(np.int64).max

@@ -98,7 +98,7 @@ def test_the_order_of_tracks_and_alpha() -> None:
     assert (alpha["ph"], alpha["ts"], alpha["args"]) == ("C", 2e6, {"alpha": 0.75})
 
 
-def test_nothing_is_noted_unless_asked(graph: gp.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_are_recorded_only_on_request(graph: gp.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     def traced(pool: object) -> None:
         raise AssertionError("nobody asked for a trace")
 

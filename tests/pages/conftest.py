@@ -12,7 +12,7 @@ from tests.support.stored_graphs import opened
 
 @pytest.fixture(autouse=True)
 def little(monkeypatch):
-    """Little memory at hand, and requests as small as they come: small graphs are read as large ones are."""
+    """Little memory and small requests, so that small graphs are read like large ones."""
     monkeypatch.setattr(memory, "SPARE_BYTES", 0)
     monkeypatch.setattr(memory, "CHECKER_BLOCKS", 0)
     monkeypatch.setattr(disks, "PAUSE", 0)

@@ -68,7 +68,7 @@ def numbers_of(part, kind, page, edges, graph):
 
 
 def assert_edges(source, page, graph, values=True):
-    """A page that is expected next has the graph's edges."""
+    """The page has the graph's edges, and is the expected one."""
     edges, run = source.edges(page), slice(page.first_edge, page.last_edge)
     np.testing.assert_array_equal(
         numbers_of(edges.sources, LISTS, page, edges, graph), graph.in_edges.neighbours[run].astype(np.int64)
@@ -142,7 +142,7 @@ def test_pages_of_another_layout_are_parts(factory, graph, place):
 
 @places
 def test_few_edges_may_be_wanted(factory, graph, place):
-    """What is wanted is right; the rest of the page may be anything."""
+    """The requested edges are right; the rest of the page may hold anything."""
     source = factory(place).into(PAGE_EDGES)
     source.prefetch(source.pages, lambda page: np.array([[page.first_edge, min(page.first_edge + 5, page.last_edge)]]))
     for page in source.pages:

@@ -1,4 +1,4 @@
-"""Runs over graphs whose edges stay on disk: the answers of memory, or a named error; what is read, and what is not."""
+"""Runs over edges on disk: they give the same answers as in memory, or a typed error; which parts are read."""
 
 import errno
 import gc
@@ -93,7 +93,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
 @pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
 def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):
-    """The k-th read, for every k: what fails once is tried again, and what goes on failing has a name."""
+    """For every k, the k-th read fails: it is tried again, and if it fails each time, the error names the file."""
     graph, path, _ = saved
     gc.collect()  # graphs of other tests keep their files open
     stored, program, chosen = opened(path, 300_000), gp.apps.SSSP(hub(graph)), [0]
@@ -166,7 +166,7 @@ def shape_of(edges):
 
 
 def test_two_threads_share_the_pages_that_stay(source):
-    """Each has an order and buffers of its own, forgets what it did not ask for, and gets what it asked for."""
+    """Each thread has its own order and buffers, and gets the pages that it asked for."""
     whole, buffers = [], []
     alone = source(4_000_000, page_edges=3000, on_allocate=lambda buffer: whole.append(buffer.nbytes))
     alone.prefetch(alone.pages)
@@ -212,7 +212,7 @@ def test_records_are_in_the_memory_that_is_counted(source):
 
 
 def test_what_somebody_else_took_is_kept_for_the_next_time(source):
-    """The GPU's source begins to read pages that the CPU then takes."""
+    """The GPU's source has begun to read pages that the CPU then takes."""
     buffers = []
     pages = source(4_000_000, page_edges=5000, on_allocate=buffers.append)
     for _ in range(5):
@@ -241,7 +241,7 @@ def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, 
 
 
 def test_small_blocks_apart_from_each_other(tmp_path):
-    """Every other list is wanted: read block by block they take more room than all together."""
+    """Every other list is needed: read block by block, they take more room than all lists together."""
     n = 1025
     there = np.ones((n, n), bool)
     there[:, n - 1], there[n - 1, 1::2] = False, False
@@ -353,7 +353,7 @@ def test_verifiers_pass_over_edges_on_disk(saved):
 
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch, encoding):
-    """No edge has a length: the source reaches who bears a distance page by page, against their order."""
+    """All lengths are 0: the verifier follows paths one page at a time, against the order of the pages."""
     n = 3000
     u = np.append(np.arange(n - 2, 1, -1), [0, 1])
     v = np.append(np.arange(n - 3, 0, -1), [1, 0])

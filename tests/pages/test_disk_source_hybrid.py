@@ -1,4 +1,4 @@
-"""Edges on disk for a GPU that is NumPy, alone and with the CPU: whose memory is whose, also when the GPU is gone."""
+"""Edges on disk for a simulated GPU, with and without the CPU: how memory is divided, also after the GPU has failed."""
 
 import itertools
 import threading
@@ -22,7 +22,7 @@ from tests.support.stored_graphs import opened, with_memory
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.5, 2.0])
 def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_path, device, sync, share):
-    """Alone and with the CPU, who takes parts of pages; some pages stay on the device, some in the host's memory."""
+    """The GPU works alone, or with a CPU that takes parts of pages; some pages stay on the device, some on the host."""
     graph = graph_of(GRAPH, weighted=False)
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
     program, rng = Hops(HUB), np.random.default_rng(1)
@@ -44,7 +44,7 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
 
 @pytest.fixture
 def worthwhile(monkeypatch):
-    """Any GPU is worth its start."""
+    """``device="auto"`` uses a GPU for graphs of any size."""
     monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
 
 
@@ -62,7 +62,7 @@ def later(result):
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_both_processors_share_the_pages_in_memory(device_for, graph_of, monkeypatch, tmp_path, share):
-    """What one has read, and stays, the other does not read again."""
+    """A page that one processor has read, and that stays, is not read again by the other."""
     graph, program, edges = stored_hops(graph_of, tmp_path, False)
     device_for(program, graph)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
@@ -127,7 +127,7 @@ def test_the_cpu_reads_on_when_the_gpu_pins_no_more(device_for, graph_of, monkey
 
 
 def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
-    """Where the GPU's vertices want more than there is, its absence costs time."""
+    """If the memory is too small for the GPU's vertex data, the run uses the CPU alone."""
     graph, program, edges = stored_hops(graph_of, tmp_path, False)
     device_for(program, graph)
     stored = opened(tmp_path / "g", edges)
@@ -142,7 +142,7 @@ def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
 
 @pytest.mark.parametrize("nth", [1, 2, 5])
 def test_a_page_whose_requests_fail_has_not_been_read(device_for, graph_of, monkeypatch, tmp_path, nth):
-    """A thread of a disk cannot be had once, by the GPU's thread: the CPU must not take its pages for read."""
+    """The GPU's thread once fails to start a disk's thread: the CPU must not treat its pages as read."""
     graph, program = graph_of(GRAPH, weighted=False), Hops(HUB)
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=8192)
     edges = store.info(tmp_path / "g").arrays["in_sources"].stored_bytes

@@ -59,7 +59,7 @@ def fractions(edges):
 @pytest.mark.parametrize("lengths", [wide, fractions])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, lengths):
-    """Of out-edges on two disks, from which the graph in memory gives the same bits."""
+    """The out-edges are on two disks; the graph in memory gives the same bits."""
     edges = twins.skewed(71, 9000, 30000)
     graph = graph_of(replace(edges, weights=lengths(edges)))
     for disk in ("a", "b"):
@@ -80,7 +80,7 @@ def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, leng
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
-    """As all were once: it is read, and pushes where it needs no values."""
+    """Older versions saved all graphs so: such a graph can be read, and programs that need no values can push."""
     graph, _, encoding = saved
     old = tmp_path / "old"
     store.save(graph, old, encoding=encoding, block_bytes=8192)
@@ -119,7 +119,7 @@ def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_no_memory_between_two_that_do_is_refused(saved):
-    """Push of edge values, from the least memory that opens the graph to what holds it with values of out-edges."""
+    """A push reads edge values, with amounts of memory from the least that opens the graph to enough for all values."""
     graph, path, _ = saved
     beside = RUN_BYTES * graph.n
     sssp, most = gp.apps.SSSP(hub(graph)), bytes_held(graph) + graph.m * 4 + 8 * graph.n + beside
@@ -140,7 +140,7 @@ def test_no_memory_between_two_that_do_is_refused(saved):
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, graph_of):
-    """In lists so close that packed ones leave room to make values where raw ones do not."""
+    """The lists are so dense that packed edges leave room to make the values, and raw edges do not."""
     n = np.arange(2000)
     graph = graph_of(twins.Edges(2000, np.repeat(n, 8), (n[:, None] + np.arange(1, 9)).ravel() % 2000,
                                  np.ones(16000, np.int32)))  # fmt: skip
@@ -152,7 +152,7 @@ def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, gr
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_forged_values_of_out_edges(saved, tmp_path):
-    """Whose checksums are right: a push along negative ones would never end."""
+    """The checksums are valid; a push along negative values would never end."""
     graph, _, encoding = saved
     out = graph.out_edges
     path, lies = tmp_path / "graph", Adjacency(out.offsets, out.neighbours, np.full(graph.m, -5, graph.edge_dtype))
@@ -165,7 +165,7 @@ def test_forged_values_of_out_edges(saved, tmp_path):
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_damage_to_the_values_of_out_edges(saved, tmp_path):
-    """It is found by who reads them: not with raw edges in memory, for which they are made."""
+    """A run that reads these values finds it; a run with raw edges in memory does not read them."""
     graph, _, encoding = saved
     path, sssp = tmp_path / "graph", gp.apps.SSSP(hub(graph))
     store.save(graph, path, encoding=encoding, block_bytes=8192)

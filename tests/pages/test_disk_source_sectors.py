@@ -1,4 +1,4 @@
-"""Edges on disk of which few are wanted: what is read of them, and held against what."""
+"""Reading a few edges from disk: which parts are read, and what they are checked against."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (False, "raw")], indirect=True, ids=str)
 def test_few_vertices_are_updated_from_few_sectors(saved):
-    """Of a page that nobody has read before, blocks; then sectors, of lists and of values, and no values to notify."""
+    """A page is first read in blocks, later in sectors of lists and of values; notifying reads no values."""
     graph, path, _ = saved
     stored, ends = opened(path, 300_000), graph.in_edges.offsets
     leaf = int(np.flatnonzero((graph.out_degrees == 1) & (graph.in_degrees > 0))[0])

@@ -1,4 +1,4 @@
-"""Pull by tiles of edges that stay on disk: the answers of memory, within the memory that a run may take."""
+"""Pull by tiles of edges on disk: the same answers as in memory, within the memory that a run may take."""
 
 import re
 import threading
@@ -78,7 +78,7 @@ def test_answers_are_those_of_memory(saved, room):
 
 
 def test_tiles_are_for_one_run(saved, monkeypatch):
-    """A verifier has their memory for itself, and so has a later run, which makes none of its own accord."""
+    """The verifier and later runs can use their memory; a later run does not make tiles unless asked."""
     graph, path = saved["int32"]
     program = gp.apps.SSSP(hub(graph))
     stored, *_ = opened(path, program, 300_000 + PASS_VERTEX_BYTES * N)
@@ -118,7 +118,7 @@ def test_no_room_for_tiles_is_named_before_the_run(saved):
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("kind", ["int32", "float64"])
 def test_tiles_that_have_no_room_in_memory_are_refused(graph_of, tmp_path, kind, encoding):
-    """From the least memory in which the graph is opened on: what is advised works when it is followed once."""
+    """From the least memory that opens the graph: following the advice of the message once is enough."""
     graph, refused = graph_of(twins.skewed(61, 70_000, 900_000, kind)), []
     gp.save(graph, tmp_path / "g", encoding=encoding)
     for program in (gp.apps.SSSP(hub(graph)), gp.apps.PageRank(stop="never")):

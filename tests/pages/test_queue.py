@@ -1,4 +1,4 @@
-"""The queue of pages: who may take which page, what is stolen, and what two threads take at once."""
+"""The page queue: who may take which page, what is stolen, and two threads that take pages at the same time."""
 
 import sys
 import threading
@@ -87,7 +87,7 @@ def test_the_largest_page_comes_first_unless_pages_are_shared():
 
 
 def test_two_threads_take_every_resident_page_once():
-    """By two threads at a time, to the very last."""
+    """Two threads take pages at the same time until none is left."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -1,4 +1,4 @@
-"""Vertex programs: what is refused and how it is said, what is allowed, and that it then means what it says."""
+"""Vertex programs: what is refused and with which message, and that allowed programs compute what Python would."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ MEANING = {
 
 
 @pytest.mark.parametrize("value", ["np.float32", "np.float64"])
-def test_a_program_means_what_it_says(value):
-    """One program for all the table's bodies: compiling is what takes the time."""
+def test_compiled_programs_compute_what_python_does(value):
+    """One program has all bodies of the table, because compiling takes most of the time."""
     branches = [f"if self.which == {k}:\n    {body}" for k, body in enumerate(MEANING)]
     kind = program("\n".join(branches) + "\nreturn acc", value)
     kind = dataclasses.make_dataclass("Mine", [("which", int, 0)], bases=(kind,))

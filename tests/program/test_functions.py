@@ -62,7 +62,7 @@ print(result.values.tolist(), "numba" in sys.modules)
 """
 
 
-def test_an_edited_constant_of_the_users_module_never_meets_yesterdays_code(tmp_path):
+def test_an_edited_constant_of_a_users_module_changes_the_cache_key(tmp_path):
     (tmp_path / "user_module.py").write_text(USER_MODULE)
 
     def answer(factor):

@@ -102,7 +102,7 @@ def test_a_class_that_is_no_dataclass_is_refused_when_it_is_defined():
 
 
 def test_a_function_that_is_not_needed_until_the_end_is_checked_at_the_start():
-    """Also when all kernels of the first iteration are on disk already."""
+    """It is checked even if all kernels of the first iteration are in the cache."""
     gp.run(derived(result=lambda self, value: value + 1)(), RING, iterations=1)
     wrong = derived(result=lambda self, value: value / 2)()
     with pytest.raises(ProgramError, match=r"Wrong.result .* returns float64"):

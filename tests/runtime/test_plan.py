@@ -47,14 +47,14 @@ def planned(program, graph, **given):
     ],
     ids=str,
 )
-def test_who_begins(edges, has_gpu, options, executor):
+def test_the_executor_that_begins_a_run(edges, has_gpu, options, executor):
     assert executor_of(edges, RunOptions(**options), Machine(8, lambda: has_gpu)) == executor
 
 
 @pytest.mark.parametrize(
     "options", [{"device": "cpu"}, {"mode": "push"}, {"device": "gpu"}, {"device": "hybrid"}, {}], ids=str
 )
-def test_a_gpu_is_looked_for_only_where_that_decides(options):
+def test_the_gpu_is_looked_for_only_if_that_decides_something(options):
     machine = Machine(8, lambda: pytest.fail("nobody needs to know"))
     assert executor_of(FEW, RunOptions(**options), machine) == options.get("device", "cpu")
 
@@ -95,7 +95,7 @@ def test_threads(graph, options, threads, spins, packing):
     ],
     ids=str,
 )
-def test_when_new_values_are_seen(graph, program, options, synchronous):
+def test_whether_a_run_is_synchronous(graph, program, options, synchronous):
     assert planned(program, graph, **options).synchronous == synchronous
 
 
@@ -110,13 +110,13 @@ def test_when_new_values_are_seen(graph, program, options, synchronous):
     ],
     ids=str,
 )
-def test_who_may_push(graph, program, options, pushes):
+def test_when_the_cpu_may_push(graph, program, options, pushes):
     made = planned(program, graph, **options)
     assert made.pushes == made.memory.cpu.pushes == pushes
 
 
-def test_nobody_pushes_values_that_cannot_be_made(graph):
-    """Those of a directed graph's out-edges, in the memory that the graph may take."""
+def test_push_is_off_without_values_of_out_edges(graph):
+    """The values of a directed graph's out-edges do not fit in the memory that the graph may take."""
     tight = gp.Graph(graph.in_edges, graph.out_edges, True, graph.ids, memory=graph.nbytes + graph.ids.nbytes)
     assert not planned(gp.apps.SSSP(0), tight).pushes
     assert planned(gp.apps.BFS(0), tight).pushes  # reads no values
@@ -140,7 +140,7 @@ def test_how_the_gpu_gathers(graph, encoding, options, gather):
     assert planned(gp.apps.PageRank(), graph, **options).gpu.gather == gather
 
 
-def test_what_was_asked_of_the_gpu(graph):
+def test_gpu_settings_follow_the_options(graph):
     made = planned(
         gp.apps.PageRank(), graph, gpu_memory="6GiB", streams=2, replication="8", page_edges=1000, iterations=7
     ).gpu
@@ -156,7 +156,7 @@ def test_the_schedule(graph):
     assert planned(gp.apps.PageRank(), graph).schedule.mode is None
 
 
-def test_memory_counts_who_runs_it(graph):
+def test_memory_depends_on_the_executor(graph):
     bound = bind(gp.apps.PageRank(), graph)
     memory = planned(gp.apps.PageRank(), graph).memory
     assert memory.cpu.vertices == vertex_bytes(bound, graph, synchronous=True)

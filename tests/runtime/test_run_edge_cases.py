@@ -80,7 +80,7 @@ def test_no_vertices(graph_of, program, weights, mode):
 
 @by_case
 def test_no_iterations(graph_of, case):
-    """The initial values, reported as at the end."""
+    """The run reports the initial values as it would report final ones."""
     edges = twins.skewed(51, 300, 900, case.weights)
     edges = edges.both_ways() if getattr(case, "symmetric", False) else edges
     graph = graph_of(edges, directed=not getattr(case, "symmetric", False))
@@ -181,7 +181,7 @@ def test_unlimited_weights():
 
 
 def test_paths_too_long_for_int64():
-    """They count as none, and do not come round as negative ones that shorten for ever."""
+    """Such a path counts as no path; its length must not wrap to a negative number."""
     graph = gp.from_edges([0, 1, 2, 0], [1, 2, 1, 3], np.array([2**62, 2**62, 2**62, 5]))
     assert gp.run(gp.apps.SSSP(0), graph, verify=True).values.tolist() == [0, 2**62, FAR, 5]
 

@@ -1,4 +1,4 @@
-"""A GPU that fails on the way costs time, not the answer; what a run asks of a GPU is checked before."""
+"""A GPU that fails during a run does not change the answer; options for a GPU are checked before the run."""
 
 import json
 import time
@@ -27,7 +27,7 @@ def edges():
 
 
 class FailingGpu(StepByParts):
-    """A GPU in the CPU's clothes, which fails in `process` of iteration `at`, or when it is asked for "values".
+    """A fake GPU that works on the CPU and fails in `process` of iteration `at`, or when it is asked for "values".
 
     As on a GPU, the host's values are then those of the last iteration that was committed; what is pending or activated
     is anybody's guess.
@@ -101,7 +101,7 @@ PROGRAMS = {
         ("SSSP", False, {"device": "gpu"}),
     ],
 )
-def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name, sync, how, at):
+def test_the_cpu_continues_after_a_gpu_failure(failing_at, monkeypatch, caplog, graph_of, edges, name, sync, how, at):
     graph, program = graph_of(edges), PROGRAMS[name](edges)
     expected = gp.run(program, graph, device="cpu", sync=True, page_edges=5000)
     failing_at(at)
@@ -122,7 +122,7 @@ def test_the_cpu_goes_on(failing_at, monkeypatch, caplog, graph_of, edges, name,
     )
 
 
-def test_short_memory_is_said_once(monkeypatch, caplog, graph_of, edges):
+def test_lack_of_memory_is_reported_once(monkeypatch, caplog, graph_of, edges):
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: SimpleNamespace(name="Fake GPU"))
     monkeypatch.setattr(runner, "GpuExecutor", type("Short", (FailingGpu,), {"at": 99, "is_short": True}))
     result = gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu")

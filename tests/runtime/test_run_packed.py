@@ -1,4 +1,4 @@
-"""Runs over packed edges: the answer of the run over raw ones, bit for bit where both go the same way."""
+"""Runs over packed edges give the answer of raw ones, with the same bits if both add in the same order."""
 
 import numpy as np
 import pytest
@@ -183,7 +183,7 @@ def test_push_along_edges_with_values(graph_of, weights, directed):
 
 
 def test_a_run_unpacks_no_array(graph_of, monkeypatch):
-    """But what it reads, a window at a time."""
+    """It unpacks only a window at a time of what it reads."""
     packed = graph_of(heavy("int32")).packed(1)
     monkeypatch.setattr("garaph_py.graph.adjacency.decoded", None)
     gp.run(gp.apps.SSSP(0), packed, threads=2)

@@ -14,7 +14,7 @@ MODES = ("pull", "notify-pull")
 
 @pytest.mark.parametrize("mode", MODES)
 def test_prepare(graph_of, mode):
-    """Every vertex has one out-edge, so what is handed out needs no division."""
+    """Every vertex has one out-edge, so a value need not be divided among several."""
     rng = np.random.default_rng(41)
     edges = twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int))
     for threads in (1, 7):
@@ -108,7 +108,7 @@ def test_aggregate_and_converged(graph_of, mode):
 
 
 class Strongest(gp.VertexProgram):
-    """The strongest in-edge and where it comes from, the least source of equal ones; and how many came to choose."""
+    """The strongest in-edge and its source, of equal ones the least; and how many in-edges there were."""
 
     value = {"strength": np.float64, "source": np.int64, "edges": np.uint32}  # noqa: RUF012
     accumulator = value
@@ -192,7 +192,7 @@ def test_unified_operations(graph_of, name):
 
 
 class AnyNeighbour(gp.VertexProgram):
-    """Whether an in-neighbour is marked; the first one found is enough."""
+    """Whether an in-neighbour is marked; gathering ends at the first marked one."""
 
     marked: gp.PerVertex = 0
 
@@ -212,7 +212,7 @@ class AnyNeighbour(gp.VertexProgram):
         return acc != 0
 
 
-def test_done_by_the_sum_stops_at_the_first(graph_of):
+def test_done_ends_a_gather_once_the_sum_is_final(graph_of):
     edges = twins.skewed(46, 300, 3000)
     marked = (np.arange(edges.n) % 3 == 0).astype(int)
     result = gp.run(AnyNeighbour(marked), graph_of(edges), engine="garaph", mode="pull", threads=1, iterations=1)
@@ -227,7 +227,7 @@ def test_done_by_the_sum_stops_at_the_first(graph_of):
 
 
 def test_per_vertex_parameters(graph_of):
-    """A number for all; one a vertex, in the order of ids; or some by id, with the default for the others."""
+    """The user gives one number for all vertices, one per vertex in the order of ids, or some by id."""
     graph = gp.from_edges(["b", "a", "c"], ["a", "c", "b"])
     assert graph.ids.array().tolist() == ["b", "a", "c"]
 
@@ -289,7 +289,7 @@ def test_every_argument(graph_of, mode):
         np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_a_program_in_use_is_not_changed(graph_of):
+def test_a_run_does_not_change_its_program(graph_of):
     graph = graph_of(twins.skewed(46, 300, 3000))
     program = gp.apps.PageRank(damping=0.5)
     before = dict(vars(program))

@@ -1,4 +1,4 @@
-"""Machines calibrated by recorded runs, and recorded runs played again."""
+"""Machines calibrated from recorded runs, and replays of recorded runs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def gpu_trace() -> dict:
     return {"traceEvents": events, "otherData": facts}
 
 
-def test_pages_that_were_dear_stay_so(tmp_path):
+def test_recorded_costs_of_pages_are_kept(tmp_path):
     (tmp_path / "trace.json").write_text(json.dumps(gpu_trace()))
     run = read_trace(tmp_path / "trace.json")
     assert run.options.device == GPU

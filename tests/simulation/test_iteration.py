@@ -1,4 +1,4 @@
-"""The model of an iteration: simulated time, the link, the GPU, and the real thread's steps on them."""
+"""The model of an iteration: simulated time, the link, the GPU, and the real `Pipeline` that drives them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_events_of_one_moment_happen_in_their_order():
     assert seen == [("first", 0.5), ("a", 1.0), ("b", 1.0), ("c", 1.0)]
 
 
-def test_who_waits_lets_others_act():
+def test_events_happen_while_a_clock_waits():
     clock, seen = Clock(), []
     for when in (1.0, 2.0, 3.0):
         clock.at(when, lambda when=when: seen.append(when))
@@ -74,7 +74,7 @@ def test_resident_pages_are_computed_while_others_are_copied():
 
 
 def test_the_thread_that_waits_for_one_page_does_not_see_a_copy_end():
-    """As the real one: the fourth copy starts when the resident page ends, not when the first copy has ended."""
+    """Like the real thread, it starts the fourth copy when the resident page ends, not when the first copy ends."""
     model = model_of(MAX_COPIES + 2, resident=1, buffers=9, gpu=lambda page: 10.0 if page.number == 0 else 0.1)
     model.run()
     # the resident page's kernel runs until 10 and its values are back at 10.1; then the last page is copied

@@ -1,4 +1,4 @@
-"""Files that describe a machine: what they may say, and what is said of those that are wrong."""
+"""Files that describe a machine: what they may contain, and the errors for wrong ones."""
 
 from __future__ import annotations
 

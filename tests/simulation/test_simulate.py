@@ -1,4 +1,4 @@
-"""Simulated runs: nothing is lost or done twice, nothing is faster than its parts, small cases are as by hand."""
+"""Simulated runs: each page is processed once, no run is faster than its parts, small cases match hand calculations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_stays_is_copied_once():
     assert done.iterations[1].seconds == 4.5  # kernels 0.5 s each, the last values 1 s after one another
 
 
-def test_nothing_stays_where_nothing_is_kept():
+def test_without_keep_every_iteration_copies_all_pages():
     done = simulate(workload(activities=[EVERYBODY] * 3, keep=False), SMALL, how(GPU), room=1 << 20)
     assert [row.to_device for row in done.iterations] == [4096] * 3
 
@@ -216,8 +216,8 @@ def test_a_faster_link_is_never_slower(work, share, factor):
         assert fast.seconds <= slow.seconds * (1 + 1e-9)
 
 
-def test_the_cpu_takes_about_what_it_is_worth():
-    """Both together are nearly as fast as their rates added up, where pages are small."""
+def test_both_together_nearly_reach_the_sum_of_their_rates():
+    """With small pages, both together are nearly as fast as the sum of their rates."""
     n, m = 1 << 16, 1 << 22
     work = Workload(SUMS, n, m, even_offsets(n, m), (Activity(n, m),) * 8, 4.0, 8.0, keep=False, page_edges=m // 64)
     machine = Machine(
@@ -230,7 +230,7 @@ def test_the_cpu_takes_about_what_it_is_worth():
 
 
 def test_the_paper_is_met_where_it_was_calibrated():
-    """And in what follows from that alone, as scripts/simulations/README.md says."""
+    """The paper's results that follow from the calibration are met too; scripts/simulations/README.md lists them."""
     spec = read_spec(SPECS / "table2.toml")
     ratios = {
         (run.graph, run.workload.traits.name, device):

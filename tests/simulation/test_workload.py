@@ -42,7 +42,7 @@ def test_graphs_that_nobody_holds_have_all_their_edges(n, m):
 
 
 def test_pages_never_fit_exactly():
-    """As those of real graphs: after equal ones a small one is left."""
+    """As with real graphs, a small page is left after equal ones."""
     n, m = 1 << 22, 1 << 26
     sizes = [page.edges for page in Workload(SUMS, n, m, even_offsets(n, m), (), 4.0, 8.0).residency(m).pages]
     assert len(set(sizes[:-1])) <= 2

@@ -1,4 +1,4 @@
-"""The graph directory: what goes in comes out, or a named error; nothing in between."""
+"""The graph directory keeps every graph, or saving and opening end in a typed error."""
 
 import errno
 import json
@@ -118,7 +118,7 @@ def test_several_threads_and_large_blocks(tmp_path):
 
 
 def test_another_reader_needs_only_the_format(tmp_path):
-    """Follows docs/format.md with none of the library's code."""
+    """The reader follows docs/format.md and uses none of the library's code."""
     graph = rmat(12, weights=(1, 9))
     store.save(graph, tmp_path / "graph", block_bytes=4096)
     text = (tmp_path / "graph" / "manifest.json").read_bytes()
@@ -242,7 +242,7 @@ def test_a_file_size_limit_is_a_named_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_path_that_cannot_be(tmp_path):
+def test_an_unusable_path_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="No such file or directory"):
         store.save(rmat(2), tmp_path / "no" / "graph")
     with pytest.raises(ParameterError, match="null"):

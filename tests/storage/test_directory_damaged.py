@@ -109,7 +109,7 @@ def test_a_read_error_is_named(directory, monkeypatch):
         ("id_bytes", 590, 0xFF, 586, "block 1: the name of vertex 68 is not UTF-8"),
     ],
 )
-def test_contents_that_cannot_be(directory, name, element, value, offset, problem):
+def test_impossible_contents_are_found(directory, name, element, value, offset, problem):
     rewrite_array(directory, name, lambda elements: elements.__setitem__(element, value))
     with pytest.raises(DamagedGraphError) as caught:
         store.open(directory)

@@ -78,7 +78,7 @@ def test_any_graph_on_any_disks_is_the_same(tmp_path_factory, edges, directed, e
 
 
 def test_another_reader_needs_only_the_format(tmp_path, disks):
-    """Follows docs/format.md: the hash says which disk, and neighbours on a disk adjoin."""
+    """The reader follows docs/format.md: a hash gives a block's disk, and consecutive blocks of a disk adjoin."""
     graph = rmat(11, weights=(1, 9))
     store.save(graph, tmp_path / "graph", block_bytes=4096, disks=[".", *disks])
     manifest = json.loads((tmp_path / "graph" / "manifest.json").read_bytes())
@@ -121,7 +121,7 @@ def test_a_reader_tells_where_the_data_are(directory, disks):
 # Writing
 
 
-def test_disks_that_cannot_be(tmp_path, disks):
+def test_unusable_disks_are_refused(tmp_path, disks):
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(disks[0])
     for given_disks, message in (
@@ -173,7 +173,7 @@ def test_a_full_disk_is_named_and_nothing_stays_on_any(tmp_path, disks, monkeypa
 
 
 def test_a_killed_save_leaves_what_can_be_recognized(tmp_path, monkeypatch):
-    """Names with `.partial`, or directories that the manifest in such a one lists."""
+    """It leaves only names with `.partial`, and directories that the manifest in one of these lists."""
     graph = from_numbered_edges([0, 1], [1, 2], 3, directed=False)
 
     def saving(folder):

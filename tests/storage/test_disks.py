@@ -1,4 +1,4 @@
-"""The thread of a disk, and what the kernel has under way for it; also where it takes one read at a time."""
+"""The thread of a disk and its reads in flight; also without asynchronous reads."""
 
 import ctypes
 import errno
@@ -138,7 +138,7 @@ def test_a_call_that_a_signal_ends_is_made_again(path, monkeypatch):
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM, errno.EAGAIN])
 def test_where_there_is_no_asynchronous_io(path, monkeypatch, number):
-    """The kernel has none, a sandbox forbids it, a limit is reached."""
+    """The kernel does not have it, a sandbox forbids it, or a limit is reached."""
 
     def refuse(*given):
         ctypes.set_errno(number)
@@ -177,7 +177,7 @@ def test_what_a_process_has_set_up_serves_it_again_and_not_its_children(path):
 
 
 def test_a_thread_that_fails_ends_all_that_waits_for_it(disk, path, monkeypatch):
-    """The kernel takes reads, and does not tell what comes of them: it is made to end them before memory is let go."""
+    """The kernel accepts reads but never reports them: the thread makes it end them before memory is freed."""
     calls, call, waits = [], aio.call, threading.Event()
 
     def refuses(name, *given):
@@ -282,7 +282,7 @@ def test_requests_begin_in_their_order_and_a_trace_shows_one_after_the_other(tmp
 
 @pytest.mark.parametrize("failure", ["read", "short", "gone", "ends", "check"])
 def test_others_go_on_where_one_fails(tmp_path, disk, path, kernel_reads, monkeypatch, failure):
-    """Each failure ends its batch with its name, and the thread reads what comes behind it."""
+    """Each failure ends its batch with an error that names the file, and the thread goes on with the next batch."""
     numbers = failing(monkeypatch, lambda n: errno.EIO if failure == "read" and n <= disks.TRIES * 10 else 0,
                       lambda n: failure == "short")  # fmt: skip
 
@@ -316,7 +316,7 @@ def test_others_go_on_where_one_fails(tmp_path, disk, path, kernel_reads, monkey
 
 
 def test_nothing_is_under_way_when_a_batch_has_ended_or_the_disk_is_closed(disk, path, kernel_reads, monkeypatch):
-    """What was forgotten, or waited when the disk was closed, is not read: who owns the memory may give it back."""
+    """Requests that were dropped, or queued when the disk was closed, are not read, so their memory may be freed."""
     begin, wait, under_way, waiting, go = Reads.begin, Reads.wait, [], threading.Event(), threading.Event()
 
     def begins(self, key, handle, views, offset):

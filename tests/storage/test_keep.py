@@ -64,7 +64,7 @@ print(graph.nbytes, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 
 
 def test_raw_edges_are_packed_within_the_memory(tmp_path):
-    """Three arrays of 8 MB each, which packed fit together where none would fit beside another raw."""
+    """There are three arrays of 8 MB. All fit if packed; raw, not even two would fit."""
     m = 2_000_000
     graph = from_numbered_edges(np.arange(m) % 1000, np.arange(m) // 2000, 1000, np.arange(m, dtype=np.int32) % 7)
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=1 << 16)

@@ -1,4 +1,4 @@
-"""Manifests that lie under right checksums: a typed error names the place, and nothing is allocated."""
+"""False manifests with valid checksums: a typed error names the place, and nothing is allocated."""
 
 import uuid
 
@@ -70,7 +70,7 @@ LIES = [
 ]
 
 
-def test_a_lying_manifest_is_refused_without_allocating(either, monkeypatch):
+def test_a_manifest_with_false_sizes_is_refused_without_allocating(either, monkeypatch):
     monkeypatch.setattr(store, "encoding_to_open", lambda *_: pytest.fail("allocated for a lie"))
     honest = (either / "manifest.json").read_bytes()
     for number, lie in enumerate(LIES):
@@ -83,7 +83,7 @@ def test_a_lying_manifest_is_refused_without_allocating(either, monkeypatch):
 
 
 @pytest.mark.parametrize(("key", "value"), [("generation", 1), ("graph_id", str(uuid.UUID(int=0)))])
-def test_a_lie_that_only_the_blocks_reveal(directory, key, value):
+def test_false_sizes_that_only_checksums_reveal(directory, key, value):
     rewrite(directory, setting(key, value))
     with pytest.raises(DamagedGraphError, match="checksum"):
         store.open(directory)

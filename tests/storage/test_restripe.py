@@ -1,4 +1,4 @@
-"""A graph moves to other disks: whatever dies or fails on the way, it is there, and the next run leaves no litter."""
+"""Moving a graph to other disks: after any crash or failure the graph is whole, and the next run removes leftovers."""
 
 import errno
 import itertools
@@ -25,7 +25,7 @@ TINY = from_numbered_edges([0, 1], [1, 2], 3, directed=False)
 
 @pytest.fixture(autouse=True)
 def unsynced(monkeypatch):
-    """A process that dies takes nothing with it that the system has, synced or not."""
+    """Syncing does nothing: when a process dies, the system still has all that it wrote."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -85,7 +85,7 @@ def test_disks_come_and_go(tmp_path, encoding):
 
 @pytest.mark.parametrize(("old", "new", "then"), [("a.", "ab", "c"), (".", "b", ".")])
 def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch, old, new, then):
-    """On its old disks or its new ones; the next run removes what is not the graph's from all disks."""
+    """The graph is on its old disks or on its new ones; the next run removes all other files from all disks."""
     stored_on(tmp_path / "whole", old)
     points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", new))
     assert files(tmp_path / "whole") == expected(tmp_path / "whole")
@@ -106,7 +106,7 @@ def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch,
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR, None])
 def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, number):
-    """It is an error that says so, or a note where only old files could not be removed."""
+    """The restripe ends in an error, or in a note if only old files could not be removed."""
     stored_on(tmp_path / "whole", "a")
     points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", "b"), names=CALLS)
     for point in points:
@@ -125,7 +125,7 @@ def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, 
 
 
 def test_a_process_that_dies_again_and_again(tmp_path, monkeypatch):
-    """Each time on its way to other disks."""
+    """Each process moves the graph to other disks."""
     rng = np.random.default_rng(1)
     graph = stored_on(tmp_path, "a")
     died = 0
@@ -180,7 +180,7 @@ def test_damage_is_not_copied(tmp_path):
     assert files(tmp_path) == before
 
 
-def test_what_is_not_ours_stays(tmp_path):
+def test_files_of_others_stay(tmp_path):
     graph = stored_on(tmp_path, "a")
     (directory,) = (tmp_path / "a").iterdir()
     (directory / "notes").write_text("mine")
@@ -210,7 +210,7 @@ def test_old_files_that_cannot_be_removed_are_the_next_runs(tmp_path, monkeypatc
 
 
 def test_files_of_a_generation_that_came_to_be_elsewhere(tmp_path, monkeypatch):
-    """What was left on one disk has the names that the graph then has on another."""
+    """Files that were left on one disk have the names that the graph has on another disk."""
     graph = stored_on(tmp_path, "a")
     assert isinstance(calls_of(monkeypatch, lambda: moved(tmp_path, "b"), die_at=(MAIN, 25))[1], Crash)
     (directory,) = (tmp_path / "b").iterdir()
@@ -236,7 +236,7 @@ def read_only(directory, unlink=os.unlink):
 @pytest.mark.parametrize(
     "text", ["", "[", "5", "{}", "[5]", "[null]", '["/tmp", "..", ".", "a"]', "\xff", "[" * 100_000, '["/nowhere-ID"]']
 )
-def test_a_journal_is_not_believed(tmp_path, text):
+def test_a_damaged_or_foreign_journal_harms_nothing(tmp_path, text):
     graph = stored_on(tmp_path / "this", "a")
     stored_on(tmp_path / "that", "b")
     before = files(tmp_path / "that")
@@ -269,7 +269,7 @@ def test_generations_begin_again(tmp_path, monkeypatch):
 
 
 def test_everything_is_synced_before_it_counts(tmp_path, monkeypatch):
-    """New files and directories before the manifest is renamed; that, before old files go; they, before the journal."""
+    """New files come before the manifest, the manifest before old files are removed, and these before the journal."""
     stored_on(tmp_path, "a.")
     open_, names, dirty = os.open, {}, set()
 

@@ -34,7 +34,7 @@ def test_nothing_is_read_for_nothing():
     assert len(worth_reading(np.array([[5, 5], [7, 7]]), 10, 100)) == 0
 
 
-def test_the_slower_at_random_the_longer_the_runs():
+def test_a_greater_k_reads_across_larger_gaps():
     firsts = np.arange(0, 1 << 24, 1 << 16)
     ranges = np.stack((firsts, firsts + 1), axis=1)
     assert len(worth_reading(ranges, access_bytes(1) // 4, 1 << 24)) == len(ranges)

@@ -15,7 +15,7 @@ CLOSE = 1e-10
 
 @dataclass(frozen=True)
 class Exact:
-    """A program whose answer is one and the same however it is found: ``program(edges)``, ``twin(edges)``."""
+    """A program with exactly one right answer: ``program(edges)``, and its reference ``twin(edges)``."""
 
     name: str
     program: Callable

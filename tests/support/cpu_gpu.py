@@ -1,4 +1,4 @@
-"""A GPU in the CPU's clothes: a `DeviceExecutor` with vertex values of its own that runs every program, on one thread.
+"""A fake GPU: a `DeviceExecutor` on one CPU thread, with its own vertex values, that runs every program.
 
 Unlike the GPU of `numpy_gpu` it has no driver, streams or kernels; `HybridExecutor` cannot tell the difference.
 """
@@ -24,7 +24,7 @@ def copied(vertices):
 
 
 class CpuGpu:
-    """Values go to it and come back as to a GPU's memory and from there.
+    """A fake GPU: values are copied to it and back as with a GPU's memory.
 
     Attributes
     ----------

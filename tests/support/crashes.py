@@ -11,7 +11,7 @@ MAIN = threading.main_thread().name
 
 
 class Crash(BaseException):
-    """The process has died: nor does anything else that it still calls come about."""
+    """The process has died: none of its later calls has an effect."""
 
 
 def calls_of(monkeypatch, work, die_at=None, fail_at=None, number=None, names=CHANGES):

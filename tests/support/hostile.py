@@ -1,4 +1,4 @@
-"""Files that are wrong on purpose, for every reader: random, changed, cut off."""
+"""Invalid files for every reader: random, changed, and cut off."""
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st

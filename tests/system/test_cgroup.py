@@ -27,13 +27,13 @@ def limit(group: Path, most: str, used: int, cached: int) -> None:
     (group / "memory.stat").write_text(f"anon 7\ninactive_file {cached // 2}\nactive_file {cached - cached // 2}\n")
 
 
-def test_without_limits_the_machine_counts(groups: list[Path]) -> None:
+def test_without_limits_all_of_the_machine_is_used(groups: list[Path]) -> None:
     assert cgroup.memory() == (cgroup.NONE, cgroup.NONE)
     assert cgroup.cores() == cgroup.NONE
     assert 0 < available_memory() <= total_memory()
 
 
-def test_a_parent_binds_its_children(groups: list[Path]) -> None:
+def test_a_parents_limit_applies_to_its_children(groups: list[Path]) -> None:
     _, parent, own = groups
     limit(own, "max", 300, 0)
     assert cgroup.memory() == (cgroup.NONE, cgroup.NONE)

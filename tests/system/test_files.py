@@ -12,7 +12,7 @@ from tests.support.crashes import CALLS, Crash, calls_of
 
 
 def test_a_process_that_dies_at_any_call_leaves_the_file(tmp_path, monkeypatch):
-    """The next that writes there removes what it left."""
+    """The next process that writes there removes what the dead one left."""
     path = tmp_path / "ranks.csv"
     points, _ = calls_of(monkeypatch, lambda: write_whole(path, lambda file: file.write(b"old")))
     assert {"open", "fsync", "replace"} <= set(points.values())

@@ -59,7 +59,7 @@ def test_interrupts_wait_for_the_end():
     interrupts.check()
 
 
-def test_one_that_is_under_way_is_enough(heard):
+def test_an_interrupt_that_propagates_replaces_a_deferred_one(heard):
     with pytest.raises(KeyboardInterrupt, match="first"), interrupts.deferred():  # noqa: PT012
         press()
         raise KeyboardInterrupt("first")
@@ -121,7 +121,7 @@ def pinned(monkeypatch):
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 def test_interrupted_anywhere_nothing_stays(device_for, graph_of, monkeypatch, pinned, device, again):
-    """An interrupt in every line that the calling thread executes, or in that one and every one after it."""
+    """An interrupt comes at one line that the calling thread executes, or at that line and every later one."""
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
     graph, program = graph_of(GRAPH), Hops(HUB)

@@ -76,7 +76,7 @@ class Reports(logging.Handler):
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_copy_that_takes_its_time(device_for, graph_of, monkeypatch, device):
-    """The copy ends when the watchdog has reported on it."""
+    """The copy ends only after the watchdog has reported it."""
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)
     monkeypatch.setattr(Rates, "share", lambda self, waiting: 0)

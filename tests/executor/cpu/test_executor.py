@@ -1,4 +1,4 @@
-"""However a program is run, modes, threads, pages, timing, its answer is the same."""
+"""A program's answer does not depend on modes, threads, pages or timing."""
 
 import os
 import threading
@@ -205,7 +205,7 @@ def test_notify_pull_with_everybody_active(graph_of, case, threads):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vertex_that_gathers_from_itself_goes_on_alone(graph_of, mode):
-    """Its neighbours have settled; heat still flows to it."""
+    """Its neighbours no longer change, but heat still flows to it."""
     edge = twins.Edges(2, np.array([0]), np.array([1]), np.array([1.0]))
     program = gp.apps.HeatSimulation(fixed={0: 1.0}, tolerance=1e-9)
     np.testing.assert_allclose(gp.run(program, graph_of(edge), mode=mode).values, 1, atol=1e-7)

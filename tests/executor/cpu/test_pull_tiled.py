@@ -48,7 +48,7 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("weights", [None, "int32", "float64"])
 def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, directed):
-    """Also where they are unpacked a part at a time, each of several blocks or of a part of one."""
+    """Edges are also unpacked in parts of several blocks, and in parts of one block."""
     monkeypatch.setattr(pull_tiled, "UNPACKED", 7000)
     graph = graph_of(twins.skewed(65, N, 50_000, weights), directed=directed)
     packed = graph.packed(1)
@@ -91,7 +91,7 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
 
 
 def test_tiled_and_other_iterations_take_turns(graph_of):
-    """Dense iterations by tiles, sparse ones by notification: each finds the state the other left."""
+    """Dense iterations use tiles, sparse ones notification; each continues from the state that the other left."""
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
     assert PULL_TILED not in {i.mode for i in gp.run(gp.apps.PageRank(), graph, threads=1).stats.iterations}
@@ -112,7 +112,7 @@ def test_tiled_and_other_iterations_take_turns(graph_of):
     ],
     ids=["done", "dst", "asynchronous"],
 )
-def test_who_cannot_use_tiles_is_told(graph_of, program, options):
+def test_programs_that_cannot_use_tiles_are_refused(graph_of, program, options):
     graph = graph_of(twins.skewed(64, 50, 200), directed=False)
     with pytest.raises(ParameterError, match=r"mode='pull-tiled' is for synchronous runs.*choose another mode"):
         gp.run(program, graph, mode="pull-tiled", **options)
@@ -142,7 +142,7 @@ def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     ("has_tiles", "hub_share", "threads", "suits"),
     [(True, 0.1, 2, True), (False, 0.1, 2, False), (True, 0.8, 2, False), (True, 0.8, 1, True)],
 )
-def test_tiles_are_not_used_where_one_thread_would_have_it_all(has_tiles, hub_share, threads, suits):
+def test_tiles_are_not_used_if_one_thread_would_have_most_work(has_tiles, hub_share, threads, suits):
     n, m = 1 << 20, 32 << 20
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0

@@ -54,7 +54,7 @@ def test_synchronous_push_and_pull_agree_after_every_iteration(case):
 
 
 class Flood(gp.VertexProgram):
-    """Which seeds reach a vertex, a bit each: or over all in-neighbours."""
+    """The seeds that reach a vertex, one bit each, combined by `or` over all in-neighbours."""
 
     value = np.uint64
     sum = gp.bitwise_or
@@ -127,7 +127,7 @@ class Hops(gp.VertexProgram):
         return src + 1 if src != self.identity else src
 
 
-def test_what_an_asynchronous_pull_leaves_does_not_mislead_a_push():
+def test_a_push_after_an_asynchronous_pull_is_right():
     """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
     chain = [(0, 5000)] * 20 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
     edges = twins.Edges(24000, *np.array(chain).T)
@@ -137,7 +137,7 @@ def test_what_an_asynchronous_pull_leaves_does_not_mislead_a_push():
 
 
 class Number(gp.VertexProgram):
-    """`activate` says yes by any number but 0."""
+    """`activate` returns a number; any but 0 activates."""
 
     value = np.float64
     sum = gp.add
@@ -164,7 +164,7 @@ def test_any_number_but_0_is_yes(mode):
 
 
 class TwoFields(gp.VertexProgram):
-    """A priority where there are no turns to take."""
+    """A priority on a value of two fields, which buckets do not support."""
 
     value = {"near": np.int64, "far": np.int64}  # noqa: RUF012
     sum = gp.min
@@ -217,7 +217,7 @@ def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
 
 
 def test_near_vertices_go_first():
-    """Heavy edges lead from the source into a long path: out of turn, its vertices change again and again."""
+    """Heavy edges lead from the source into a long path, whose vertices would change repeatedly in any other order."""
     n = 4000
     light = twins.Edges(n, np.arange(n - 1), np.arange(1, n), np.ones(n - 1, np.int32))
     shortcuts = np.arange(10, n, 10)
@@ -271,8 +271,8 @@ def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packe
     assert found == expected
 
 
-def test_out_edges_that_are_not_the_in_edges_reversed_are_named():
-    """As a file may say whose checksums are right: no value goes where there is no place for it."""
+def test_out_edges_that_differ_from_the_in_edges_are_reported():
+    """A file with valid checksums may hold such edges; no value may be written outside its array."""
     graph = graph_of(twins.skewed(46, 50, 300, "int32"))
     out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
     with pytest.raises(GraphError, match="out-edges are not its in-edges reversed; import it again"):

@@ -1,4 +1,4 @@
-"""Raw or packed: in which form edges come to the GPU; and what a run may ask of packed ones."""
+"""The choice between raw and packed edges on the GPU, and the options for packed edges."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_raw_gathers_stay_raw(graph, gather):
     assert chosen(graph, gather, left=1000).arrays == raw_layout(4)
 
 
-def test_asked_for_it_packs_on_the_device_where_all_of_it_fits(graph):
+def test_on_request_it_packs_on_the_device_if_packed_edges_fit(graph):
     found = chosen(graph, "packed", left=STAGING_BYTES + 8 * graph.m)
     assert found.packs
     assert found.edges is graph.in_edges
@@ -59,7 +59,7 @@ def test_asked_for_it_packs_on_the_device_where_all_of_it_fits(graph):
     assert not graph.has_packed_in_edges
 
 
-def test_else_the_cpu_packs_once_values_too(graph):
+def test_if_packed_edges_do_not_fit_the_cpu_packs_once(graph):
     found = chosen(graph, "packed", left=1000)
     assert not found.packs
     assert found.arrays.encoding == "packed"

@@ -1,4 +1,4 @@
-"""Kernels linked without a GPU: every library program for every architecture, in the precision it says, cached."""
+"""Kernels linked without a GPU: every library program, for every architecture, in its own precision, and cached."""
 
 import json
 import re
@@ -135,7 +135,7 @@ def assert_only_totals_are_wide(kernels, doubles):
 @pytest.mark.usefixtures("compiled_once")
 @pytest.mark.parametrize("name", LIBRARY)
 def test_registers_suffice(name):
-    """A program on one architecture each: PTX says nothing of registers, and assembling takes its time."""
+    """Each program is tested on one architecture only: PTX does not show registers, and assembling takes time."""
     architecture = ARCHITECTURES[list(LIBRARY).index(name) % len(ARCHITECTURES)]
     code = compiler.link(of(name), architecture, "cubin")
     assert code.startswith(b"\x7fELF")

@@ -130,7 +130,7 @@ def test_a_monoid_of_ones_own_is_replicated_if_it_fits_a_word(kind, words):
 
 
 class Keywords(gp.VertexProgram):
-    """Names that mean something in C++, or in the kernels: none of them gets there as it is."""
+    """Names that are keywords in C++ or used in the kernels; none may clash there."""
 
     delete: float = 0.5
     double: int = 3
@@ -244,7 +244,7 @@ def applying(texts, dtype=np.float32):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_functions_of_math_and_numpy(dtype):
-    """All at once; in float32 none of them takes a detour through float64."""
+    """One program uses all functions; in float32 none of them computes in float64."""
     kernels = linked(applying(FUNCTIONS, dtype))
     assert {name for name, lines in kernels.items() if ptx.calls(lines)} <= {"apply_vertices", "gather_replicated"}
     assert not ptx.locals_of(kernels["gather_segmented"])
@@ -265,8 +265,8 @@ def test_a_monoid_that_no_gpu_compiles_is_said():
         compiler.link(bound(Strange()), "sm_90", "ptx")
 
 
-def test_what_stands_in_for_the_device_is_taken_back():
-    """numba-cuda asks the machine's GPU for its architecture; that is answered for the time of a compilation only."""
+def test_the_stand_in_for_a_device_is_removed():
+    """numba-cuda asks the GPU for its architecture; a stand-in answers, during a compilation only."""
     from numba.cuda import dispatcher
 
     asks = dispatcher.get_current_device

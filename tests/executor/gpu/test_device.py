@@ -1,4 +1,4 @@
-"""No GPU, or one that cannot be used: said in one line with cause and fix, and the CPU takes the run."""
+"""Without a usable GPU, one line states cause and fix, and the CPU does the run."""
 
 import logging
 import re
@@ -76,7 +76,7 @@ class FakeDriver(types.ModuleType):
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
-    """Nothing of a GPU is known yet, and what tests find is forgotten after."""
+    """The cache of found GPUs is empty before and after the test."""
     monkeypatch.setattr(device, "_found", None)
     monkeypatch.setattr(device, "_broken", None)
 
@@ -130,7 +130,7 @@ def test_no_compiler(install):
 
 
 def test_no_driver(install, monkeypatch, tmp_path):
-    """PyCUDA is there, but what it is linked to is not."""
+    """PyCUDA is installed, but the driver library that it is linked to is missing."""
     install(FakeDriver())
     monkeypatch.delitem(sys.modules, "pycuda")
     monkeypatch.delitem(sys.modules, "pycuda.driver")
@@ -162,8 +162,8 @@ def test_a_gpu_is_found_once(install):
         (LaunchError("cuCtxSynchronize failed: unspecified launch failure"), DeviceError, True),
     ],
 )
-def test_errors_of_the_driver_are_ours(install, error, kind, ends):
-    """One after which a context cannot be used any more ends the GPU for this process."""
+def test_driver_errors_become_device_errors(install, error, kind, ends):
+    """After an error that makes the context unusable, this process uses the GPU no more."""
     driver = FakeDriver()
     driver.Context.lost = ends
     install(driver)

@@ -1,4 +1,4 @@
-"""The GPU's page kernel on a device that is NumPy: what is allocated, copied, skipped, committed and given back."""
+"""The GPU executor on a device simulated with NumPy: what it allocates, copies, skips, commits and frees."""
 
 import tracemalloc
 
@@ -66,7 +66,7 @@ def path(n, first=0):
 
 
 def mainland(n=20000, island=700):
-    """Random edges, and a path that nobody comes to."""
+    """Random edges, and a path that no other edge reaches."""
     rng = np.random.default_rng(5)
     sources, targets = path(island, n)
     return twins.Edges(
@@ -90,8 +90,8 @@ def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode)
     assert driver.held == 0
 
 
-def test_memory_that_somebody_took_is_done_without(device_for, graph_of):
-    """An allocation fails that was to succeed: less is tried, once."""
+def test_less_memory_is_tried_if_an_allocation_fails(device_for, graph_of):
+    """An allocation that was planned to fit fails; the run tries again once, with less."""
     graph = graph_of(GRAPH)
     driver = device_for(Quiet(HUB), graph)
     needed = memory_for(Quiet(HUB), graph, 1)
@@ -120,7 +120,7 @@ def test_the_budget_is_kept(device_for, graph_of):
 
 
 def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for, graph_of):
-    """Which gather is faster is measured on large pages alone; small ones are segmented, and so may be cut."""
+    """Gathers are timed on large pages only. Small pages use the segmented gather, and so may be cut."""
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
     for gather, takes_parts in (("auto", True), ("segmented", True), ("replicated", False)):

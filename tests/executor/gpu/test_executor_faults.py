@@ -1,4 +1,4 @@
-"""A GPU that really fails, in a process of its own, for it takes the process's context with it; and other libraries."""
+"""A real GPU error, in a process of its own because it destroys the context; and other users of the GPU."""
 
 import subprocess
 import sys

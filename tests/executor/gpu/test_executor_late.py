@@ -1,4 +1,4 @@
-"""Runs on a GPU whose streams are late: answers do not depend on when copies and kernels happen, nor on a failure."""
+"""Runs on a simulated GPU with delayed streams: answers do not depend on timing or failures."""
 
 import os
 import random
@@ -30,7 +30,7 @@ def path(n=130):
 
 
 def tree(n=2000):
-    """Of some 30 generations: whoever changes is changed by one edge, so what is missed once is never made good."""
+    """A tree of some 30 generations: one edge changes each vertex, so a missed update is never made up for."""
     rng = np.random.default_rng(4)
     children, ids = np.arange(1, n), rng.permutation(n)
     parents = np.maximum(children - rng.integers(1, 180, n - 1), 0)
@@ -58,7 +58,7 @@ def rng(request, seed):
 
 @pytest.fixture
 def by_chance(monkeypatch, rng):
-    """Who works in which iteration, who takes which page, and whom the CPU notifies."""
+    """Chance decides who works in each iteration, who takes each page, and which vertices the CPU notifies."""
     shares, helps, divides = rng.random(3)
 
     def share(self, waiting):
@@ -118,11 +118,11 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     return begin
 
 
-def test_it_does_not_matter_when_things_happen(run):
+def test_answers_do_not_depend_on_timing(run):
     run()
 
 
-def test_nor_when_the_gpu_fails(run, rng):
+def test_answers_do_not_depend_on_when_the_gpu_fails(run, rng):
     calls = run()
     for _ in range(FAILURES):
         run(fails_at=int(rng.integers(max(calls, 1))))

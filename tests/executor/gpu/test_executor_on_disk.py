@@ -1,4 +1,4 @@
-"""On a real GPU: graphs whose edges stay on disk, alone and with the CPU, raw and packed, some pages here and there."""
+"""On a real GPU: graphs whose edges stay on disk, with and without the CPU, raw and packed, partly resident."""
 
 from dataclasses import replace
 

@@ -28,7 +28,7 @@ def edges():
 
 
 def both(program, graph, **how):
-    """The answers of CPU and GPU, which the GPU has found without help."""
+    """The answers of the CPU and of the GPU alone."""
     known = {name: how[name] for name in ("iterations", "sync") if name in how}
     cpu, gpu = gp.run(program, graph, device="cpu", **known), gp.run(program, graph, device="gpu", **how)
     assert gpu.stats.note is None or "memory is short" in gpu.stats.note

@@ -42,7 +42,7 @@ def test_a_packed_graph_gives_the_same_bits(graph_of, edges, case, sync):
 
 @pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
 def test_a_packed_graph_gives_the_same_floats(graph_of, edges, case):
-    """But for what the compiler contracts to one operation in one of the kernels."""
+    """The floats differ only where the compiler fuses two operations into one in one of the kernels."""
     graph, program = graph_of(edges[case.weights]), case.program(edges[case.weights])
     how = {"sync": True, "iterations": 6}
     expected = values(program, graph, gather="segmented", **how)
@@ -120,7 +120,7 @@ def test_a_packed_graph_that_does_not_fit_is_streamed(graph_of, edges):
 
 
 class Own(gp.VertexProgram):
-    """A sum that is no atomic: of three numbers together."""
+    """A sum over three numbers together, for which there is no atomic operation."""
 
     value = np.float64
     accumulator = {"low": np.float64, "high": np.float64, "all": np.float64}  # noqa: RUF012
@@ -157,7 +157,7 @@ def test_small_graphs(graph_of, shape):
 
 
 def test_mutated_words_read_nothing_outside():
-    """Ten thousand runs of random words: a page decodes, and sources that are none stay within the values."""
+    """Ten thousand runs of random words: a page decodes, and invalid sources stay within the array of values."""
     graph = rmat(18, 40, seed=2, weights=(1, 255)).packed()
     rng = np.random.default_rng(1)
     for part in graph.in_edges.arrays():

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.gpu
 
 
 class Unreported(DataDriven):
-    """Without `result`, its stored values are what the host has of them."""
+    """A program without `result`: the host's values are the reported ones."""
 
     reports = None
     result = None
@@ -104,7 +104,7 @@ OPERATIONS = {
     ids=lambda item: item if isinstance(item, str) else item.__name__,
 )  # fmt: skip
 def test_unified_operations(graph_of, operation, dtype):
-    """Two fields of each: field by field, as atomics and in registers."""
+    """Each has two fields, which are combined one by one, by atomics and in registers."""
 
     class Summing(gp.VertexProgram):
         value = {"a": dtype, "b": dtype}  # noqa: RUF012

@@ -34,7 +34,7 @@ STEP = LANES * EACH
 
 
 class Written:
-    """An array on the device: what is read must have been written, and only once."""
+    """An array on the device: an element may be read only after it was written, and written only once."""
 
     def __init__(self):
         self.cells = {}
@@ -158,7 +158,7 @@ def test_sums_of_pages_of_whole_words(as_warps, degrees, page_edges):
 
 @WAYS
 def test_a_page_that_begins_within_a_run(as_warps):
-    """The second page's first run is the first page's last; the first page alone writes its head."""
+    """The last run of the first page is the first run of the second; only the first page writes its head."""
     pages, heads = assert_sums([1000, 500, 10, 2000], 1500, 1, as_warps)
     assert [page.first_edge for page in pages] == [0, 1500, 1510]
     assert sorted(heads.cells) == [1, 2, 3]
@@ -167,7 +167,7 @@ def test_a_page_that_begins_within_a_run(as_warps):
 
 @WAYS
 def test_a_hub_spans_runs(as_warps):
-    """Its first part is in `sums`, a whole run each in `heads`, the rest in the head of the run where it ends."""
+    """Its first part is in `sums`, each whole run in `heads`, and the rest in the head of the run in which it ends."""
     _, heads = assert_sums([7, 0, 50 * RUN, 0, 3], 1 << 20, 1, as_warps)
     assert sorted(heads.cells) == list(range(1, 51))
     assert {len(heads[run]) for run in range(1, 50)} == {RUN}
@@ -182,7 +182,7 @@ def test_edges_that_end_where_runs_do(as_warps, degrees):
 
 @given(st.lists(st.integers(0, 300), max_size=40), st.integers(0, 9))
 def test_sums_of_numbers(degrees, seed):
-    """In exact arithmetic the in-sums, however pages are cut."""
+    """In exact arithmetic the sums over in-edges are the same however pages are cut."""
     offsets, rng = np.cumsum([0, *degrees], dtype=np.int64), np.random.default_rng(seed)
     numbers = rng.integers(-100, 100, int(offsets[-1])).tolist()
     sums, heads = Written(), Written()

@@ -1,4 +1,4 @@
-"""Sums over a device's memory: what a run gets of it, and what it says when that is too little."""
+"""The GPU's memory: how much a run gets, and the message if that is too little."""
 
 from types import SimpleNamespace
 
@@ -45,7 +45,7 @@ def test_pages_from_disk_fit_the_hosts_memory():
     assert page_edges_from_disk(1 << 40, 1, 4.0) == PAGE_EDGES
 
 
-def test_what_is_said():
+def test_messages_about_gpu_memory():
     assert str(refused("values", 2000, 700, 1000)).startswith("values needs 2,000 bytes of GPU memory, but only 300 of")
     pages = [Page(0, 0, 1, 0, 5000), Page(1, 1, 2, 5000, 6000)]
     assert shortage(SimpleNamespace(pages=pages, streams=2, is_short=False)) is None

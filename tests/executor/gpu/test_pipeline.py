@@ -1,4 +1,4 @@
-"""The steps of the thread that serves a device: what it copies, launches and waits for; no page is lost."""
+"""The steps of the GPU thread: what it copies, launches and waits for; no page is lost."""
 
 from collections import deque
 
@@ -44,7 +44,7 @@ def test_buffers_bound_the_copies_and_are_used_again():
 
 
 def test_only_a_few_copies_are_started():
-    """The others may be stolen."""
+    """The CPU may take the pages that are not started."""
     pages = pages_of(6)
     pipeline, queue = pipeline_of(pages, buffers=6, max_copies=2)
     assert [pipeline.next()[0] for _ in range(3)] == [COPY_AND_LAUNCH, COPY_AND_LAUNCH, AWAIT_COPY]
@@ -89,7 +89,7 @@ def test_a_resident_page_that_is_not_there_is_copied_to_its_own_slot():
 
 @given(st.data(), st.integers(1, 12), st.integers(0, 12), st.integers(1, 4), st.integers(1, 4))
 def test_every_page_is_launched_or_stolen_and_every_buffer_comes_back(data, count, resident, buffers, max_copies):
-    """Whatever ends when; a step to wait always names a page that is under way."""
+    """In whatever order copies and kernels end, a step to wait names a page that is being copied or computed."""
     pages, stolen, launched = pages_of(count), [], []
     pipeline, queue = pipeline_of(pages, min(resident, count), buffers, max_copies=max_copies)
     steps = 0

@@ -1,4 +1,4 @@
-"""How often a shard's sums are replicated: the paper's equations, and a model of costs that is measured."""
+"""Replication factors of shards: the paper's equations, and a cost model that is fitted to measurements."""
 
 import math
 
@@ -23,7 +23,7 @@ def test_a_fixed_factor(degree, factor):
 
 @given(st.floats(1, 1e6), st.floats(0, 32), st.sampled_from(FACTORS), st.floats(0.1, 10), st.floats(0.1, 10))
 def test_equation_1_is_a_cost_model(v, degree, r, t_l, t_a):
-    """As long as not more edges of a destination meet than a warp has threads."""
+    """This holds while no more edges of a destination conflict than a warp has threads."""
     e = v * degree
     expected = r * v * t_l + e * t_l + e**2 / (v * r) * t_a + v * t_a * np.log2(r)
     found = CostModel.terms(v, e, degree, r) @ np.array([0, t_l, t_l, t_a, t_a, 0])

@@ -1,4 +1,4 @@
-"""Which pages stay on a GPU: within its memory, as many as fit, and what is said where none does."""
+"""Which pages are resident on a GPU: as many as fit its memory; and the message if none does."""
 
 import itertools
 
@@ -105,7 +105,7 @@ def test_memory_is_saved_by_smaller_pages_then_by_fewer_streams():
 
 
 def test_no_page_fits():
-    """The message has everything one needs to choose a budget."""
+    """The message has all the numbers that a user needs to choose a budget."""
     offsets = np.arange(1001, dtype=np.int64) << 20
     with pytest.raises(
         DeviceMemoryError, match=r"3\.0 MiB .* vertices and 256\.0 MiB .* page.* 200\.0 MiB; .*gpu_memory"

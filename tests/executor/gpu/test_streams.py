@@ -1,4 +1,4 @@
-"""Pages on streams, over a driver that copies at once: what kernels find in buffers, what others steal, and faults."""
+"""Pages on streams, with a fake driver that copies at once: contents of buffers, stolen pages, and faults."""
 
 import itertools
 import time
@@ -170,7 +170,7 @@ def test_every_page_finds_its_edges(setting, share):
 
 @pytest.mark.parametrize("share", [0, 0.5, 2])
 def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
-    """They count when they are first processed, which waits for them."""
+    """Their bytes count in the iteration that first processes them, which waits for the copy."""
     device, streams, source = setting(share)
     resident = [page for page in source.pages if page.number < len(streams._resident)]
     assert not any(map(streams.has, source.pages))
@@ -197,8 +197,8 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
         }
 
 
-def test_what_others_steal_is_left_to_them(setting, graph_of):
-    """Ends of pages, while they are copied: nothing is lost, nothing done twice, and buffers know what they hold."""
+def test_stolen_pages_are_not_processed(setting, graph_of):
+    """Ends of pages are stolen during copies: every edge is processed once, and buffers record what they hold."""
     device, streams, source = setting(0.3)
     offsets = graph_of(SKEWED).in_edges.offsets
     split, rng, taken = partial(cut, offsets, multiple=64), np.random.default_rng(1), []
@@ -223,7 +223,7 @@ def test_what_others_steal_is_left_to_them(setting, graph_of):
     assert {page in source.pages for page in taken} == {True, False}
 
 
-def test_pages_that_send_most_back_come_first(setting):
+def test_pages_with_most_values_come_first(setting):
     _, streams, source = setting(2)
     work = Work()
     streams.process(streams.order(source.pages), source, work)
@@ -234,7 +234,7 @@ def test_pages_that_send_most_back_come_first(setting):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 @pytest.mark.parametrize("at", [0, 3, 11])
 @pytest.mark.parametrize("share", [0, 0.5])
-def test_after_an_error_nothing_waits(setting, share, at, error):
+def test_after_an_error_no_thread_waits(setting, share, at, error):
     _, streams, source = setting(share)
     calls = []
 
@@ -251,7 +251,7 @@ def test_after_an_error_nothing_waits(setting, share, at, error):
 
 
 @pytest.mark.parametrize("at", [1, 2, 15])
-def test_an_error_of_the_driver_is_ours(setting, at):
+def test_driver_errors_become_device_errors(setting, at):
     device, streams, source = setting(0.5, fails_at=at)
     with pytest.raises(DeviceError, match="launch failure"), failing(device.driver):
         streams.process(streams.order(source.pages), source, Work())

@@ -46,7 +46,7 @@ def same_id():
 
 @pytest.fixture(autouse=True, scope="module")
 def little_memory():
-    """What does not shrink with the memory counts as nothing."""
+    """Memory that does not depend on the limit is counted as 0."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(external, "READER_BYTES", 0)
         patch.setattr(external, "WRITER_BYTES", 0)
@@ -129,7 +129,7 @@ def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, valu
 
 @pytest.fixture
 def out_of_core(monkeypatch):
-    """Whatever can be is imported out of core."""
+    """Every import that can be out of core is."""
     monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
 
 
@@ -161,7 +161,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_is_read_alike(tmp_path, name, monkeypatch):
+def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, monkeypatch):
     monkeypatch.setattr("garaph_py.io.formats.text.BLOCK", 500)
     FILES[name](tmp_path / name)
     here, there = both_ways(tmp_path / name, tmp_path, monkeypatch)
@@ -260,7 +260,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, source, step):
     assert step == "writing graph" or list(tmp_path.iterdir()) == []  # that is told at the end, when all is done
 
 
-def test_what_others_left_stays(tmp_path, source):
+def test_temporary_directories_of_others_stay(tmp_path, source):
     (tmp_path / ".graph.partial-of-another").mkdir()
     write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, min_sort_bytes=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == [".graph.partial-of-another", "graph"]

@@ -1,4 +1,4 @@
-"""Imports that die or fail at any call of the system: the graph is there or not, and the next run leaves no litter."""
+"""Imports that die or fail at any system call: the graph is whole or absent, and the next run removes leftovers."""
 
 import contextlib
 import errno
@@ -27,7 +27,7 @@ EDGES = "".join(f"{k * k % 97} {k % 31} {k % 7}\n" for k in range(300))
 
 @pytest.fixture(autouse=True)
 def unsynced(monkeypatch):
-    """A process that dies takes nothing with it that the system has, synced or not."""
+    """Syncing does nothing: when a process dies, the system still has all that it wrote."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -77,7 +77,7 @@ def job(request, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("names", [".", "ab"])
 def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch, names):
-    """Before every call that changes anything, each once; the next run removes what that left, and succeeds."""
+    """The process ends once before each call that changes files; the next run removes what it left, and succeeds."""
     job = job(names)
     points, _ = calls_of(monkeypatch, job.run)
     assert job.there()
@@ -92,7 +92,7 @@ def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch,
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR, None])
 def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
-    """Of every call that is made each once: an error that names a place, or the graph."""
+    """Each call fails once: the import ends in an error that names a path, or makes the graph."""
     job = job("ab")
     points, _ = calls_of(monkeypatch, job.run, names=CALLS)
     assert job.there()
@@ -112,7 +112,7 @@ def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
 
 @pytest.mark.parametrize("names", [".", "ab"])
 def test_a_process_that_dies_again_and_again(job, monkeypatch, names):
-    """Also while it removes what the one before left."""
+    """It also dies while it removes what the process before it left."""
     job, rng = job(names), np.random.default_rng(1)
     points = list(calls_of(monkeypatch, job.run)[0])
     assert job.there()
@@ -173,7 +173,7 @@ def test_what_cannot_be_removed_is_told(job, monkeypatch, caplog):
 
 
 def test_a_manifest_of_another_graph_removes_nothing(tmp_path):
-    """Whoever can write beside a graph's place must not be able to say what is removed elsewhere."""
+    """A user who can write beside the graph must not be able to choose files to remove elsewhere."""
     (tmp_path / "disk").mkdir()
     store.save(OTHER, tmp_path / "precious", disks=[tmp_path / "disk"])
     planted = tmp_path / ".graph.partial-0123456789abcdef"

@@ -26,7 +26,7 @@ from tests.support.graphs import DIRECTED
         (gzip.compress(PLAIN, mtime=0), "galois"),
     ],
 )
-def test_the_contents_tell(tmp_path, contents, name):
+def test_the_contents_select_the_format(tmp_path, contents, name):
     path = tmp_path / "g.gr"
     path.write_bytes(contents)
     assert format_of(path).name == name
@@ -47,7 +47,7 @@ def test_the_contents_tell(tmp_path, contents, name):
         b"\xff" * 40,
     ],
 )
-def test_neither(tmp_path, contents):
+def test_what_is_neither_format_is_refused(tmp_path, contents):
     path = tmp_path / "g.gr"
     path.write_bytes(contents)
     with pytest.raises(FormatError, match=r"neither dimacs .* nor galois"):

@@ -78,7 +78,7 @@ def test_lists_that_are_not_sorted(tmp_path, directed, weighted, threads):
     assert read(path, weights=False).edge_dtype is None
 
 
-def test_the_callers_word_on_direction(tmp_path):
+def test_the_caller_chooses_the_direction(tmp_path):
     path = tmp_path / "g.sg"
     path.write_bytes(FILES["undirected.sg"][0])
     graph = read(path, directed=True)
