@@ -104,6 +104,7 @@ def test_a_disk_that_tears_and_loses_writes(seed):
             store = Store(Path("/checkpoints"), disk)
             there = loaded(store)
             assert there >= last
+            last = there
             for iterations in range(there + 1, there + 6):
                 store.save(iterations, IDENTITY, arrays_after(iterations))
                 last = iterations

@@ -82,7 +82,7 @@ def test_nbytes_is_what_it_takes_in_memory(case):
 def test_the_whole_array(case, pool):
     array, kind, offsets, elements = case
     if array.on_disk:
-        with pytest.raises(GraphError, match=r"stay on disk.*open it with more memory"):
+        with pytest.raises(GraphError, match=r"stay on disk.*open the graph with more memory"):
             decoded(array, kind, pool, offsets)
     else:
         for threads in (pool, None):
@@ -163,7 +163,7 @@ def test_an_adjacency_gives_plain_arrays(graph, plain):
     edges = graph.in_edges
     if graph.on_disk:
         for use in (lambda: edges.neighbours, lambda: edges.values, lambda: edges.without_values().values):
-            with pytest.raises(GraphError, match=r"stay on disk.*open it with more memory"):
+            with pytest.raises(GraphError, match=r"stay on disk.*open the graph with more memory"):
                 use()
     else:
         np.testing.assert_array_equal(edges.neighbours, plain.in_edges.neighbours)

@@ -332,7 +332,8 @@ def test_an_interrupted_experiment_is_kept_and_goes_on(
     out, spec = tmp_path / "out", spec_of(SWEEP)
     with monkeypatch.context() as patch:
         interrupt_at(patch, 4 + 3)  # warm-ups, and two measurements
-        with pytest.raises(Interrupted, match=f"after 2 of 16 measurements, which {out} has; go on with --resume"):
+        found = f"after 2 of 16 measurements, which are in {out}; continue with --resume"
+        with pytest.raises(Interrupted, match=found):
             experiment.run(spec, out)
     before = table(out, RESULTS)
     assert len(before) == 2

@@ -332,7 +332,7 @@ def test_what_needs_all_edges_in_memory_says_so(saved):
     stored = opened(path, 300_000)
     for use in (lambda: stored.in_edges.neighbours, lambda: stored.in_edges.values, stored.packed):
         if stored.encoding == "raw" or use != stored.packed:
-            with pytest.raises(GraphError, match=r"stay on disk.*open it with more memory"):
+            with pytest.raises(GraphError, match=r"stay on disk.*open the graph with more memory"):
                 use()
 
 

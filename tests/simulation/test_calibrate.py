@@ -74,7 +74,7 @@ def test_calibration_needs_what_it_fits():
         calibrate([])
     all_stays = recorded(18, SUMS, GPU, 2.0)
     rows = tuple(row | {"to_device": 0} for row in all_stays.rows)
-    with pytest.raises(ParameterError, match="link's pace"):
+    with pytest.raises(ParameterError, match="link's rate"):
         calibrate([replace(all_stays, rows=rows)])
 
 

@@ -476,7 +476,7 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # `__init__` may have failed before it made the launcher
                 self.launcher.close()
-            for name in ("streams", "gather", "launcher", "_memory"):
+            for name in ("streams", "gather", "launcher", "_arrays", "_memory"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:
