@@ -380,7 +380,9 @@ def test_the_command(
     assert capsys.readouterr().out == last + "\n"
     interrupt_at(monkeypatch, 1)
     assert garaph(monkeypatch, "experiment", "tiny.toml", "--out", "other") == 130
-    assert capsys.readouterr().err == ("interrupted after 0 of 32 measurements, which other has; go on with --resume\n")
+    assert capsys.readouterr().err == (
+        "interrupted after 0 of 32 measurements, which are in other; continue with --resume\n"
+    )
 
 
 def test_the_machine_is_described(spec_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
