@@ -20,11 +20,46 @@ from numba.core.errors import NumbaError
 from ..errors import ProgramError
 from .loader import ENTRY, LIBM
 from .lowering import REPLACED, loader
-from .references import rebuild
+from .references import fingerprint, rebuild
 
 TOLERATED = ("OverflowError", "ZeroDivisionError")
 """Errors in Numba's code for ``i ** j`` of integers that do not count as errors that the function can raise. The first
 is raised only for the exponent -2**63, the second never."""
+
+
+MOST_SHARED = 1000
+"""Number of dispatchers that are kept for later kernels. The kernels of one program need about a hundred."""
+_shared: dict[str, Any] = {}
+"""Dispatchers of earlier kernels, by the fingerprints of their functions."""
+
+
+class SharedMemo(dict[Any, Any]):
+    """A memo for `rebuild` of one kernel, which finds the dispatchers that earlier kernels made of equal functions.
+
+    Most functions of a kernel are small and part of other kernels, too. Compiling each of them takes Numba some 60 ms.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(REPLACED)
+        self._made: dict[str, Any] = {}
+
+    def __contains__(self, function: object) -> bool:
+        if super().__contains__(function):
+            return True
+        found = _shared.get(fingerprint(function))
+        if found is not None:
+            super().__setitem__(function, found)
+        return found is not None
+
+    def __setitem__(self, function: Any, dispatcher: Any) -> None:
+        super().__setitem__(function, dispatcher)
+        self._made[fingerprint(function)] = dispatcher
+
+    def share(self) -> None:
+        """Let later kernels use the dispatchers that this one has made, which are complete now."""
+        if len(_shared) + len(self._made) > MOST_SHARED:
+            _shared.clear()
+        _shared.update(self._made)
 
 
 def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:
@@ -51,13 +86,15 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> 
     ProgramError
         If the function cannot be compiled, or its code would not run in another process.
     """
+    memo = SharedMemo()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Numba's advice is for authors of Numba code
             decorate = numba.cfunc(nb.int64(nb.CPointer(nb.int64)), error_model="numpy", boundscheck=False)
-            callback = decorate(on_row(jit(function), signature))
+            callback = decorate(on_row(jit(function, memo), signature))
     except NumbaError as error:
         raise ProgramError(f"{function.__qualname__} cannot be compiled: {error}") from None
+    memo.share()
     entry = callback.native_name.removeprefix("cfunc.")
     module = reduced(callback._library, entry)
     problem = obstacle(callback._library, module)

@@ -12,7 +12,7 @@ from .edges import Reader, reader_of, source_of
 from .launch import Launcher
 from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, Runs, edge_ranges
-from .walk import LISTS, insert, make_for_each_list
+from .walk import LISTS, NOTHING, insert, make_for_each_list
 
 
 # wide: a reader's walk calls it for each part of a list
@@ -29,7 +29,7 @@ def make_notify(reader: Reader) -> RecordKernel:
 
     def notify_targets(acc, v, begin, end, cut_before, cut_after, context):
         edges, t = context
-        walk(0, t.out_offsets, v, begin, end, edges, (t.notified, t.notified_blocks))
+        walk(NOTHING, t.out_offsets, v, begin, end, edges, (t.notified, t.notified_blocks))
         return acc
 
     for_each_list = make_for_each_list(notify_targets)
@@ -37,7 +37,7 @@ def make_notify(reader: Reader) -> RecordKernel:
     def notify(edges, t):
         """Mark the targets of the run's edges, which are out-edges of the page's active vertices."""
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        return for_each_list(0, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
+        return for_each_list(NOTHING, t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
 
     names = ("frontier", "frontier_blocks", "out_offsets", "notified", "notified_blocks", *LISTS)
     return RecordKernel("notify", notify, names, reader=reader)

@@ -27,7 +27,7 @@ from .functions import Functions
 from .launch import Launcher
 from .records import RecordKernel
 from .runs import Runs
-from .walk import LISTS, TO_THE_END, bit_of, insert_word, make_for_each_list
+from .walk import LISTS, NOTHING, TO_THE_END, bit_of, insert_word, make_for_each_list
 
 STREAM = 256
 """Prefetch distance for sources that are read in order, in edges (1 KB)."""
@@ -115,7 +115,7 @@ def make_tally(f: Functions):
     store_partial = f.partial.store
 
     def zero():
-        return 0, 0, 0, no_total()
+        return NOTHING, NOTHING, NOTHING, no_total()
 
     def add(tally, done):
         active, active_edges, changeable, partial = tally
@@ -162,7 +162,7 @@ def make_pull(f: Functions, reader: Reader) -> RecordKernel:
         chunk = 64 if t.early else 1
         first, last, start, stop = t.first_vertex, t.last_vertex, t.first_edge, t.last_edge
         t.cuts[0], t.cuts[1] = -1, -1
-        visits, tally = 0, zero()
+        visits, tally = NOTHING, zero()
         earliest = first - np.int64(start < stop and t.in_offsets[first] > start)
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):
             word = np.uint64(0)
@@ -228,7 +228,7 @@ def make_pull_notified(f: Functions, reader: Reader) -> RecordKernel:
         """
         t.cuts[0], t.cuts[1] = -1, -1
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        acc = (0, zero(), np.uint64(0))
+        acc = (NOTHING, zero(), np.uint64(0))
         visits, tally, _ = for_each_list(acc, t.notified, t.notified_blocks, t.in_offsets, run, (edges, t))
         leave(t, visits, tally)
         return 0

@@ -14,7 +14,7 @@ from .edges import Reader
 from .functions import Functions
 from .pull import CONTEXT, PARTITION, make_gather, make_leave_sum, make_tally, make_update
 from .records import RecordKernel
-from .walk import bit_of, insert_word, make_for_each_bit
+from .walk import NOTHING, bit_of, insert_word, make_for_each_bit
 
 
 def make_due(f: Functions, reader: Reader):
@@ -34,7 +34,7 @@ def make_due(f: Functions, reader: Reader):
         for v in range(max(first, w << 6), min(last, (w + 1) << 6)):
             is_done = t.early and done(t.parameters, identity(t.parameters), load(t.values, v))
             found |= np.uint64((t.in_offsets[v] < t.in_offsets[v + 1]) & (not is_done)) << np.uint64(v & 63)
-        for_each_bit(0, found, w, (edges, t.in_offsets))
+        for_each_bit(NOTHING, found, w, (edges, t.in_offsets))
         return found
 
     return due
@@ -68,7 +68,7 @@ def make_pull_active(f: Functions, reader: Reader) -> RecordKernel:
         """Pull along the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin."""
         first, last, start = t.first_vertex, t.last_vertex, t.first_edge
         t.cuts[0], t.cuts[1] = -1, -1
-        visits, tally = 0, zero()
+        visits, tally = NOTHING, zero()
         earliest = first - np.int64(start < t.last_edge and t.in_offsets[first] > start)
         following = due(earliest >> 6, earliest, last, edges, t)
         for w in range(earliest >> 6, ((last - 1) >> 6) + 1):

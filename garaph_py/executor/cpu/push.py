@@ -30,7 +30,7 @@ from .launch import Launcher
 from .records import RecordKernel
 from .runs import RANDOM_ACCESS_EDGES, WHOLE_PAGE, Runs, edge_ranges
 from .sets import COUNT_EDGES
-from .walk import LISTS, bit_of, insert, make_for_each, make_for_each_bit, make_for_each_list
+from .walk import LISTS, NOTHING, bit_of, insert, make_for_each, make_for_each_bit, make_for_each_list
 
 Array = npt.NDArray[Any]
 
@@ -123,7 +123,9 @@ def make_push(f: Functions, reader: Reader, priorities: bool) -> RecordKernel:
         With ``t.counts_edges``, also count the out-edges of the activated vertices, at one cache miss each.
         """
         run = t.first_vertex, t.last_vertex, t.block, t.position, t.start, t.stop
-        acc = for_each_list((0, 0, 0, 0), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t))
+        acc = for_each_list(
+            (NOTHING, NOTHING, NOTHING, NOTHING), t.frontier, t.frontier_blocks, t.out_offsets, run, (edges, t)
+        )
         t.counts[0], t.counts[1], t.counts[2], t.counts[3] = acc
         return 0
 
@@ -173,7 +175,7 @@ def make_open_bucket(f: Functions) -> RecordKernel:
         priority of these to ``least[0]``.
         """
         none = np.uint64(0)
-        start = (0, 0, True, none, none)
+        start = (NOTHING, NOTHING, True, none, none)
         acc = for_each(start, t.pending, t.pending_blocks, t.first_vertex, t.last_vertex, t)
         for block in range(t.first_vertex >> 12, ((t.last_vertex - 1) >> 12) + 1):
             if t.pending_blocks[block] != 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .records import RecordKernel
-from .walk import make_for_each
+from .walk import NOTHING, make_for_each
 
 
 def count_vertex(acc, v, offsets):
@@ -17,10 +17,10 @@ count = make_for_each(count_vertex)
 def count_edges(t):
     """Count, by block, the edges of the set's vertices that are in [first_vertex, last_vertex) and in the blocks
     [first_block, last_block); return the number of these vertices."""
-    vertices = 0
+    vertices = NOTHING
     for block in range(t.first_block, t.last_block):
         first, last = max(t.first_vertex, block << 12), min(t.last_vertex, (block + 1) << 12)
-        edges, vertices = count((0, vertices), t.vertices, t.vertices_blocks, first, last, t.offsets)
+        edges, vertices = count((NOTHING, vertices), t.vertices, t.vertices_blocks, first, last, t.offsets)
         t.edges_by_block[block - (t.first_vertex >> 12)] = edges
     return vertices
 
@@ -43,7 +43,7 @@ def make_commit(width: int) -> RecordKernel:
     for_each = make_for_each(copy)
 
     def commit(t):
-        return for_each(0, t.vertices, t.vertices_blocks, t.first_vertex, t.last_vertex, t)
+        return for_each(NOTHING, t.vertices, t.vertices_blocks, t.first_vertex, t.last_vertex, t)
 
     names = ("vertices", "vertices_blocks", "first_vertex", "last_vertex", "new_words", "old_words")
     return RecordKernel("commit", commit, names)

@@ -16,6 +16,9 @@ TO_THE_END = 1 << 62
 """A bound greater than the index of any edge."""
 ALL = np.uint64((1 << 64) - 1)
 """A word with all 64 bits set."""
+NOTHING = np.int64(0)
+"""The number from which kernels count. A literal 0 would have a type of its own: the compiler would compile each function
+that the count passes through twice."""
 LISTS = ("first_vertex", "last_vertex", "block", "position", "start", "stop")
 """Arguments of a kernel that visits the edges of a set's vertices, in the order of `make_for_each_list`'s `run`."""
 

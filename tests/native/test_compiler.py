@@ -1,0 +1,62 @@
+"""Compiled functions are shared between kernels, as long as they and all that they refer to are equal."""
+
+import numpy as np
+import pytest
+
+from garaph_py.native import Kernel, compiler
+
+STEP = 1
+
+
+@pytest.fixture(autouse=True)
+def nothing_shared(monkeypatch, tmp_path):
+    """No dispatchers from earlier kernels, and a cache of compiled code of its own."""
+    monkeypatch.setattr(compiler, "_shared", {})
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
+
+
+def make_advance(first):
+    def add(x):
+        return x + STEP
+
+    def advance(numbers):
+        return add(add(numbers[first]))
+
+    return Kernel("i64*", advance)
+
+
+def test_kernels_share_equal_functions():
+    numbers = np.array([5, 10])
+    assert make_advance(0)(numbers) == 7
+    add_and_advance = list(compiler._shared.values())
+    assert make_advance(1)(numbers) == 12
+    shared = list(compiler._shared.values())
+    assert len(add_and_advance) == 2
+    assert len(shared) == 3  # another `advance`, and the same `add`
+    assert shared[:2] == add_and_advance
+
+
+def test_a_function_that_reads_a_changed_global_is_compiled_anew(monkeypatch):
+    numbers = np.array([5])
+    assert make_advance(0)(numbers) == 7
+    monkeypatch.setitem(globals(), "STEP", 100)
+    assert make_advance(0)(numbers) == 205
+
+
+def test_a_function_that_cannot_be_compiled_is_not_shared():
+    def broken(x):
+        return x + unknown  # noqa: F821
+
+    def kernel(numbers):
+        return broken(numbers[0])
+
+    with pytest.raises(Exception, match="cannot be compiled"):
+        Kernel("i64*", kernel)(np.array([5]))
+    assert not compiler._shared
+
+
+def test_only_a_limited_number_is_kept(monkeypatch):
+    monkeypatch.setattr(compiler, "MOST_SHARED", 3)
+    for first in range(3):
+        make_advance(first)(np.arange(3))
+        assert len(compiler._shared) <= 3
