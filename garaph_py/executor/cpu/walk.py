@@ -17,7 +17,7 @@ TO_THE_END = 1 << 62
 ALL = np.uint64((1 << 64) - 1)
 """A word with all 64 bits set."""
 NOTHING = np.int64(0)
-"""The number from which kernels count. A literal 0 would have a type of its own: the compiler would compile each function
+"""The number from which kernels count. A literal 0 has a type of its own, so the compiler would compile each function
 that the count passes through twice."""
 LISTS = ("first_vertex", "last_vertex", "block", "position", "start", "stop")
 """Arguments of a kernel that visits the edges of a set's vertices, in the order of `make_for_each_list`'s `run`."""
