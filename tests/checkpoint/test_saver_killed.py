@@ -8,7 +8,7 @@ import pytest
 ROUNDS = int(os.environ.get("GARAPH_KILLS", "20"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_killed_and_resumed(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "scripts")
     import crash_checkpoint

@@ -11,7 +11,7 @@ from garaph_py.executor.modes import NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from garaph_py.native import Kernel, sums_of_packed
 from garaph_py.pages.memory_source import MemoryPageSource
 from tests.support import twins
-from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, hub
+from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, hub, mostly_full
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -24,6 +24,7 @@ OTHERS = ("SSSP-float", "SSWP-int")
 """Of the exact programs, what two others together do: to compile each over packed edges takes seconds."""
 
 modes = pytest.mark.parametrize("mode", MODES)
+floats = pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "NeuralNetwork"))
 
 
 def heavy(weights=None, m=30000):
@@ -58,7 +59,9 @@ def both(graph_of):
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", ["auto", *MODES])
-@pytest.mark.parametrize("case", [case for case in EXACT if case.name not in OTHERS], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", mostly_full((case for case in EXACT if case.name not in OTHERS), "SSSP-int", "ConnectedComponents")
+)
 def test_exact_answers(both, case, mode, sync):
     edges, _, packed = both(case)
     expected = case.twin(edges)
@@ -70,7 +73,7 @@ def test_exact_answers(both, case, mode, sync):
 
 
 @modes
-@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+@floats
 def test_floats_have_the_same_bits(both, case, mode):
     edges, raw, packed = both(case)
     expected = case.twin(edges, ITERATIONS)
@@ -82,7 +85,7 @@ def test_floats_have_the_same_bits(both, case, mode):
         assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
 
 
-@pytest.mark.parametrize("case", FLOAT, ids=lambda case: case.name)
+@floats
 def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
     edges, raw, packed = both(case)
     options = {"sync": False, "threads": 1, "mode": PULL, "iterations": ITERATIONS, "page_edges": 3000}
@@ -92,7 +95,13 @@ def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
     ("weights", "mode"),
-    [("int32", PULL), ("int32", NOTIFY_PULL), ("uint32", PULL), ("int64", NOTIFY_PULL), ("float32", PULL)],
+    [
+        ("int32", PULL),
+        ("int32", NOTIFY_PULL),
+        ("float32", PULL),
+        pytest.param("uint32", PULL, marks=pytest.mark.full),
+        pytest.param("int64", NOTIFY_PULL, marks=pytest.mark.full),
+    ],
 )
 def test_edge_values(graph_of, weights, mode, directed):
     graph = graph_of(heavy(weights), directed=directed)
@@ -149,7 +158,9 @@ def test_an_encoding_for_one_run(graph_of):
         gp.run(gp.apps.PageRank(), graph, encoding="zip")
 
 
-@pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", mostly_full((case for case in FLOAT if case.name != "HeatSimulation"), "PageRank", "NeuralNetwork")
+)
 def test_tiles(both, case):
     edges, raw, packed = both(case)
     how = {"mode": PULL_TILED, "iterations": 4, "threads": 2}
@@ -161,7 +172,7 @@ def test_tiles(both, case):
 
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
-@pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", mostly_full(EXACT, "SSSP-int", "ConnectedComponents"))
 def test_push(both, case, sync):
     edges, raw, packed = both(case)
     options = {"mode": PUSH, "sync": sync}

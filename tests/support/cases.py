@@ -1,9 +1,10 @@
 """The library's programs beside their twins, as tables that tests go through."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from garaph_py import apps
 from tests.support import twins
@@ -38,6 +39,15 @@ class Float:
     settling: Callable
     step: Callable
     weights: str | None = None
+
+
+def mostly_full(cases: Iterable, *kept: str) -> list:
+    """The cases as parameters of a test; all but those named in `kept` are marked `full`."""
+    marked = []
+    for case in cases:
+        name = getattr(case, "name", str(case))
+        marked.append(pytest.param(case, id=name, marks=() if name in kept else pytest.mark.full))
+    return marked
 
 
 def hub(edges):
