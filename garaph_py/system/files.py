@@ -46,7 +46,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
     Raises
     ------
     ParameterError
-        If the file cannot be written there.
+        If the file cannot be written there; or if it has been written, and a loss of power may undo that. The message
+        says which.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stays a link
     if target.is_dir():
