@@ -77,7 +77,7 @@ def toml(value: Any) -> str:
 
 Codec = tuple[Callable[[bytes], Any], Callable[[Any], bytes]]
 DOCUMENTS: dict[str, Codec] = {
-    "json": (json.loads, lambda document: json.dumps(document, indent=2).encode()),
+    "json": (json.loads, lambda document: json.dumps(document).encode()),
     "toml": (
         lambda data: tomllib.loads(data.decode()),
         lambda document: "".join(f"{json.dumps(key)} = {toml(value)}\n" for key, value in document.items()).encode(),
