@@ -46,6 +46,7 @@ RECORD = {
 }
 """The record of a request, with an option of each kind."""
 CHECKPOINT_ARRAYS = {"values": np.arange(9.0), "frontier": np.arange(2, dtype=np.uint64)}
+Parts = dict[str, bytes]
 
 
 @dataclass(frozen=True)
