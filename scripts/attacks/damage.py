@@ -175,7 +175,6 @@ def swaps(parts: Parts, others: Parts) -> Iterator[tuple[str, Parts]]:
         yield f"{one} and {two} swapped", parts | {one: parts[two], two: parts[one]}
     for name in parts:
         yield f"{name} of another", parts | {name: others[name]}
-        yield f"only {name} not of another", others | {name: parts[name]}
     for stem in sorted({name.rpartition(".")[0] for name in parts}):
         both = {name: data for name, data in others.items() if name.rpartition(".")[0] == stem}
         yield f"all of {stem} of another", parts | both
