@@ -38,8 +38,9 @@ def devices(
     from ..experiment.machine import look
     from ..native import cache
 
+    compiled = cache.folder()
     with Progress() as progress:
-        found = look([Path.cwd(), cache.folder(), *(path or [])], threads, progress)
+        found = look([Path.cwd(), *([compiled] if compiled else []), *(path or [])], threads, progress)
     if as_json:
         print(json.dumps(found.document(), allow_nan=False))
         return
