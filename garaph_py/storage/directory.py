@@ -52,6 +52,7 @@ from .fit import (
     log_fallback,
     memory_limit,
 )  # fmt: skip
+from .journal import sweep_opened
 from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
 from .manifest import Manifest
 from .progress import Progress
@@ -213,6 +214,7 @@ def read_graph(
     with ExitStack() as stack, ThreadPool(threads) as pool:
         folder = stack.enter_context(GraphDirectory(path))
         manifest = read_manifest(folder)
+        sweep_opened(folder, manifest)
         readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
         for reader in readers.values():
             if damage := reader.truncation():
