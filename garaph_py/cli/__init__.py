@@ -5,21 +5,32 @@ from __future__ import annotations
 import os
 import sys
 
-from ..errors import GaraphError, Interrupted
-
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # as in `typing`, which is not imported before `main` handles Ctrl-C
 if TYPE_CHECKING:
     from types import FrameType
-
-    from typer import Typer
 
 INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
 
 def main() -> None:
-    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error."""
+    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error.
+
+    While modules are imported, Ctrl-C ends the process at once. A `KeyboardInterrupt` would not always do so: raised in
+    a callback of an import it is ignored, and raised while a class is made it becomes a `RuntimeError`.
+    """
+    import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds more: it makes classes
+
+    usual = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not if it is ignored, as with nohup
+    if usual:
+        _signal.signal(_signal.SIGINT, stop)
+    from ..errors import GaraphError, Interrupted
+
     try:
-        load_commands()()
+        from .commands import app
+
+        if usual:
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        app()
     except KeyboardInterrupt:  # right before or after the commands run; typer turns Ctrl-C into a `SystemExit`
         fail(NOTHING, INTERRUPTED)
     except Interrupted as ending:
@@ -37,24 +48,6 @@ def main() -> None:
         if ending.code == INTERRUPTED:  # typer turns Ctrl-C into it
             print(NOTHING, file=sys.stderr)
         raise
-
-
-def load_commands() -> Typer:
-    """Import the commands. Ctrl-C meanwhile ends the process at once.
-
-    A `KeyboardInterrupt` would often end in a traceback, or have no effect: raised in a callback of an import it is
-    ignored, and raised while a class is made it becomes a `RuntimeError`.
-    """
-    import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds more: it makes classes
-
-    usual = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not if it is ignored, as with nohup
-    if usual:
-        _signal.signal(_signal.SIGINT, stop)
-    from .commands import app
-
-    if usual:
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    return app
 
 
 def stop(number: int, frame: FrameType | None) -> None:
