@@ -19,7 +19,7 @@ from ...graph.order import vertex_order
 from ...native.threads import ThreadPool
 from ...system import interrupts
 from ...system.memory import release_unused
-from ..formats.format import EdgeList, joined_strings
+from ..formats.format import EdgeList, joined_edges
 from .numbering import IntegerNumbering, NameNumbering
 from .spill import SpillFile, prefetched
 
@@ -224,16 +224,7 @@ def coalesced(batches: Iterator[EdgeList], nbytes: int) -> Iterator[EdgeList]:
         waiting.append(batch)
         size += batch.sources.nbytes + batch.targets.nbytes
         if size >= nbytes:
-            yield joined_batches(waiting)
-            waiting, size = [], 0
+            yield joined_edges(waiting)
+            size = 0
     if waiting:
-        yield joined_batches(waiting)
-
-
-def joined_batches(batches: list[EdgeList]) -> EdgeList:
-    """Several batches of string ids as one."""
-    weights = None
-    if batches[0].weights is not None:
-        weights = np.concatenate([batch.weights for batch in batches if batch.weights is not None])
-    sources, targets = [batch.sources for batch in batches], [batch.targets for batch in batches]
-    return EdgeList(joined_strings(sources), joined_strings(targets), weights)
+        yield joined_edges(waiting)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -20,8 +20,7 @@ from .format import (
     FormatFidelity,
     ReadOptions,
     endpoint_columns,
-    joined,
-    joined_strings,
+    joined_edges,
     malformed,
     narrowed,
     weight_column,
@@ -41,12 +40,15 @@ TableReader = Callable[[Path, ReadOptions, events.Listener], Parts]
 
 def read_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read the edge columns of a table; see `PARQUET` and `ARROW`."""
-    return edge_list(path, parts(path, options, listener))
+    return joined_edges(list(stream_table(parts, path, options, listener)))
 
 
-def stream_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+def stream_table(
+    parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener
+) -> Generator[EdgeList, None, None]:
     """Read the edge columns of a table batch by batch."""
-    return (edge_list(path, iter([part])) for part in parts(path, options, listener))
+    for part in parts(path, options, listener):
+        yield edge_list(path, *part)
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
@@ -145,22 +147,11 @@ def plain(path: Path, name: str, column: Any) -> Any:
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
 
 
-def edge_list(path: Path, found: Parts) -> EdgeList:
-    """Concatenate the columns of all parts."""
-    names: list[str] = []
-    parts: list[list[Any]] = []
-    for names, part in found:  # noqa: B007 - all parts have the same names
-        parts.append(part)
-    if not parts:
-        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    columns: list[Any] = []
-    pieces = [list(column) for column in zip(*parts, strict=True)]
-    parts.clear()  # so that joining one column frees its pieces before the next is joined
-    for name, arrays in zip(names, pieces, strict=True):
-        strings = not isinstance(arrays[0], np.ndarray)
-        if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
+def edge_list(path: Path, names: list[str], columns: list[Any]) -> EdgeList:
+    """The edges of a batch, from its columns."""
+    for name, ids in zip(names[:2], columns, strict=False):
+        if isinstance(ids, np.ndarray) and ids.dtype.kind == "f":
             raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
-        columns.append(joined_strings(arrays) if strings else joined(arrays))
     sources, targets, *weights = columns
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
@@ -217,7 +208,6 @@ PARQUET = Format(
     KEEPS,
     partial(write_table, parquet_writer),
     stream=partial(stream_table, parquet_parts),
-    edge_bytes=4,
 )
 ARROW = Format(
     "arrow",
@@ -228,5 +218,4 @@ ARROW = Format(
     KEEPS,
     partial(write_table, arrow_writer),
     stream=partial(stream_table, arrow_parts),
-    edge_bytes=8,
 )

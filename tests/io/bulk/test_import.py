@@ -23,7 +23,8 @@ from garaph_py.errors import DiskFullError, FormatError, GraphError, ParameterEr
 from garaph_py.graph import generate
 from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.number import number_vertices
-from garaph_py.io.bulk import array_writer, import_, numbering
+from garaph_py.io import collect
+from garaph_py.io.bulk import array_writer, numbering
 from garaph_py.io.bulk import build as external
 from garaph_py.io.bulk.build import ImportOptions, write_external
 from garaph_py.io.bulk.import_ import import_file, write_random
@@ -130,13 +131,13 @@ def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, valu
 @pytest.fixture
 def out_of_core(monkeypatch):
     """Every import that can be out of core is."""
-    monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+    monkeypatch.setattr(collect, "SORTING", 1 << 50)
 
 
 def both_ways(path, folder, monkeypatch):
     """The directories that an import in memory makes of a file, and one out of core."""
     for name, nbytes in (("there", 0), ("here", 1 << 50)):
-        monkeypatch.setattr(import_, "BYTES_IN_MEMORY", nbytes)
+        monkeypatch.setattr(collect, "SORTING", nbytes)
         import_file(path, folder / name, ImportOptions(encoding="packed"))
     return contents(folder / "here"), contents(folder / "there")
 
@@ -173,7 +174,7 @@ def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
     monkeypatch.setattr(generate, "BATCH_EDGES", 700)
     edges = generate.random_rmat(9, 8, weights=weights)
     write_random(edges, tmp_path / "there", ImportOptions())
-    monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+    monkeypatch.setattr(collect, "SORTING", 1 << 50)
     write_random(edges, tmp_path / "here", ImportOptions())
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
