@@ -73,43 +73,43 @@ class CollectedEdges:
         self._building = building
         self.batches: list[EdgeList] = []
         self._edges = self._value_bytes = self.nbytes = 0
-        self._low, self._high = 0, -1
-        self._vertices: int | None = None  # None: those that have edges
 
     def fill(self, batches: Iterable[EdgeList], limit: int) -> bool:
         """Add all batches if their graph can be built in `limit` bytes, else as many as show that it cannot."""
         for batch in batches:
-            self._add(batch)
-            if self.peak(complete=False) > limit:
+            values = edge_values(batch.weights, len(batch.sources))
+            if values is not None:
+                self._value_bytes = max(self._value_bytes, values.dtype.itemsize)
+                self.nbytes += values.nbytes
+            self.nbytes += batch.sources.nbytes + batch.targets.nbytes
+            self._edges += len(batch.sources)
+            self.batches.append(batch)
+            if self.least() > limit:
                 return False
         return self.peak() <= limit
 
-    def _add(self, batch: EdgeList) -> None:
-        values = edge_values(batch.weights, len(batch.sources))
-        if values is not None:
-            self._value_bytes = max(self._value_bytes, values.dtype.itemsize)
-            self.nbytes += values.nbytes
-        for column in (batch.sources, batch.targets):
-            self.nbytes += column.nbytes
-            if isinstance(column, np.ndarray) and len(column):
-                self._low, self._high = min(self._low, int(column.min())), max(self._high, int(column.max()))
-        self.batches.append(batch)
-        self._edges += len(batch.sources)
-        self._vertices = batch.n
-
-    def peak(self, complete: bool = True) -> int:
-        """Peak memory in bytes; if the edges are not `complete`, the least that it will be."""
-        edges, held, span = self._edges, self.nbytes, self._high - self._low + 1
+    def least(self) -> int:
+        """The least peak memory in bytes, whatever the ids are and whatever edges follow."""
         if self.batches and not isinstance(self.batches[0].sources, np.ndarray):
-            return int(NAMES * held) + NAMES_EDGE * edges
-        if not complete:
-            return max(int(JOINING * held), self._building.peak(edges, self._value_bytes, 0))
-        vertices, numbering = self._vertices, 8 * edges
-        if vertices is None:
-            dense = self._low >= 0 and span < 8 * edges + 4096  # see `graph.number.number_vertices`
-            vertices, numbering = min(span, 2 * edges), TABLE * span + 8 * edges if dense else SORTED * edges
+            return int(NAMES * self.nbytes) + NAMES_EDGE * self._edges
+        return max(int(JOINING * self.nbytes), self._building.peak(self._edges, self._value_bytes, 0))
+
+    def peak(self) -> int:
+        """Peak memory in bytes."""
+        edges = self._edges
+        if not edges or not isinstance(self.batches[0].sources, np.ndarray):
+            return self.least()
+        if (n := self.batches[0].n) is not None:
+            vertices, numbering = n, 8 * edges
+        else:
+            columns = [ids for batch in self.batches for ids in (batch.sources, batch.targets) if len(ids)]
+            low = min((int(ids.min()) for ids in columns if ids.dtype.kind == "i"), default=0)
+            high = max(int(ids.max()) for ids in columns)
+            dense = low >= 0 and high < 8 * edges + 4096  # see `graph.number.number_vertices`
+            vertices = min(high - low + 1, 2 * edges)
+            numbering = TABLE * (high + 1) + 8 * edges if dense else SORTED * edges
         building = self._building.peak(edges, self._value_bytes, vertices)
-        return max(int(JOINING * held), held + numbering, building)
+        return max(self.least(), self.nbytes + numbering, building)
 
     def drained(self) -> Iterator[EdgeList]:
         """The batches; each is free as soon as the caller has used it."""

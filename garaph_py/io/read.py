@@ -21,7 +21,7 @@ from ..native.threads import ThreadPool
 from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
 from .formats import EdgeList, Format, ReadOptions, format_of
-from .formats.format import check_memory
+from .formats.format import check_memory, malformed
 
 IMPORT = "make a graph directory of it with garaph import, which takes less"
 ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
@@ -116,15 +116,29 @@ def read_edges(
     if format.stream is not None:
         with closing(format.stream(path, reading, on_event)) as batches:
             fits, otherwise = edges.fill(batches, limit), IMPORT
-    elif isinstance(found := format.read(path, reading, on_event), Graph):
-        return found
     else:
+        check_size(path, format, limit)
+        found = format.read(path, reading, on_event)
+        if isinstance(found, Graph):
+            return found
         fits, otherwise = edges.fill([found], limit), ELSEWHERE
     if not fits:
         needed = show_bytes(edges.peak(), up=True)
         problem = f"making a graph of it takes {needed} of memory or more, and {show_bytes(limit)} may be used"
         raise FormatError(path, f"{problem}; allow more (memory, --memory), or {otherwise}")
     return edges.joined()
+
+
+def check_size(path: Path, format: Format, limit: int) -> None:
+    """Raise `FormatError` if a file that must fit in memory is larger than `limit` bytes."""
+    with malformed(path, "not readable"):
+        size = path.stat().st_size
+    if size > limit:
+        raise FormatError(
+            path,
+            f"{show_bytes(size)} long, and {show_bytes(limit)} of memory may be used, into which a file of format "
+            f"{format.name} must fit; allow more (memory), or {ELSEWHERE}",
+        )
 
 
 def built(

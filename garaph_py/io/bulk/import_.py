@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 
 from ... import events
-from ...errors import FormatError
 from ...graph.generate import RandomEdges
 from ...graph.graph import Graph
 from ...native.threads import ThreadPool
@@ -17,11 +16,10 @@ from ...storage import directory as store
 from ...storage.fit import check_encoding, memory_limit
 from ...storage.manifest import Manifest
 from ...storage.write import HERE, PathLike, already_exists, disk_roots
-from ...system.sizes import show_bytes
 from ..collect import CollectedEdges
 from ..formats import ReadOptions, format_of
-from ..formats.format import EdgeList, Format, malformed
-from ..read import ELSEWHERE, built, check_file, naming, read_graph
+from ..formats.format import EdgeList, Format
+from ..read import built, check_file, naming, read_graph
 from .build import ImportOptions, write_external
 from .scan import EdgeSource, KnownCounts
 
@@ -69,7 +67,6 @@ def import_file(
     chosen = format_of(path, options.format)
     reading = ReadOptions(options.weights, options.directed, ThreadPool(threads).size, limit)
     if chosen.stream is None:
-        check_size(path, chosen, limit)
         return save(read_graph(path, chosen, reading, options, on_event), out, options, roots, on_event)
     edges = CollectedEdges(options)
     with naming(path), closing(chosen.stream(path, reading, on_event)) as batches:
@@ -125,15 +122,3 @@ def rest_of(
         return EdgeSource(lambda listener: stream(path, reading, listener), True)
     memory = max(PARSING + reading.threads * PARSING_THREAD, edges.nbytes)
     return EdgeSource(lambda listener: chain(edges.drained(), batches), False, memory)
-
-
-def check_size(path: Path, format: Format, limit: int) -> None:
-    """Raise `FormatError` if a file that must fit in memory is larger than `limit` bytes."""
-    with malformed(path, "not readable"):
-        size = path.stat().st_size
-    if size > limit:
-        raise FormatError(
-            path,
-            f"{show_bytes(size)} long, and {show_bytes(limit)} of memory may be used, into which a file of format "
-            f"{format.name} must fit; allow more (memory), or {ELSEWHERE}",
-        )

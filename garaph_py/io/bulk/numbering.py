@@ -17,7 +17,7 @@ from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.number import _checked_count, _integers, kernels
 from ...native.kernel import kind_of
 from ...native.threads import ThreadPool, split
-from ...system.memory import TooLittleMemoryError
+from ...system.memory import TooLittleMemoryError, release_unused
 from ...system.sizes import show_bytes
 
 Array = npt.NDArray[Any]
@@ -25,6 +25,8 @@ Array = npt.NDArray[Any]
 INT64_MAX = int(np.iinfo(np.int64).max)
 MIN_TABLE_BYTES = 1 << 16
 """A table of this many bytes is always allowed, however little memory there is."""
+NAME_BYTES = 32
+"""Memory for hashing a name, in bytes beside four copies of it. Measured with Arrow 26."""
 MIN_PENDING = 1 << 16
 """Ids that are collected before they are sorted and merged into the known ids."""
 
@@ -180,7 +182,9 @@ class NameNumbering:
             raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
         codes = encoded.indices[len(self._names) :].to_numpy(zero_copy_only=False).astype(np.uint32)
         self._names = encoded.dictionary
-        check_room(3 * self._names.nbytes // 8, self._memory)
+        del chunks, encoded
+        release_unused()  # the names before, and the table in which they were hashed
+        check_room((4 * self._names.nbytes + NAME_BYTES * len(self._names)) // 8, self._memory)
         self._is_source = np.concatenate([self._is_source, np.zeros(len(self._names) - len(self._is_source), np.bool_)])
         columns = codes[: len(sources)], codes[len(sources) :]
         fresh = columns[0][~self._is_source[columns[0]]]

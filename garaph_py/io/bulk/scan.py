@@ -122,7 +122,7 @@ class NumberedEdges:
     def _scan(self, memory: int, pool: ThreadPool, listener: events.Listener) -> None:
         """The first scan: set the attributes, and copy the edges to the temporary file if there is one."""
         dtypes = set()
-        for batch in coalesced(self._source.batches(listener), memory // 8):
+        for batch in coalesced(self._source.batches(listener), memory // 32):
             interrupts.check()
             values = edge_values(batch.weights, len(batch.sources))
             if self._numbering is None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError, GaraphError, GraphError
 from ...system.memory import available_memory
+from ...system.sizes import show_bytes
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -197,8 +198,14 @@ def shortened(text: str, limit: int = 80) -> str:
     return text if len(text) < limit else text[: limit - 4] + " ..."
 
 
-def check_memory(path: Path, nbytes: int, purpose: str) -> None:
-    """Raise `FormatError` if `nbytes` for a `purpose` exceed the available memory; call it before allocating them."""
+def check_memory(path: Path, nbytes: int, purpose: str, allowed: int | None = None) -> None:
+    """Raise `FormatError` if `nbytes` for a `purpose` exceed the memory `allowed`, or free; call it before allocating.
+
+    See `ReadOptions.memory`.
+    """
+    if allowed is not None and nbytes > allowed:
+        problem = f"{purpose} take {show_bytes(nbytes, up=True)}, and {show_bytes(allowed)} of memory may be used"
+        raise FormatError(path, f"{problem}; allow more (memory, --memory)")
     available = available_memory()
     if nbytes > available:
         raise FormatError(

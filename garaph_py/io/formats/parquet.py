@@ -26,8 +26,10 @@ from .format import (
     weight_column,
 )
 
-ROWS = 1 << 18
-"""Rows of a batch."""
+ROWS, NAME_ROWS = 1 << 18, 1 << 14
+"""Rows of a batch, and of one with names, which may be long."""
+DECODED_BYTES = 16 << 20
+"""Most bytes of names that are decoded from a dictionary at a time: a row may be one number, and its name very long."""
 STREAM_MAGIC = b"\xff\xff\xff\xff"
 """First bytes of an Arrow stream."""
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
@@ -52,6 +54,7 @@ def stream_table(
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
+    import pyarrow as pa
     from pyarrow import parquet
 
     problem = UNREADABLE.format("Parquet")
@@ -61,7 +64,9 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
-            batches = file.iter_batches(ROWS, columns=names, use_threads=options.threads > 1)
+            integers = all(pa.types.is_integer(file.schema_arrow.field(name).type) for name in names[:2])
+            rows_read = ROWS if integers else NAME_ROWS
+            batches = file.iter_batches(rows_read, columns=names, use_threads=options.threads > 1)
         found = 0
         for part in checked(path, problem, batches, names):
             yield names, part
@@ -126,9 +131,25 @@ def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) 
                 return
             batch = batch.select(names)
             batch.validate(full=True)
-            part = [plain(path, name, column) for name, column in zip(names, batch.columns, strict=True)]
-            part[:2] = [narrowed(ids) if isinstance(ids, np.ndarray) else ids for ids in part[:2]]
-        yield part
+            rows = decodable_rows(batch)
+        for start in range(0, len(batch), rows):
+            with malformed(path, problem):
+                columns = batch.slice(start, rows).columns
+                part = [plain(path, name, column) for name, column in zip(names, columns, strict=True)]
+                part[:2] = [narrowed(ids) if isinstance(ids, np.ndarray) else ids for ids in part[:2]]
+            yield part
+
+
+def decodable_rows(batch: Any) -> int:
+    """Rows of a batch that take at most `DECODED_BYTES` when their names are decoded from a dictionary."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [column.dictionary for column in batch.columns if pa.types.is_dictionary(column.type)]
+    lengths: list[int | None] = [
+        pc.max(pc.binary_length(each)).as_py() for each in names if not pa.types.is_primitive(each.type)
+    ]
+    return max(DECODED_BYTES // max([1, *filter(None, lengths)]), 1)
 
 
 def plain(path: Path, name: str, column: Any) -> Any:

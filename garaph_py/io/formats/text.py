@@ -21,7 +21,17 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError
 from ...native import prepare
-from .format import MIXED_SIGNS, EdgeList, Format, FormatFidelity, ReadOptions, joined_edges, narrowed, shortened
+from .format import (
+    MIXED_SIGNS,
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    joined_edges,
+    narrowed,
+    shortened,
+)
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .pairs import SCAN_PAIRS, pairs
 from .streams import BadLine, parsed_in_order, text_blocks
@@ -51,7 +61,13 @@ class Columns(NamedTuple):
 
 def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read a text edge list; see `FORMAT`."""
-    return joined_edges(list(stream_text(path, options, listener)))
+    batches, nbytes = [], 0
+    for batch in stream_text(path, options, listener):
+        batches.append(batch)
+        if options.memory is not None:
+            nbytes += batch.sources.nbytes + batch.targets.nbytes
+            check_memory(path, nbytes, "its edges", options.memory)
+    return joined_edges(batches)
 
 
 def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> Generator[EdgeList, None, None]:
