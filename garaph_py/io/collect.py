@@ -119,4 +119,4 @@ class CollectedEdges:
 
     def joined(self) -> EdgeList:
         """All edges. Call it once, last."""
-        return self.batches[0] if len(self.batches) == 1 else joined_edges(self.batches)
+        return self.batches.pop() if len(self.batches) == 1 else joined_edges(self.batches)

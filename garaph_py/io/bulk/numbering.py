@@ -91,15 +91,16 @@ class IntegerNumbering:
             self._pool.run(mark, [(column, *part, self._present) for part in bounds])
 
     def _collect(self, columns: tuple[Array, Array]) -> None:
-        self._pending += [np.unique(column) for column in columns]
+        self._pending += [distinct(column.copy()) for column in columns]
         if sum(map(len, self._pending)) > max(len(self._names), MIN_PENDING):
             self._merge()
 
     def _merge(self) -> None:
         wide = np.uint64 if self._high > INT64_MAX else np.int64
         check_room(3 * (len(self._names) + sum(map(len, self._pending))), self._memory)
-        self._names = np.unique(np.concatenate([part.astype(wide) for part in (self._names, *self._pending)]))
+        parts = [part.astype(wide, copy=False) for part in (self._names, *self._pending)]
         self._pending.clear()
+        self._names = distinct(np.concatenate(parts))
 
     def finish(self) -> VertexIds:
         """The ids of all vertices; call it after the last `see`."""
@@ -215,6 +216,14 @@ def check_room(words: int, memory: int) -> None:
             f"its ids take at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used for them; "
             "allow more (memory)"
         )
+
+
+def distinct(ids: Array) -> Array:
+    """The different ids in ascending order; sorts `ids` in place. `np.unique` hashes them, which takes more memory."""
+    ids.sort()
+    first = np.ones(len(ids), np.bool_)
+    np.not_equal(ids[1:], ids[:-1], out=first[1:])
+    return ids[first]
 
 
 def plain(column: Any) -> Array:
