@@ -6,6 +6,7 @@ import os
 import sys
 
 from ..errors import GaraphError, Interrupted
+from .terminal import say
 
 INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
@@ -37,5 +38,5 @@ def main() -> None:
 
 def fail(message: str, status: int) -> None:
     """Print a message on standard error, and exit with `status`."""
-    print(message, file=sys.stderr)
+    say(message, error=True)
     sys.exit(status)

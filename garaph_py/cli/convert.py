@@ -11,6 +11,7 @@ import typer
 from ..errors import ParameterError
 from ..output import Progress
 from .options import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -80,9 +81,9 @@ def convert(
             from ..io.write import write
 
             write(graph, target, format=format.name, on_event=progress)
-    print(f"{target}: {str(graph)[8:-1]}")
+    say(f"{target}: {str(graph)[8:-1]}")
     for loss in () if format is None else losses(graph, format):
-        print(f"  not kept: {loss}")
+        say(f"  not kept: {loss}")
 
 
 def graph_of(
@@ -153,8 +154,8 @@ def formats() -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
-    print("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
+    say("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
+    say("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
 
 
 def cells(format: Format) -> tuple[str, ...]:
