@@ -6,7 +6,6 @@ import os
 import sys
 
 from ..errors import GaraphError, Interrupted
-from .terminal import say
 
 INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
@@ -38,5 +37,7 @@ def main() -> None:
 
 def fail(message: str, status: int) -> None:
     """Print a message on standard error, and exit with `status`."""
+    from .terminal import say
+
     say(message, error=True)
     sys.exit(status)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,15 +56,14 @@ def convert(
     from ..graph.build import rebuilt
     from ..storage import directory as store
     from ..storage import fit
-    from ..storage.write import already_exists
+    from ..storage.write import creating
 
     fit.check_encoding(encoding)
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
-    if format is None and os.path.lexists(target):
-        raise already_exists(target)
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
-    with Progress(quiet) as progress:
+    with Progress(quiet) as progress, ExitStack() as stack:
+        place = stack.enter_context(creating(target)) if format is None else None  # before any work
         graph = graph_of(source, from_, undirected, no_weights, threads, progress)
         graph = graph.symmetrized(threads) if symmetrize else graph
         if drop_self_loops or drop_parallel:
@@ -75,9 +74,9 @@ def convert(
                 threads=threads,
                 on_event=progress,
             )
-        if format is None:
-            store.save(graph, target, encoding=encoding, on_event=progress)
-        else:
+        if place is not None:
+            store.save(graph, place, encoding=encoding, on_event=progress)
+        if format is not None:
             from ..io.write import write
 
             write(graph, target, format=format.name, on_event=progress)

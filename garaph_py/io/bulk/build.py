@@ -88,7 +88,7 @@ class ImportOptions:
 # wide: the memory for sorting is a parameter for tests
 def write_external(
     source: EdgeSource,
-    out: PathLike,
+    out: PathLike | Destination,
     options: ImportOptions,
     memory: int,
     *,
@@ -105,7 +105,7 @@ def write_external(
     Parameters
     ----------
     source : EdgeSource
-    out : path-like
+    out : path-like or Destination
         The directory to make; its parent must exist.
     options : ImportOptions
     memory : int
