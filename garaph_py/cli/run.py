@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +12,15 @@ from typing import Annotated, Any
 import typer
 
 from ..apps import registry as programs
-from ..errors import Interrupted, ParameterError
+from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..system.files import check_place
 from . import show
 from .options import Directed, Format, Quiet, Symmetrize, Threads
+from .recovery import flushed, saying_how_to_resume, saying_what_is_written
+from .request import Request
 from .terminal import say
 
 Option = typer.Option
@@ -29,6 +29,7 @@ Option = typer.Option
 # wide: typer derives the command's options from its signature.
 # long: most lines declare these options.
 def run(
+    context: typer.Context,
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
@@ -88,7 +89,8 @@ def run(
         Path | None, Option(metavar="FILE.html", help="Write a page with the iterations, curves and a timeline.")
     ] = None,
     checkpoint: Annotated[
-        Path | None, Option(metavar="DIR", help="Keep checkpoints in DIR during the run, for `garaph resume DIR`.")
+        Path | None,
+        Option(metavar="DIR", help="Keep checkpoints in DIR until the end, for `garaph resume DIR`."),
     ] = None,
     checkpoint_every: Annotated[
         str | None,
@@ -136,34 +138,24 @@ def run(
     if device == "gpu":
         find_device()  # if there is none, fail before the graph is read, not after
     started = time.perf_counter()
-    with saying_how_to_resume(checkpoint), Progress(quiet) as progress:
-        loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
-        read_seconds = time.perf_counter() - started
-        result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet))
-    if write is not None and output is not None:
-        write(result, output)
-    if as_json:
-        print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
-        return
-    say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
-    if not quiet:
-        show.iterations(result.stats)
-    say(f"{show.ending(result.stats)}; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all")
-    if verify:
-        say("verified: the answer has the properties that define it")
-    show.top(result, top)
-    show.written(result, output, trace, report)
-
-
-@contextlib.contextmanager
-def saying_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
-    """Turn an interrupt that left checkpoints into an error that says how to go on from them."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if checkpoint is None or not checkpoint.is_dir():
-            raise
-        raise Interrupted(f"interrupted; to go on: garaph resume {checkpoint}") from None
+    request = None if checkpoint is None else Request.of(context).record()
+    outputs = {"output": output, "trace": trace, "report": report}
+    with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
+        with Progress(quiet) as progress:
+            loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
+            read_seconds = time.perf_counter() - started
+            result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet), request)
+        with result:
+            if write is not None:
+                write(result, output)
+            seconds = read_seconds, time.perf_counter() - started
+            with flushed(result):
+                if as_json:
+                    print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
+                else:
+                    say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
+                    show.answer(result, seconds, top, quiet, verify)
+                    show.written(result, output, trace, report)
 
 
 def apps() -> None:

@@ -46,6 +46,19 @@ def ending(stats: Stats) -> str:
     return f"{text}; {show_bytes(there)} to the GPU and {show_bytes(back)} back, {per_edge(rows)} bytes an edge"
 
 
+def answer(result: Result, seconds: tuple[float, float], count: int, quiet: bool, verified: bool) -> None:
+    """Print the iterations, how the run ended, and the `count` vertices with the largest values.
+
+    `seconds` are those of reading the graph, and of the whole command.
+    """
+    if not quiet:
+        iterations(result.stats)
+    say(f"{ending(result.stats)}; read in {seconds[0]:.2f} s, {seconds[1]:.2f} s in all")
+    if verified:
+        say("verified: the answer has the properties that define it")
+    top(result, count)
+
+
 def top(result: Result, count: int) -> None:
     """Print the vertices with the largest values."""
     best = result.top(count)

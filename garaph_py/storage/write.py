@@ -17,7 +17,7 @@ import xxhash
 
 from ..errors import GaraphError, ParameterError
 from ..system import interrupts
-from ..system.files import make_locked, try_lock
+from ..system.files import make_locked, make_names_durable, try_lock
 from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
@@ -282,11 +282,7 @@ def sync_all(directories: Iterable[PathLike]) -> None:
 
 def sync_directory(path: PathLike) -> None:
     with writing(path):
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        make_names_durable(path)
 
 
 @contextmanager

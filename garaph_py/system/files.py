@@ -43,12 +43,14 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:
     """Create or replace the file at `path` with what ``write(file)`` writes. A failure leaves the old file as it was.
 
-    The new content is written to a temporary file beside it, which then takes its place in one step.
+    The new content is written to a temporary file beside it, which then takes its place in one step. When this function
+    returns, the file survives a loss of power.
 
     Raises
     ------
     ParameterError
-        If the file cannot be written there.
+        If the file cannot be written there; or if it has been written, and a loss of power may undo that. The message
+        says which.
     """
     target = Path(os.path.realpath(path))  # a symbolic link stays a link
     if target.is_dir():
@@ -73,6 +75,20 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
     finally:
         with contextlib.suppress(OSError):  # if it stays, the next `write_whole` removes it
             os.unlink(name)
+    try:
+        make_names_durable(target.parent)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ParameterError(f"{target} has been written, but a loss of power may undo it: {reason}") from None
+
+
+def make_names_durable(path: str | os.PathLike[str]) -> None:
+    """Make the names in a directory durable, so that files that were created or renamed survive a loss of power."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def remove_leftovers(target: Path) -> None:
