@@ -78,7 +78,7 @@ class ImportOptions(BuildOptions):
 # wide: the memory for sorting is a parameter for tests
 def write_external(
     source: EdgeSource,
-    out: PathLike,
+    out: PathLike | Destination,
     options: ImportOptions,
     memory: int,
     *,
@@ -95,7 +95,7 @@ def write_external(
     Parameters
     ----------
     source : EdgeSource
-    out : path-like
+    out : path-like or Destination
         The directory to make; its parent must exist.
     options : ImportOptions
     memory : int

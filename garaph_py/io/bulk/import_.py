@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import chain
@@ -10,12 +9,11 @@ from pathlib import Path
 
 from ... import events
 from ...graph.generate import RandomEdges
-from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...storage import directory as store
 from ...storage.fit import check_encoding, memory_limit
 from ...storage.manifest import Manifest
-from ...storage.write import HERE, PathLike, already_exists, disk_roots
+from ...storage.write import HERE, Destination, PathLike, creating, disk_roots
 from ..collect import CollectedEdges
 from ..formats import ReadOptions, format_of
 from ..formats.format import EdgeList, Format
@@ -62,20 +60,28 @@ def import_file(
     """
     check_encoding(options.encoding)
     path, roots, limit = check_file(path), disk_roots(disks), memory_limit(memory)
-    if os.path.lexists(out):
-        raise already_exists(out)
+    with creating(out, roots) as place:  # before any work, so that of two imports the second fails at once
+        write_file(path, place, options, limit, threads, on_event)
+    return store.info(out)
+
+
+def write_file(
+    path: Path, place: Destination, options: ImportOptions, limit: int, threads: int | None, on_event: events.Listener
+) -> None:
+    """Read the edges of a file and write their graph, in at most `limit` bytes of memory; see `import_file`."""
     chosen = format_of(path, options.format)
     reading = ReadOptions(options.weights, options.directed, ThreadPool(threads).size, limit)
     if chosen.stream is None:
-        return save(read_graph(path, chosen, reading, options, on_event), out, options, roots, on_event)
-    edges = CollectedEdges(options)
-    with naming(path), closing(chosen.stream(path, reading, on_event)) as batches:
-        if edges.fill(batches, limit):
+        graph = read_graph(path, chosen, reading, options, on_event)
+    else:
+        edges = CollectedEdges(options)
+        with naming(path), closing(chosen.stream(path, reading, on_event)) as batches:
+            if not edges.fill(batches, limit):
+                source = rest_of(path, chosen, reading, edges, batches)
+                write_external(source, place, options, limit, threads=threads, on_event=on_event)
+                return
             graph = built(path, edges.joined(), options, reading.threads, on_event)
-        else:
-            source = rest_of(path, chosen, reading, edges, batches)
-            return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
-    return save(graph, out, options, roots, on_event)
+    store.save(graph, place, encoding=options.encoding, on_event=on_event)
 
 
 def write_random(
@@ -90,24 +96,19 @@ def write_random(
 ) -> Manifest:
     """Write the graph directory `out` of generated edges; parameters and errors are those of `import_file`."""
     check_encoding(options.encoding)
-    roots, limit = disk_roots(disks), memory_limit(memory)
-    if options.peak(edges.count, 0 if edges.dtype is None else edges.dtype.itemsize, edges.n) <= limit:
-        graph = edges.graph(options.directed is not False, threads, on_event)
-        return save(graph, out, options, roots, on_event)
-    with ThreadPool(threads) as pool:
+    limit, value_bytes = memory_limit(memory), 0 if edges.dtype is None else edges.dtype.itemsize
+    with creating(out, disks) as place:
+        if options.peak(edges.count, value_bytes, edges.n) <= limit:
+            graph = edges.graph(options.directed is not False, threads, on_event)
+            store.save(graph, place, encoding=options.encoding, on_event=on_event)
+        else:
+            with ThreadPool(threads) as pool:
 
-        def batches(listener: events.Listener) -> Iterator[EdgeList]:
-            return (EdgeList(*columns) for columns in edges.batches(pool))
+                def batches(listener: events.Listener) -> Iterator[EdgeList]:
+                    return (EdgeList(*columns) for columns in edges.batches(pool))
 
-        source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
-        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
-
-
-def save(
-    graph: Graph, out: PathLike, options: ImportOptions, roots: Sequence[str], on_event: events.Listener
-) -> Manifest:
-    """Save a graph that was imported in memory, and return its manifest."""
-    store.save(graph, out, encoding=options.encoding, disks=roots, on_event=on_event)
+                source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
+                write_external(source, place, options, limit, threads=threads, on_event=on_event)
     return store.info(out)
 
 

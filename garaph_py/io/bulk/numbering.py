@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import GraphError
+from ...graph.columns import id_column, mixed_signs
 from ...graph.ids import IntegerIds, StringIds, VertexIds
-from ...graph.number import _checked_count, _integers, kernels
+from ...graph.number import _checked_count, kernels
 from ...native.kernel import kind_of
 from ...native.threads import ThreadPool, split
 from ...system.memory import TooLittleMemoryError, release_unused
@@ -62,8 +63,7 @@ class IntegerNumbering:
             self._low = min(self._low, *(int(column.min()) for column in columns))
             self._high = max(self._high, *(int(column.max()) for column in columns))
             if self._low < 0 and self._high > INT64_MAX:
-                what = f"ids run from {self._low} to {self._high}: no 64-bit integer type holds both"
-                raise GraphError(f"{what}; give them as strings")
+                raise mixed_signs(self._low, self._high)
             if self._fits_table():
                 self._mark(columns)
             else:
@@ -228,7 +228,7 @@ def distinct(ids: Array) -> Array:
 
 def plain(column: Any) -> Array:
     """A column of integers as uint32 or int64, or as uint64 if some exceed int64."""
-    array = _integers(column)
+    array = id_column("ids", column)
     if array.dtype not in (np.uint32, np.int64) and (
         array.dtype.itemsize < 8 or not len(array) or int(array.max()) <= INT64_MAX
     ):

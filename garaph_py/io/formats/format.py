@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
-from ...errors import FormatError, GaraphError, GraphError
+from ...errors import FormatError, GaraphError, GraphError, printable
 from ...system.memory import available_memory
 from ...system.sizes import show_bytes
 
@@ -194,7 +194,7 @@ def first_line(error: Exception) -> str:
 
 def shortened(text: str, limit: int = 80) -> str:
     """`text` for a message: unprintable characters are escaped, and it has at most about `limit` characters."""
-    text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:limit])
+    text = printable(text[:limit])
     return text if len(text) < limit else text[: limit - 4] + " ..."
 
 
