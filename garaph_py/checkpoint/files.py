@@ -1,4 +1,7 @@
-"""The system calls that checkpoints make. Tests replace them to simulate faults, crashes and lost writes."""
+"""The system calls that checkpoints make. Tests replace them to simulate faults, crashes and lost writes.
+
+Only this user may read or write a checkpoint: it holds the state that a later run continues from.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import fcntl
 import os
 from pathlib import Path
 
+from ..system import ownership
+
 
 class Files:
     """One method for each system call; any of them may raise `OSError`."""
 
     def make_directory(self, path: Path) -> None:
-        path.mkdir(exist_ok=True)
+        path.mkdir(mode=0o700, exist_ok=True)
         if not os.access(path, os.W_OK | os.X_OK):  # fail now, not at the first checkpoint of a long run
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -27,7 +32,15 @@ class Files:
         return handle
 
     def open(self, path: Path, flags: int) -> int:
-        return os.open(path, flags | os.O_CLOEXEC, 0o666)
+        return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+    def distrust(self, handle: int) -> str | None:
+        """The reason not to trust an open file or directory; None if nobody but this user and root can write it."""
+        return ownership.distrust(os.fstat(handle))
+
+    def is_at(self, path: Path, handle: int) -> bool:
+        """Whether `path` still names the directory that `handle` is open on."""
+        return os.path.samestat(os.stat(path), os.fstat(handle))
 
     def size(self, handle: int) -> int:
         return os.fstat(handle).st_size

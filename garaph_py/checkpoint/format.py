@@ -12,7 +12,8 @@ bytes                 what
 after the header      the arrays, one after the other, in the order of the header's list
 ====================  ==================================================================
 
-Numbers are little-endian. The first 32 bytes have this layout in every version.
+Numbers are little-endian. The first 32 bytes have this layout in every version. A header holds data only: nothing in it
+is run, and each of its fields is checked by type and range.
 """
 
 from __future__ import annotations
@@ -30,16 +31,18 @@ import numpy as np
 import numpy.typing as npt
 import xxhash
 
-from ..errors import DamagedCheckpointError, FormatError
+from ..errors import DamagedCheckpointError, FormatError, ParameterError
 from ..system.memory import enough_memory
 from .files import Files
 
 Array = npt.NDArray[Any]
 
-MAGIC, VERSION = b"GARAPHCP", 1
+MAGIC, VERSION, READABLE = b"GARAPHCP", 2, (1, 2)
 PREFIX = struct.Struct("<8sIIQ")
 CHECKSUM = struct.Struct("<Q")
 BEGIN = PREFIX.size + CHECKSUM.size
+MOST_HEADER = 16 << 20
+"""Greatest length of a header in bytes; headers have some kilobytes, and a parameter of a program a line at most."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,8 @@ class Header:
         Number of iterations done when the checkpoint was made.
     identity : mapping
         The identity of the run (`identity.identity_of`).
-    command : list of str
-        The command line of the process that made the checkpoint: the program's name, then its arguments.
-    folder : str
-        The working directory of that process.
+    request : mapping or None
+        What ``garaph run`` was asked to do (`cli.request`); None if a script called `garaph_py.run`.
     arrays : list of dict
         ``name``, ``dtype``, ``bytes`` and ``checksum`` (XXH3-64) of each array, in the order in which they are stored.
     """
@@ -65,9 +66,56 @@ class Header:
     generation: int
     iterations: int
     identity: Mapping[str, Any]
-    command: list[str]
-    folder: str
+    request: Mapping[str, Any] | None
     arrays: list[dict[str, Any]]
+
+    @classmethod
+    def parse(cls, text: bytes, version: int) -> Header:
+        """The header with this JSON text.
+
+        Version 1 had a command line in the place of the request; it is ignored, so that nothing in a file is run.
+
+        Raises
+        ------
+        ValueError
+            If a field is absent, unknown, or not of its type and range.
+        """
+        try:
+            read = json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deep") from None
+        if version == 1 and isinstance(read, dict):
+            read = {key: value for key, value in read.items() if key not in ("command", "folder")} | {"request": None}
+        if not isinstance(read, dict) or set(read) != set(cls.__annotations__):
+            raise ValueError("its fields")
+        arrays = read["arrays"]
+        if not (
+            is_whole(read["generation"], 1)
+            and is_whole(read["iterations"], 0)
+            and isinstance(read["identity"], dict)
+            and (read["request"] is None or isinstance(read["request"], dict))
+            and isinstance(arrays, list)
+            and all(is_stored_array(one) for one in arrays)
+        ):
+            raise ValueError("the values of its fields")
+        return cls(**read)
+
+
+def is_whole(value: object, least: int) -> bool:
+    """Whether a value of JSON is a whole number that is at least `least` and fits in 64 bits."""
+    return type(value) is int and least <= value < 1 << 64
+
+
+def is_stored_array(value: object) -> bool:
+    """Whether a value of JSON describes an array."""
+    return (
+        isinstance(value, dict)
+        and set(value) == {"name", "dtype", "bytes", "checksum"}
+        and isinstance(value["name"], str)
+        and isinstance(value["dtype"], str)
+        and is_whole(value["bytes"], 0)
+        and is_whole(value["checksum"], 0)
+    )
 
 
 def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) -> int:
@@ -98,7 +146,7 @@ def write(files: Files, path: Path, about: Header, arrays: Mapping[str, Array]) 
     size = BEGIN + len(header) + sum(map(len, pieces.values()))
     prefix = PREFIX.pack(MAGIC, VERSION, len(header), size)
     begin = prefix + CHECKSUM.pack(xxhash.xxh3_64_intdigest(prefix + header)) + header
-    handle = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    handle = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
         try:
             for piece in (memoryview(begin), *pieces.values()):
@@ -130,12 +178,15 @@ class CheckpointFile:
         If the file's bytes are not those that were written.
     FormatError
         If another version of garaph_py wrote it.
+    ParameterError
+        If another user could have written it.
     """
 
     def __init__(self, files: Files, path: Path) -> None:
         self.path, self._files = path, files
-        self._handle = files.open(path, os.O_RDONLY)
+        self._handle = files.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
+            check_trust(files, self._handle, path)
             self.header = self._header()
         except BaseException:
             self.close()
@@ -155,23 +206,23 @@ class CheckpointFile:
             raise self._damage("it does not begin as a checkpoint does")
         if total != size or BEGIN + length > size:
             raise self._damage(f"it has {size} bytes, and should have {total}")
+        if length > MOST_HEADER:
+            raise self._damage(f"its header has {length} bytes, and at most {MOST_HEADER} are allowed")
         header = self._read(length, BEGIN)
         (checksum,) = CHECKSUM.unpack_from(begin, PREFIX.size)
         if xxhash.xxh3_64_intdigest(begin[: PREFIX.size] + header) != checksum:
             raise self._damage("its header does not match its checksum")
-        if version != VERSION:
-            raise FormatError(self.path, f"is of version {version}; this garaph_py reads version {VERSION}")
+        if version not in READABLE:
+            known = " and ".join(map(str, READABLE))
+            raise FormatError(self.path, f"is of version {version}; this garaph_py reads versions {known}")
         self._begin = BEGIN + length
         try:
-            described = Header(**json.loads(header))
-            if (
-                type(described.generation) is type(described.iterations) is int
-                and self._begin + sum(stored["bytes"] for stored in described.arrays) == size
-            ):
-                return described
-        except (TypeError, ValueError, KeyError):
-            pass
-        raise self._damage("its header is invalid")
+            described = Header.parse(header, version)
+        except ValueError as error:
+            raise self._damage(f"its header is invalid: {error}") from None
+        if self._begin + sum(stored["bytes"] for stored in described.arrays) != size:
+            raise self._damage("its header does not match its size")
+        return described
 
     def load(self, into: Mapping[str, Array]) -> None:
         """Fill the arrays `into`, which must have the names, types and sizes of the arrays in the file."""
@@ -201,3 +252,18 @@ class CheckpointFile:
 
     def _damage(self, problem: str, offset: int | None = None) -> DamagedCheckpointError:
         return DamagedCheckpointError(self.path, problem, offset=offset)
+
+
+def check_trust(files: Files, handle: int, path: Path) -> None:
+    """Refuse an open checkpoint, or its directory, if another user could have written it.
+
+    Raises
+    ------
+    ParameterError
+        It says how to use the checkpoint all the same.
+    """
+    if reason := files.distrust(handle):
+        raise ParameterError(
+            f"{path}: {reason}, and a checkpoint must be its user's own; if you trust it, copy it to a directory of "
+            "your own with cp -r, and run chmod -R go-w there"
+        )

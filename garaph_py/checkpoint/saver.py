@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..native.threads import ThreadPool
 from ..program import BoundProgram
 from ..system import interrupts
 from .files import Files
+from .finished import FinishedRun, note_the_end, remove_earlier
 from .identity import differences, identity_of
 from .policy import Every, Measured, expected_seconds, is_due
 from .store import Store
@@ -42,8 +44,8 @@ class Saver:
         Continue from the newest checkpoint in the directory.
     listener : callable
         Receives an `events.Checkpoint` for each checkpoint that is made.
-    files : Files, optional
-        The system calls.
+    request : mapping, optional
+        What the command was asked to do, which the checkpoints record (`cli.request`).
 
     Raises
     ------
@@ -53,13 +55,17 @@ class Saver:
 
     def __init__(
         self, directory: str | os.PathLike[str], every: Every, resume: bool, listener: events.Listener,
-        files: Files | None = None,
+        request: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        self._every, self._resume, self._listener = every, resume, listener
-        self._store = Store(directory, Files() if files is None else files)
+        self._every, self._resume, self._listener, self._request = every, resume, listener, request
+        if isinstance(directory, (str, os.PathLike)):
+            remove_earlier(directory)
+        self._store = Store(directory, Files())
         self._identity: dict[str, Any] = {}
         self._began = self._last = time.perf_counter()
-        self._saved, self._spent, self._expected = 0, 0.0, 0.0
+        self._tried, self._spent, self._expected = 0, 0.0, 0.0
+        self._saved = 0  # iterations done in the newest checkpoint
+        self._has_end = self._is_finished = False
 
     def __enter__(self) -> Saver:
         return self
@@ -67,7 +73,10 @@ class Saver:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._store.close()
+        if not self._is_finished:
+            self._store.close()
+        if self._has_end and error is not None:
+            note_the_end(error, self._store.directory)
 
     def open(self, bound: BoundProgram, graph: Graph, synchronous: bool, limit: int | None, pool: ThreadPool) -> None:
         """Check that a checkpoint in the directory belongs to this run, which does at most `limit` iterations.
@@ -117,7 +126,7 @@ class Saver:
         if found is None:
             return 0
         put(arrays, state, graph)
-        self._saved = found.iterations
+        self._saved = self._tried = found.iterations
         return found.iterations
 
     def after(self, state: State, iterations: int) -> None:
@@ -126,29 +135,38 @@ class Saver:
         A pending signal then interrupts the run. If a checkpoint cannot be written, log that and continue the run.
         """
         now, signalled = time.perf_counter(), interrupts.pending()
-        seen = Measured(iterations - self._saved, now - self._last, now - self._began, self._spent, self._expected)
+        seen = Measured(iterations - self._tried, now - self._last, now - self._began, self._spent, self._expected)
         if signalled or is_due(self._every, seen):
-            self._last, self._saved = now, iterations
-            try:
-                size = self._store.save(iterations, self._identity, arrays_of(state))
-            except OSError as error:
-                reason = error.strerror or error
-                log.warning("no checkpoint after %d iterations: %s: %s", iterations, self._store.directory, reason)
-            else:
-                if signalled:
-                    log.warning("interrupted after %d iterations: see %s", iterations, self._store.directory)
-                self._listener(events.Checkpoint(iterations, size, time.perf_counter() - now))
-            self._expected = time.perf_counter() - now
-            self._spent += self._expected
+            self._save(state, iterations)
+            if signalled and self._saved == iterations:
+                log.warning("interrupted after %d iterations: see %s", iterations, self._store.directory)
         if signalled:
             interrupts.deliver()
 
-    def finish(self) -> None:
-        """Remove the checkpoints, once the run has given its answer."""
+    def end(self, state: State, iterations: int) -> None:
+        """At the end of the run, make a checkpoint of it, so that its answer need not be computed again."""
+        if self._saved != iterations:
+            self._save(state, iterations)
+        self._has_end = self._saved == iterations > 0
+
+    def _save(self, state: State, iterations: int) -> None:
+        """Make a checkpoint; if it cannot be written, log that."""
+        self._last, self._tried = time.perf_counter(), iterations
         try:
-            self._store.remove()
+            size = self._store.save(iterations, self._identity, arrays_of(state), self._request)
         except OSError as error:
-            log.warning("%s: the checkpoints cannot be removed: %s", self._store.directory, error.strerror or error)
+            reason = error.strerror or error
+            log.warning("no checkpoint after %d iterations: %s: %s", iterations, self._store.directory, reason)
+        else:
+            self._saved = iterations
+            self._listener(events.Checkpoint(iterations, size, time.perf_counter() - self._last))
+        self._expected = time.perf_counter() - self._last
+        self._spent += self._expected
+
+    def finish(self) -> FinishedRun:
+        """Give up the checkpoints of a run that has given its answer; the caller decides when they are removed."""
+        self._is_finished = True
+        return FinishedRun(self._store)
 
 
 def arrays_of(state: State) -> dict[str, Array]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import DamagedCheckpointError, ParameterError
 from .files import Files
-from .format import CheckpointFile, Header, write
+from .format import CheckpointFile, Header, check_trust, write
 
 Array = npt.NDArray[Any]
 
@@ -41,7 +40,7 @@ class Store:
     Raises
     ------
     ParameterError
-        If the directory cannot be created or written to, or another run uses it.
+        If the directory cannot be created or written to, another run uses it, or another user can write to it.
     """
 
     def __init__(self, directory: str | os.PathLike[str], files: Files) -> None:
@@ -52,15 +51,25 @@ class Store:
         try:
             files.make_directory(self.directory)
             self._lock = files.lock_directory(self.directory)
+            self._check_owner()
         except BlockingIOError:
             raise ParameterError(
                 f"checkpoint={os.fspath(directory)}: another run uses this directory; wait for it, or choose another"
             ) from None
+        except ParameterError:
+            raise
         except (OSError, ValueError) as error:  # ValueError: a name with a null byte
             reason = getattr(error, "strerror", None) or error
             raise ParameterError(f"checkpoint={os.fspath(directory)!r}: {reason}; choose another directory") from None
         with contextlib.suppress(OSError):  # a run that was killed may have left this file
             files.unlink(self.directory / PARTIAL)
+
+    def _check_owner(self) -> None:
+        try:
+            check_trust(self._files, self._lock, self.directory)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Unlock the directory, and remove it if it is empty."""
@@ -114,8 +123,13 @@ class Store:
             )
         return None
 
-    def save(self, iterations: int, identity: Mapping[str, Any], arrays: Mapping[str, Array]) -> int:
+    def save(
+        self, iterations: int, identity: Mapping[str, Any], arrays: Mapping[str, Array],
+        request: Mapping[str, Any] | None = None,
+    ) -> int:  # fmt: skip
         """Write a checkpoint durably, so that it survives a power failure, and return its size in bytes.
+
+        `Header` describes the parameters.
 
         Raises
         ------
@@ -124,7 +138,9 @@ class Store:
         """
         files, generation = self._files, self._generation + 1
         partial, target = self.directory / PARTIAL, self.directory / NAMES[generation % 2]
-        about = Header(generation, iterations, identity, list(sys.argv), os.getcwd(), [])
+        about = Header(generation, iterations, identity, request, [])
+        with contextlib.suppress(FileNotFoundError):  # left by a checkpoint that failed, and could not be removed
+            files.unlink(partial)
         size = write(files, partial, about, arrays)
         try:
             files.rename(partial, target)
@@ -137,7 +153,9 @@ class Store:
         return size
 
     def remove(self) -> None:
-        """Remove all checkpoints, the older one first."""
+        """Remove all checkpoints, the older one first; none if the directory has been replaced by another one."""
+        if not self._files.is_at(self.directory, self._lock):
+            return
         for generation in (self._generation + 1, self._generation):
             with contextlib.suppress(FileNotFoundError):
                 self._files.unlink(self.directory / NAMES[generation % 2])

@@ -36,14 +36,14 @@ def main() -> None:
     except Interrupted as ending:
         fail(str(ending), INTERRUPTED)
     except GaraphError as error:
-        fail(f"error: {error}", 1)
-    except MemoryError:
-        fail("error: not enough memory; use a smaller graph, or a machine with more", 1)
+        fail(f"error: {error}", 1, error)
+    except MemoryError as error:
+        fail("error: not enough memory; use a smaller graph, or a machine with more", 1, error)
     except BrokenPipeError:  # the reader of the output has ended, for example `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
-        fail(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 1)
+        fail(f"error: {error.filename or 'input/output'}: {error.strerror or error}", 1, error)
     except SystemExit as ending:
         if ending.code == INTERRUPTED:  # typer turns Ctrl-C into it
             print(NOTHING, file=sys.stderr)
@@ -56,7 +56,9 @@ def stop(number: int, frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
 
-def fail(message: str, status: int) -> None:
-    """Print a message on standard error, and exit with `status`."""
-    print(message, file=sys.stderr)
+def fail(message: str, status: int, error: BaseException | None = None) -> None:
+    """Print a message on standard error, and the notes that `error` has; exit with `status`."""
+    from .terminal import say
+
+    say("; ".join([message, *getattr(error, "__notes__", ())]), error=True)
     sys.exit(status)

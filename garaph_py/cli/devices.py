@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import printable
 from ..output import Progress
 from ..system.sizes import show_bytes
 from .options import Threads
@@ -108,5 +109,6 @@ def gigabytes(speed: float) -> str:
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Format rows of cells as lines with aligned columns."""
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

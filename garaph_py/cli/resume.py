@@ -5,26 +5,59 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..errors import DamagedCheckpointError, ParameterError
+from .request import Request
 
 
 def resume(
     context: typer.Context,
     directory: Annotated[Path, typer.Argument(help="Where the run keeps its checkpoints.")],
+    program: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.py:NAME", help="The run's program, if it is code in a file."),
+    ] = None,
 ) -> None:
     """Continue a `garaph run --checkpoint DIRECTORY`, from its newest checkpoint.
 
-    The checkpoint records the run's command line and working directory; options of `garaph run` may be added.
+    The checkpoint records the run's options; more options of `garaph run` may be added. If the run had come to its end,
+    only its outputs are written. An output that is there already is replaced only if it is named again.
 
     Examples:
 
       garaph resume checkpoints
 
       garaph resume checkpoints --device cpu
+
+      garaph resume checkpoints --program my_program.py:MyProgram --output ranks.parquet
+    """
+    root = context.find_root()
+    known = {option.name: option for option in root.command.commands["run"].params}  # type: ignore[attr-defined]
+    request = recorded(directory, known)
+    try:
+        request.check_program(program)
+        check_outputs(request, context.args)
+    except ParameterError as error:
+        raise ParameterError(f"{directory}: {error}") from None
+    sys.argv[1:] = [
+        "run", *request.arguments(known), *context.args, "--checkpoint", os.path.abspath(directory), "--resume", "--",
+        request.program, request.graph,
+    ]  # fmt: skip
+    root.command(sys.argv[1:])
+
+
+def recorded(directory: Path, known: dict[str, Any]) -> Request:
+    """The request that the newest checkpoint in a directory has recorded; `known` as in `Request.parse`.
+
+    Raises
+    ------
+    ParameterError
+        If there is none.
+    DamagedCheckpointError
+        If it is invalid, or no checkpoint is whole.
     """
     from ..checkpoint.files import Files
     from ..checkpoint.store import Store
@@ -39,13 +72,21 @@ def resume(
         store.close()
     if found is None:
         raise ParameterError(f"{directory}: there is no checkpoint; {ended} {directory}")
-    if Path(found.command[0]).name != "garaph":
+    if found.request is None:
         raise ParameterError(
-            f"{directory}: its checkpoint was made by {' '.join(found.command)!r} in {found.folder}; start that again, "
-            "with resume=True"
+            f"{directory}: its checkpoint does not say what to run, because a script or an earlier version of garaph "
+            "made it; start the script again with resume=True, or the command with --resume"
         )
-    added = ["--resume", "--checkpoint", str(store.directory)]
-    start = found.command[1 : -len(added)] if found.command[-len(added) :] == added else found.command[1:]
-    os.chdir(found.folder)
-    sys.argv = [found.command[0], *start, *context.args, *added]  # new checkpoints record this command line
-    context.find_root().command(sys.argv[1:])
+    try:
+        return Request.parse(found.request, known)
+    except ValueError as error:
+        problem = f"the run that it records is invalid: {error}; start the run again with --resume"
+        raise DamagedCheckpointError(directory, problem) from None
+
+
+def check_outputs(request: Request, added: list[str]) -> None:
+    """Refuse to replace a file that the checkpoint names, unless the arguments `added` name it, or another, again."""
+    for name, path in request.outputs().items():
+        again = any(argument.partition("=")[0] == f"--{name}" for argument in added)
+        if os.path.lexists(path) and not again:
+            raise ParameterError(f"its run writes {path}, which is there already; to replace it, add --{name} {path}")

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import json
-import sys
 import time
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ..apps import registry as programs
-from ..errors import Interrupted, ParameterError
+from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..system.files import check_place
 from . import show
 from .options import Directed, Format, Quiet, Symmetrize, Threads
+from .recovery import flushed, saying_how_to_resume, saying_what_is_written
+from .request import Request
+from .terminal import say
 
 Option = typer.Option
 
@@ -28,6 +29,7 @@ Option = typer.Option
 # wide: typer derives the command's options from its signature.
 # long: most lines declare these options.
 def run(
+    context: typer.Context,
     program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
@@ -76,6 +78,10 @@ def run(
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
+    raw_names: Annotated[
+        bool,
+        Option("--raw-names", help="Put no ' before names in FILE.csv that a spreadsheet would take for formulas."),
+    ] = False,
     trace: Annotated[
         Path | None, Option(metavar="FILE", help="Write a timeline of the run to FILE, for ui.perfetto.dev.")
     ] = None,
@@ -83,7 +89,8 @@ def run(
         Path | None, Option(metavar="FILE.html", help="Write a page with the iterations, curves and a timeline.")
     ] = None,
     checkpoint: Annotated[
-        Path | None, Option(metavar="DIR", help="Keep checkpoints in DIR during the run, for `garaph resume DIR`.")
+        Path | None,
+        Option(metavar="DIR", help="Keep checkpoints in DIR until the end, for `garaph resume DIR`."),
     ] = None,
     checkpoint_every: Annotated[
         str | None,
@@ -116,7 +123,7 @@ def run(
 
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
-    write = writer(output)
+    write = writer(output, raw_names)
     for name, path in (("--trace", trace), ("--report", report)):
         if path is not None:
             check_place(path, name)
@@ -131,34 +138,24 @@ def run(
     if device == "gpu":
         find_device()  # if there is none, fail before the graph is read, not after
     started = time.perf_counter()
-    with saying_how_to_resume(checkpoint), Progress(quiet) as progress:
-        loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
-        read_seconds = time.perf_counter() - started
-        result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet))
-    if write is not None and output is not None:
-        write(result, output)
-    if as_json:
-        print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
-        return
-    print(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
-    if not quiet:
-        show.iterations(result.stats)
-    print(f"{show.ending(result.stats)}; read in {read_seconds:.2f} s, {time.perf_counter() - started:.2f} s in all")
-    if verify:
-        print("verified: the answer has the properties that define it")
-    show.top(result, top)
-    show.written(result, output, trace, report)
-
-
-@contextlib.contextmanager
-def saying_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
-    """Turn an interrupt that left checkpoints into an error that says how to go on from them."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if checkpoint is None or not checkpoint.is_dir():
-            raise
-        raise Interrupted(f"interrupted; to go on: garaph resume {checkpoint}") from None
+    request = None if checkpoint is None else Request.of(context).record()
+    outputs = {"output": output, "trace": trace, "report": report}
+    with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
+        with Progress(quiet) as progress:
+            loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
+            read_seconds = time.perf_counter() - started
+            result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet), request)
+        with result:
+            if write is not None:
+                write(result, output)
+            seconds = read_seconds, time.perf_counter() - started
+            with flushed(result):
+                if as_json:
+                    print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
+                else:
+                    say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
+                    show.answer(result, seconds, top, quiet, verify)
+                    show.written(result, output, trace, report)
 
 
 def apps() -> None:
@@ -210,13 +207,16 @@ def source_parameter(kind: type[VertexProgram]) -> str:
     return vertices[0] if len(vertices) == 1 else "source"
 
 
-def writer(output: Path | None) -> Any:
+def writer(output: Path | None, raw_names: bool) -> Any:
     """The function that writes a result to `output`, by its suffix. Refuses an invalid name, before the run."""
     from ..output.result import Result
 
+    if raw_names and (output is None or output.suffix != ".csv"):
+        raise ParameterError("--raw-names is only for --output FILE.csv")
     if output is None:
         return None
-    writers = {".parquet": Result.to_parquet, ".csv": Result.to_csv, ".npy": Result.to_npy}
+    to_csv = partial(Result.to_csv, raw=raw_names)
+    writers: dict[str, Any] = {".parquet": Result.to_parquet, ".csv": to_csv, ".npy": Result.to_npy}
     if output.suffix not in writers:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
     check_place(output, "--output")
@@ -232,7 +232,7 @@ def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
     def listen(event: events.Event) -> None:
         if isinstance(event, events.Step) and event.unit == "functions" and not said and not quiet:
             said.append(True)
-            print("compiling, once; later runs load it from disk", file=sys.stderr)
+            say("compiling, once; later runs load it from disk", error=True)
         progress(event)
 
     return listen

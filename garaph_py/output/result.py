@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,10 @@ from ..system.files import write_whole
 from .table import table
 
 Array = npt.NDArray[Any]
+
+FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
+"""The beginning of text that a spreadsheet may take for a formula, after any single quotes: the characters that OWASP
+lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +78,25 @@ class Stats:
         return table(self.iterations)
 
 
+class Checkpoints(Protocol):
+    """The checkpoints of a run that has finished."""
+
+    def remove(self) -> None:
+        """Remove them: the answer is safe."""
+
+    def keep(self, error: BaseException | None = None) -> None:
+        """Leave them, so that another run can resume from them; `error` says so, too."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The answer of a run.
+
+    If the run kept checkpoints, `close` removes them once the answer is safe. A ``with`` block does that at its end,
+    unless an exception has ended it::
+
+        with gp.run(program, graph, checkpoint="checkpoints") as result:
+            result.to_parquet("ranks.parquet")
 
     Attributes
     ----------
@@ -91,6 +112,8 @@ class Result:
         Names of the reported fields (or ``"value"``) that are vertices.
     unreached : number or None
         The value of vertices that no contribution has reached, for programs that are relaxations: their sum's identity.
+    checkpoints : Checkpoints or None
+        The run's checkpoints; None if it kept none. A pickled result has none.
     """
 
     values: Array
@@ -99,6 +122,26 @@ class Result:
     program: str
     vertex_fields: tuple[str, ...] = ()
     unreached: Any = None
+    checkpoints: Checkpoints | None = field(default=None, repr=False, compare=False)
+
+    def close(self) -> None:
+        """Remove the run's checkpoints, if it kept any: the answer is safe. The result stays usable."""
+        if self.checkpoints is not None:
+            self.checkpoints.remove()
+
+    def __enter__(self) -> Result:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        elif self.checkpoints is not None:
+            self.checkpoints.keep(error)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"checkpoints": None}
 
     @cached_property
     def ids(self) -> Array:
@@ -178,11 +221,26 @@ class Result:
         table = self._table()
         write_whole(path, lambda file: pq.write_table(table, file))
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write ids and values as CSV with a header."""
+    def to_csv(self, path: str | os.PathLike[str], *, raw: bool = False) -> None:
+        """Write ids and values as CSV with a header.
+
+        Parameters
+        ----------
+        path : path-like
+        raw : bool
+            False: a name with which a spreadsheet would begin a formula, such as ``=1+1``, ``-x`` or ``@x``, gets a
+            single quote before it. So does such a name with quotes before it: taking one quote away restores each.
+            True: names are written as they are. Numbers always are.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.csv as csv
 
         table = self._table()
+        for place, column in enumerate(table.schema):
+            if not raw and column.type == pa.large_string():
+                quoted = pc.replace_substring_regex(table[column.name], FORMULA, r"'\1")
+                table = table.set_column(place, column.name, quoted)
         write_whole(path, lambda file: csv.write_csv(table, file))
 
     def to_npy(self, path: str | os.PathLike[str]) -> None:

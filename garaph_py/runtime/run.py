@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from .. import events
 from ..checkpoint.saver import Saver
@@ -118,9 +120,10 @@ def run(
         Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and a timeline
         of the processors.
     checkpoint : path, optional
-        Keep checkpoints in this directory during the run (docs/checkpoints.md). The directory is created if necessary,
-        and removed when the run has ended. After Ctrl-C or SIGTERM, the run completes the iteration and makes a
-        checkpoint before it ends; a second Ctrl-C ends it at once.
+        Keep checkpoints in this directory (docs/checkpoints.md), which is created if necessary. The last one holds the
+        end of the run. They are removed by ``result.close()``, on leaving ``with run(...) as result:`` without an
+        exception, and at the normal end of the process. After Ctrl-C or SIGTERM, the run completes the iteration and
+        makes a checkpoint before it ends; a second Ctrl-C ends it at once.
     checkpoint_every : int or str, optional
         Interval between checkpoints: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By
         default, checkpoints take at most 2 % of the run's time.
@@ -157,16 +160,20 @@ def run(
 
 
 def execute(
-    program: VertexProgram, graph: Graph, options: RunOptions, on_event: events.Listener = events.ignore
+    program: VertexProgram,
+    graph: Graph,
+    options: RunOptions,
+    on_event: events.Listener = events.ignore,
+    request: Mapping[str, Any] | None = None,
 ) -> Result:
-    """Like `run`, with the options in one object."""
+    """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
     record = Record(options.trace, options.report)
     bound = bind(program, graph)
     check_run_options(options, bound, graph)
     graph = encoded(graph, options)
     chosen = plan(bound, graph, options, Machine.here())
-    with open_saver(options, on_event) as saver:
+    with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
             runner = Runner(bound, graph, chosen, parts, on_event)
             values = runner.run()
@@ -175,9 +182,7 @@ def execute(
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
             check(program, graph, result)
-        if saver is not None:
-            saver.finish()
-    return result
+        return result if saver is None else replace(result, checkpoints=saver.finish())
 
 
 def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -> None:
@@ -200,12 +205,14 @@ def encoded(graph: Graph, options: RunOptions) -> Graph:
 
 
 @contextlib.contextmanager
-def open_saver(options: RunOptions, on_event: events.Listener) -> Iterator[Saver | None]:
+def open_saver(
+    options: RunOptions, on_event: events.Listener, request: Mapping[str, Any] | None
+) -> Iterator[Saver | None]:
     """Open the run's `Saver`; None if it keeps no checkpoints."""
     if options.checkpoint is None:
         yield None
         return
-    with Saver(options.checkpoint, options.checkpoint_interval, options.resume, on_event) as saver:
+    with Saver(options.checkpoint, options.checkpoint_interval, options.resume, on_event, request) as saver:
         yield saver
 
 

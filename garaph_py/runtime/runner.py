@@ -197,6 +197,8 @@ class Runner:
         with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             self._converged = self._loop.run(executor, state)
             self._has_ended = True
+        if self._parts.saver is not None:
+            self._parts.saver.end(state, self._loop.before + len(self._loop.done))
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:

@@ -68,7 +68,7 @@ could be read. From packed edges, computing them would take longer, and several 
 
 def save(
     graph: Graph,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Destination,
     *,
     encoding: str = AUTO,
     block_bytes: int = BLOCK_BYTES,
@@ -81,7 +81,7 @@ def save(
     ----------
     graph : Graph
     path : path-like
-        The directory to make; its parent must exist.
+        The directory to make; its parent must exist. Or the `write.Destination` of a graph that the caller is creating.
     encoding : {"auto", "raw", "packed"}
         How edges and offsets are stored. Packed arrays take about half the bytes (docs/format.md). ``"auto"`` packs if
         the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.

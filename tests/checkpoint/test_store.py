@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from garaph_py.checkpoint.files import Files
+from garaph_py.checkpoint.format import MOST_HEADER
 from garaph_py.checkpoint.store import NAMES, Store
 from garaph_py.errors import DamagedCheckpointError, FormatError, ParameterError
-from tests.support.checkpoint_files import CALLS, Crash, Crashing, Disk, Watched
+from tests.support.checkpoint_files import CALLS, Crash, Crashing, Disk, Watched, forge
 
 IDENTITY = {"program": "None", "synchronous": True}
 
@@ -178,19 +179,94 @@ def test_a_damaged_one_is_the_next_to_be_replaced(full):
 
 
 def test_other_versions_are_refused_whatever_else_is_there(full):
-    import xxhash
-
-    newest = full / NAMES[0]
-    data = bytearray(newest.read_bytes())
-    length = int.from_bytes(data[12:16], "little")
-    data[8] = 2
-    checksum = xxhash.xxh3_64_intdigest(bytes(data[:24] + data[32 : 32 + length]))
-    data[24:32] = checksum.to_bytes(8, "little")
-    newest.write_bytes(data)
+    forge(full / NAMES[0], lambda header: header, version=3)
     store = Store(full, Files())
-    with pytest.raises(FormatError, match=r"version 2; this garaph_py reads version 1"):
+    with pytest.raises(FormatError, match=r"version 3; this garaph_py reads versions 1 and 2"):
         loaded(store)
     store.close()
+
+
+def test_checkpoints_of_version_1_are_read_without_their_command(full):
+    def older(header):
+        del header["request"]
+        return header | {"command": ["evil"], "folder": "/"}
+
+    forge(full / NAMES[0], older, version=1)
+    store = Store(full, Files())
+    assert loaded(store) == 2
+    assert store.newest().request is None
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: [1, 2],
+        lambda header: header | {"more": 1},
+        lambda header: {key: header[key] for key in header if key != "identity"},
+        lambda header: header | {"generation": 0},
+        lambda header: header | {"generation": True},
+        lambda header: header | {"generation": 1 << 64},
+        lambda header: header | {"iterations": -1},
+        lambda header: header | {"iterations": 2.0},
+        lambda header: header | {"identity": "PageRank"},
+        lambda header: header | {"request": ["garaph"]},
+        lambda header: header | {"arrays": {}},
+        lambda header: header | {"arrays": [1, 2]},
+        lambda header: header | {"arrays": [header["arrays"][0] | {"bytes": "480"}, header["arrays"][1]]},
+        lambda header: header | {"arrays": [header["arrays"][0] | {"bytes": -480}, header["arrays"][1]]},
+        lambda header: header | {"arrays": [header["arrays"][0] | {"checksum": None}, header["arrays"][1]]},
+        lambda header: b"[" * 100_000,
+        lambda header: b"\xff" * 40,
+        lambda header: b" " * (MOST_HEADER + 1),
+    ],
+)
+def test_headers_with_a_right_checksum_are_checked_all_the_same(full, change):
+    (full / NAMES[1]).unlink()
+    forge(full / NAMES[0], change)
+    store = Store(full, Files())
+    with pytest.raises(DamagedCheckpointError, match="header"):
+        store.newest()
+    store.close()
+
+
+# Who may have written it
+
+
+def test_nobody_else_can_read_or_write_a_checkpoint(full):
+    assert full.stat().st_mode & 0o777 == 0o700
+    assert [(full / name).stat().st_mode & 0o777 for name in NAMES] == [0o600, 0o600]
+
+
+@pytest.mark.parametrize("what", ["directory", "file"])
+def test_what_others_can_write_is_refused(full, what):
+    (full if what == "directory" else full / NAMES[0]).chmod(0o777)
+    with pytest.raises(ParameterError, match="all users can write to it, and a checkpoint must be its user's own"):
+        Store(full, Files()).newest()
+    assert sorted(os.listdir(full)) == sorted(NAMES)
+
+
+def test_links_and_pipes_are_not_followed(full):
+    data = full / NAMES[0]
+    os.rename(data, full / "elsewhere")
+    data.symlink_to(full / "elsewhere")
+    store = Store(full, Files())
+    assert loaded(store) == 1
+    data.unlink()
+    os.mkfifo(data)
+    assert loaded(store) == 1
+    store.close()
+
+
+def test_the_checkpoints_of_a_new_directory_in_its_place_are_not_removed(full):
+    store = Store(full, Files())
+    os.rename(full, full.with_name("moved"))
+    newer = Store(full, Files())
+    newer.save(1, IDENTITY, arrays_after(1))
+    store.remove()
+    store.close()
+    assert loaded(newer) == 1
+    newer.close()
 
 
 def test_arrays_of_other_types_are_refused(full):

@@ -1,13 +1,17 @@
 """Systems on which checkpoints are tested: calls that fail, processes that die at a call, disks that lose writes."""
 
 import errno
+import json
 import os
+import struct
+
+import xxhash
 
 from garaph_py.checkpoint.files import Files
 
 CALLS = (
     "make_directory", "lock_directory", "open", "size", "read", "write", "sync", "close", "rename", "unlink",
-    "remove_directory",
+    "remove_directory", "distrust", "is_at",
 )  # fmt: skip
 
 
@@ -111,7 +115,8 @@ class Disk(Files):
 
     def open(self, path, flags):
         if flags & os.O_CREAT:
-            assert flags & os.O_TRUNC
+            assert flags & os.O_EXCL
+            assert path not in self.names
             self.names[path] = bytearray()
             self.synced[id(self.names[path])] = b""
             self.changes.append((path, self.names[path]))
@@ -120,6 +125,12 @@ class Disk(Files):
         handle = len(self.handles) + 1
         self.handles[handle] = self.names[path]
         return handle
+
+    def distrust(self, handle):
+        return None
+
+    def is_at(self, path, handle):
+        return True
 
     def size(self, handle):
         return len(self.handles[handle])
@@ -169,3 +180,14 @@ class Disk(Files):
             if rng.random() < 0.5:
                 left[sector] = (synced[sector] + bytes(self.SECTOR))[: len(left[sector])]
         return left
+
+
+def forge(path, change, version=2):
+    """Change the header of a checkpoint, as its JSON or its bytes, and make its size and checksum fit."""
+    data = path.read_bytes()
+    length = int.from_bytes(data[12:16], "little")
+    header = change(json.loads(data[32 : 32 + length]))
+    header = header if isinstance(header, bytes) else json.dumps(header).encode()
+    size = len(data) - length + len(header)
+    begin = data[:8] + struct.pack("<IIQ", version, len(header), size)
+    path.write_bytes(begin + struct.pack("<Q", xxhash.xxh3_64_intdigest(begin + header)) + header + data[32 + length :])

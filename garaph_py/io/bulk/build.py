@@ -36,6 +36,7 @@ from ...storage.progress import Progress
 from ...storage.write import HERE, Destination, PathLike, creating, write_manifest
 from ...system import interrupts
 from ...system.sizes import show_bytes
+from ..collect import BuildOptions
 from . import adjacency
 from . import sort as external
 from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
@@ -58,28 +59,17 @@ NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
 
 
 @dataclass(frozen=True)
-class ImportOptions:
+class ImportOptions(BuildOptions):
     """How edges are read, changed and stored.
 
     Attributes
     ----------
-    directed : bool, optional
-        False: every edge counts in both directions. None: what the file says, else directed.
-    symmetrize : bool
-        Add the reverse of every edge of a directed graph, as `Graph.symmetrized` does.
-    drop_self_loops, drop_parallel, order
-        See `io.read.read`.
     encoding : str
         See `storage.directory.save`.
     weights, format
         See `io.read.read`; used by `import_file` only.
     """
 
-    directed: bool | None = None
-    symmetrize: bool = False
-    drop_self_loops: bool = False
-    drop_parallel: bool = False
-    order: str = "none"
     encoding: str = AUTO
     weights: bool | None = None
     format: str | None = None
@@ -88,7 +78,7 @@ class ImportOptions:
 # wide: the memory for sorting is a parameter for tests
 def write_external(
     source: EdgeSource,
-    out: PathLike,
+    out: PathLike | Destination,
     options: ImportOptions,
     memory: int,
     *,
@@ -105,7 +95,7 @@ def write_external(
     Parameters
     ----------
     source : EdgeSource
-    out : path-like
+    out : path-like or Destination
         The directory to make; its parent must exist.
     options : ImportOptions
     memory : int
