@@ -72,7 +72,7 @@ class Lists:
     def fall(self, first: int, others: Array) -> int | None:
         """The first of the elements `others` that is less than the one before in its list, counted from 0; or None.
 
-        `others` begins with element `first` of the array.
+        `others`, of which there is at least one, begin with element `first` of the array.
         """
         for _, offsets, begin, end in self._pieces(first, first + len(others)):
             piece = others[begin - first : end - first]
@@ -89,17 +89,11 @@ class Lists:
 
     def hash(self, first: int, others: Array, values: Array | None, into: bool) -> int:
         """The hash of the edges from `first` on that have these other endpoints and values; see `hash_edges`."""
-        return sum(
-            hash_edges(
-                offsets,
-                vertex,
-                begin,
-                others[begin - first : end - first],
-                None if values is None else values[begin - first : end - first],
-                into,
-            )
-            for vertex, offsets, begin, end in self._pieces(first, first + len(others))
-        )
+        total = 0
+        for vertex, offsets, begin, end in self._pieces(first, first + len(others)):
+            part = slice(begin - first, end - first)
+            total += hash_edges(offsets, vertex, begin, others[part], None if values is None else values[part], into)
+        return total % 2**64
 
 
 class StoredLists(Lists):

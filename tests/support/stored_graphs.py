@@ -97,3 +97,26 @@ def dropping(*keys):
         del document[keys[-1]]
 
     return change
+
+
+def mix(number, factor):
+    """`mix` of docs/format.md."""
+    spread = (number * factor + 0x85EBCA77C2B2AE63) % 2**64
+    return (spread % 2**32 * (spread >> 32) + spread) % 2**64
+
+
+def hash_of_edges(edges):
+    """The hash in docs/format.md of edges (source, target, bits of the value or None)."""
+    total = 0
+    for source, target, bits in edges:
+        ends = mix(source, 0x9E3779B185EBCA87) * mix(target, 0xC2B2AE3D27D4EB4F)
+        total += ends * (1 if bits is None else mix(bits ^ bits >> 32, 0x165667B19E3779F9))
+    return total % 2**64
+
+
+def edge_hash(graph):
+    """The hash of a graph's in-edges."""
+    edges = graph.in_edges
+    targets, values = np.repeat(np.arange(graph.n), np.diff(edges.offsets)).tolist(), edges.values
+    bits = [None] * graph.m if values is None else values.view(f"u{values.dtype.itemsize}").tolist()
+    return hash_of_edges(zip(edges.neighbours.tolist(), targets, bits, strict=True))
