@@ -60,6 +60,8 @@ class Constraints:
 
         The block begins with element `first` of the array.
         """
+        if self.lists is not None and self.below is not None and self.lists.sound(first, elements, self.below):
+            return None
         if self.below is not None and (problem := self.excess(int(elements.max()))):
             return int(np.argmax(elements >= self.below)), problem
         if self.order is not None and not (rises := self.order(elements[1:], elements[:-1])).all():

@@ -62,7 +62,8 @@ def hash_of(arrays: Mapping[str, EdgeArray], direction: str, pool: ThreadPool) -
     name, lists, total, before = NEIGHBOURS[direction], Lists(offsets), 0, 0
     for first in range(0, len(arrays[name]), CHUNK):
         others = decoded_slice(arrays[name], KIND_OF[name], first, first + CHUNK, pool, offsets)
-        if lists.fall(first, others) is not None or (others[0] < before and lists.continues(first)):
+        ascends = lists.sound(first, others, 2**32) and (others[0] >= before or not lists.continues(first))
+        if not ascends:
             raise GraphError(UNSORTED)
         before = others[-1]
         bits = None if values is None else decoded_slice(values, KIND_OF["in_values"], first, first + CHUNK, pool)

@@ -20,24 +20,22 @@ UNSORTED = "a vertex's neighbours are not in ascending order; import the graph a
 
 
 # wide: compiled code takes its arrays one by one
-def count_falls(offsets, low, high, first, others, count):
-    """How many of the elements [first, first + count) are less than the one before, unless a list begins there.
+def count_faults(offsets, low, high, first, others, count, most):
+    """How many of the elements [first, first + count) exceed `most` or are less than the one before in their list.
 
     The lists [low, high) begin after element `first` and before the end. The first loop compares several elements with
-    one instruction, because it looks at no list.
+    one instruction, because it looks at no list; the second takes back what it counted where lists begin.
     """
-    falls, before = np.int64(0), np.int64(0)
+    limit, faults = np.uint32(most), np.int64(others[0] > np.uint32(most))
     for k in range(1, count):
-        falls += np.int64(others[k] < others[k - 1])
+        faults += np.int64(others[k] < others[k - 1]) + np.int64(others[k] > limit)
     for v in range(low, high):
         place = offsets[v] - first
-        if place != before:
-            falls -= np.int64(others[place] < others[place - 1])
-        before = place
-    return falls
+        faults -= np.int64(others[place] < others[place - 1]) & np.int64(offsets[v] != offsets[v - 1])
+    return faults
 
 
-COUNT_FALLS = Kernel("i64* i64 i64 i64 u32* i64", count_falls)
+COUNT_FAULTS = Kernel("i64* i64 i64 i64 u32* i64 i64", count_faults)
 
 
 class Lists:
@@ -69,23 +67,30 @@ class Lists:
             found |= begin_masks(offsets[:-1], first, last)
         return found
 
-    def fall(self, first: int, others: Array) -> int | None:
-        """The first of the elements `others` that is less than the one before in its list, counted from 0; or None.
+    def sound(self, first: int, others: Array, below: int) -> bool:
+        """Whether the elements `others` are less than `below`, and none is less than the one before in its list.
 
         `others`, of which there is at least one, begin with element `first` of the array.
         """
+        faults = 0
         for _, offsets, begin, end in self._pieces(first, first + len(others)):
-            piece = others[begin - first : end - first]
             low, high = np.searchsorted(offsets, begin, "right"), np.searchsorted(offsets, end)
-            if COUNT_FALLS(offsets, int(low), int(high), begin, piece, len(piece)):
-                falls = piece[1:] < piece[:-1]
-                falls[offsets[low:high] - begin - 1] = False
-                return begin - first + int(np.argmax(falls)) + 1
-        return None
+            piece = others[begin - first : end - first]
+            faults += COUNT_FAULTS(offsets, int(low), int(high), begin, piece, len(piece), below - 1)
+        return faults == 0
+
+    def fall(self, first: int, others: Array) -> int | None:
+        """The first of the elements `others` that is less than the one before in its list, counted from 0; or None."""
+        falls = np.append(False, others[1:] < others[:-1])
+        for _, offsets in self._parts(first, first + len(others)):
+            begins = offsets[(offsets >= first) & (offsets < first + len(others))]
+            falls[begins - first] = False
+        return int(np.argmax(falls)) if falls.any() else None
 
     def continues(self, element: int) -> bool:
         """Whether the element is in the same list as the one before."""
-        return not self.begins(element, element + 1)[0]
+        _, offsets = next(self._parts(element, element + 1))
+        return bool(offsets[np.searchsorted(offsets, element)] != element)
 
     def hash(self, first: int, others: Array, values: Array | None, into: bool) -> int:
         """The hash of the edges from `first` on that have these other endpoints and values; see `hash_edges`."""

@@ -11,7 +11,7 @@ from garaph_py.graph.build import from_numbered_edges
 from garaph_py.storage import directory as store
 from garaph_py.storage.check import expectations, scan
 from garaph_py.storage.files import GraphDirectory
-from garaph_py.storage.lists import COUNT_FALLS, Lists, StoredLists
+from garaph_py.storage.lists import COUNT_FAULTS, Lists, StoredLists
 from tests.support.stored_graphs import opened, rewrite_array
 
 LENGTHS = st.lists(st.integers(0, 9), max_size=30).map(lambda lengths: [*lengths, 1])
@@ -36,10 +36,15 @@ def test_the_first_fall_is_found(lengths, seed, data):
     first = data.draw(st.integers(0, last - 1))
     for _ in range(data.draw(st.integers(0, 2))):
         elements[rng.integers(0, len(elements))] = rng.integers(0, 5)
-    assert Lists(offsets).fall(first, elements[first:last]) == fall_of(offsets, first, elements[first:last])
+    fall = fall_of(offsets, first, elements[first:last])
+    assert Lists(offsets).fall(first, elements[first:last]) == fall
+    below = data.draw(st.integers(1, 6))
+    assert Lists(offsets).sound(first, elements[first:last], below) == (
+        fall is None and elements[first:last].max() < below
+    )
     low, high = np.searchsorted(offsets, first, "right"), np.searchsorted(offsets, last)
-    arguments = offsets, int(low), int(high), first, elements[first:last], last - first
-    assert COUNT_FALLS.function(*arguments) == COUNT_FALLS(*arguments)
+    arguments = offsets, int(low), int(high), first, elements[first:last], last - first, below - 1
+    assert COUNT_FAULTS.function(*arguments) == COUNT_FAULTS(*arguments)
 
 
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
@@ -69,6 +74,7 @@ def test_lists_whose_offsets_stay_on_disk_are_the_same(tmp_path, encoding):
             piece = others[first:last]
             assert stored.hash(first, piece, None, True) == here.hash(first, piece, None, True)
             assert stored.fall(first, piece) is here.fall(first, piece) is None
+            assert stored.sound(first, piece, 9000)
             assert stored.continues(first) == here.continues(first) == (first not in offsets)
 
 
