@@ -3,7 +3,7 @@
 It is the sum over all edges, modulo 2^64, of mix(source) * mix(target), times mix(value) if edges have values. Each of
 the three has a factor of its own (docs/format.md, "The hash of the edges"). If two sets of edges differ, the difference
 of their hashes is a product of a vector, a matrix and a vector of numbers that behave as random ones, as in Freivalds'
-test of a matrix product: the chance that it is 0 is about 2^-58.
+test of a matrix product: the chance that it is 0 is below 2^-50.
 """
 
 from __future__ import annotations

@@ -335,7 +335,9 @@ def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
 def verify(
     path: str | os.PathLike[str], *, threads: int | None = None, on_event: events.Listener = events.ignore
 ) -> list[FormatError]:
-    """Find all damage in the directory `path`. This takes memory for one block per thread, not for the graph.
+    """Find all damage in the directory `path`, and out-edges that are not the in-edges reversed.
+
+    This takes memory for a few blocks per thread, not for the graph.
 
     Parameters
     ----------

@@ -161,6 +161,17 @@ def test_directories_without_hashes_open_and_are_verified(tmp_path, monkeypatch)
     assert store.info(tmp_path / "g").edge_hashes is None
 
 
+def test_values_that_only_in_edges_have_are_left_out(tmp_path):
+    """As graphs were saved before 2026-11-22."""
+    graph = rmat(6, weights=(1, 9))
+    store.save(graph, tmp_path / "g", encoding="raw")
+    rewrite(tmp_path / "g", dropping("arrays", "out_values"))
+    rewrite(tmp_path / "g", dropping("edge_hashes"))
+    assert store.verify(tmp_path / "g") == []
+    rewrite_array(tmp_path / "g", "in_sources", lambda sources: sources.__setitem__(slice(None), 0))
+    assert [NOT_REVERSED in str(problem) for problem in store.verify(tmp_path / "g")] == [True]
+
+
 @pytest.mark.parametrize(
     "value", [None, 5, [], "0" * 16, {}, {"in": "0" * 16}, {"in": 0, "out": 0}, {"in": "0" * 16, "out": "0" * 15},
               {"in": "0" * 16, "out": "0" * 16, "more": 1}, {"in": "0" * 16, "out": "0" * 15 + "G"}],
