@@ -213,6 +213,8 @@ def verify(
 ) -> None:
     """Check every block of a graph directory; name file, block and offset of any damage.
 
+    It also checks that the out-edges are the in-edges reversed, which opening a graph does not.
+
     Example:
 
       garaph verify debian-graph
