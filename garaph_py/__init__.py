@@ -11,10 +11,10 @@ Modules are loaded when they are first used, so that ``import garaph_py`` is fas
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as in `typing`, whose import takes longer than all else that a command does before `cli.main`
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import apps, errors, events
     from .errors import GaraphError
     from .graph import Graph, from_edges, from_networkx, from_scipy
@@ -64,6 +64,8 @@ __all__ = [  # noqa: RUF022 - by topic
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:

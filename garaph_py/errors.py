@@ -1,12 +1,26 @@
-"""The errors that garaph_py raises. Their messages say what happened, where, and what to do."""
+"""The errors that garaph_py raises. Their messages say what happened, where, and what to do, in one line."""
 
 from __future__ import annotations
 
 import os
 
 
+def printable(text: str) -> str:
+    """`text` for a terminal or a log: characters that do not print are escaped, as `repr` does it.
+
+    These are control characters, ends of lines, lone surrogates, marks that change the direction of writing, and all
+    others for which `str.isprintable` is false. A file's or a vertex's name may hold them, to hide or to forge text.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
 class GaraphError(Exception):
     """Base class of all errors that garaph_py raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class ParameterError(GaraphError, ValueError):

@@ -24,10 +24,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from garaph_py.graph import generate
-from garaph_py.io.bulk.import_ import fits
-from garaph_py.io.formats import format_of
 from garaph_py.native.threads import ThreadPool
-from garaph_py.system.sizes import parse_bytes
 
 IMPORT = """
 import sys, time, psutil, garaph_py as gp
@@ -38,11 +35,11 @@ options = ImportOptions(undirected != "True", encoding=encoding)
 import_file(small, out + "-small", options, memory=memory)  # libraries and compiled code are loaded
 base = psutil.Process().memory_info().rss
 open('/proc/self/clear_refs', 'w').write('5')
-started = time.perf_counter()
-manifest = import_file(path, out, options, memory=memory)
+steps, started = set(), time.perf_counter()
+manifest = import_file(path, out, options, memory=memory, on_event=lambda event: steps.add(event.name))
 seconds = time.perf_counter() - started
 peak = next(int(line.split()[1]) * 1024 for line in open('/proc/self/status') if line.startswith('VmHWM'))
-print(seconds, peak - base, manifest.edges)
+print(seconds, peak - base, manifest.edges, int("distributing edges" in steps))
 """
 CASES = [(".npy", True, "raw"), (".npy", True, "packed"), (".npy", False, "raw"), (".txt", True, "raw")]
 SMALL = "0 5\n5 0\n"
@@ -50,7 +47,8 @@ DISK_BYTES, CHUNK = 1 << 30, 1 << 24
 
 
 def import_once(path: Path, small: Path, folder: Path, memory: str, undirected: bool, encoding: str) -> list[float]:
-    """One import in a fresh process: its seconds, its peak memory above the baseline, and its stored edges."""
+    """One import in a fresh process: its seconds, peak memory above the baseline, stored edges, and whether it was
+    out of core (1) or not (0)."""
     root = str(Path(__file__).parent.parent)
     with tempfile.TemporaryDirectory(dir=folder) as out:
         arguments = [path, small, Path(out, "graph"), memory, undirected, encoding]
@@ -111,7 +109,7 @@ def main() -> None:
             runs = [import_once(path, small, folder, given.memory, undirected, encoding) for _ in range(given.repeats)]
             seconds, peak = statistics.median(run[0] for run in runs), max(run[1] for run in runs)
             size, stored = path.stat().st_size, runs[0][2]
-            how = "memory" if fits(path, format_of(path), parse_bytes(given.memory, "memory")) else "out of core"
+            how = "out of core" if runs[0][3] else "memory"
             kind = f"{'undirected' if undirected else 'directed'}, {encoding}"
             print(
                 f"| {suffix} | {kind} | {how} | {size / 1e6:,.0f} | {stored:,.0f} | {seconds:.2f} | "

@@ -5,18 +5,33 @@ from __future__ import annotations
 import os
 import sys
 
-from ..errors import GaraphError, Interrupted
+TYPE_CHECKING = False  # as in `typing`, which is not imported before `main` handles Ctrl-C
+if TYPE_CHECKING:
+    from types import FrameType
 
 INTERRUPTED, NOTHING = 130, "interrupted; nothing was written"
 
 
 def main() -> None:
-    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error."""
+    """Entry point of the console script. Errors that a user can cause are printed as one line on standard error.
+
+    While modules are imported, Ctrl-C ends the process at once. A `KeyboardInterrupt` would not always do so: raised in
+    a callback of an import it is ignored, and raised while a class is made it becomes a `RuntimeError`.
+    """
+    import _signal  # type: ignore[import-not-found]  # `signal` takes milliseconds more: it makes classes
+
+    usual = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not if it is ignored, as with nohup
+    if usual:
+        _signal.signal(_signal.SIGINT, stop)
+    from ..errors import GaraphError, Interrupted
+
     try:
         from .commands import app
 
+        if usual:
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
         app()
-    except KeyboardInterrupt:  # while the commands are loaded; later, typer turns Ctrl-C into a `SystemExit`
+    except KeyboardInterrupt:  # right before or after the commands run; typer turns Ctrl-C into a `SystemExit`
         fail(NOTHING, INTERRUPTED)
     except Interrupted as ending:
         fail(str(ending), INTERRUPTED)
@@ -35,7 +50,15 @@ def main() -> None:
         raise
 
 
+def stop(number: int, frame: FrameType | None) -> None:
+    """End the process: the handler of Ctrl-C while nothing can have been written."""
+    os.write(2, f"{NOTHING}\n".encode())
+    os._exit(INTERRUPTED)
+
+
 def fail(message: str, status: int, error: BaseException | None = None) -> None:
     """Print a message on standard error, and the notes that `error` has; exit with `status`."""
-    print("; ".join([message, *getattr(error, "__notes__", ())]), file=sys.stderr)
+    from .terminal import say
+
+    say("; ".join([message, *getattr(error, "__notes__", ())]), error=True)
     sys.exit(status)

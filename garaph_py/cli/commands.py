@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 from typing import Annotated
 
 import typer
 
 from . import convert, devices, experiment, graphs, resume, run, simulate
+from .terminal import OneLine
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
@@ -26,7 +29,11 @@ def settings(
     level = logging.getLevelNamesMapping().get(log.upper())
     if level is None:
         raise typer.BadParameter(f"{log!r} is no level; choose debug, info or warning", param_hint="--log")
-    logging.basicConfig(level=level, format="%(name)s: %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(OneLine("%(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal's encoding lacks
 
 
 app.command("run")(run.run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +11,7 @@ import typer
 from ..errors import ParameterError
 from ..output import Progress
 from .options import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -55,15 +56,14 @@ def convert(
     from ..graph.build import rebuilt
     from ..storage import directory as store
     from ..storage import fit
-    from ..storage.write import already_exists
+    from ..storage.write import creating
 
     fit.check_encoding(encoding)
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
-    if format is None and os.path.lexists(target):
-        raise already_exists(target)
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
-    with Progress(quiet) as progress:
+    with Progress(quiet) as progress, ExitStack() as stack:
+        place = stack.enter_context(creating(target)) if format is None else None  # before any work
         graph = graph_of(source, from_, undirected, no_weights, threads, progress)
         graph = graph.symmetrized(threads) if symmetrize else graph
         if drop_self_loops or drop_parallel:
@@ -74,15 +74,15 @@ def convert(
                 threads=threads,
                 on_event=progress,
             )
-        if format is None:
-            store.save(graph, target, encoding=encoding, on_event=progress)
-        else:
+        if place is not None:
+            store.save(graph, place, encoding=encoding, on_event=progress)
+        if format is not None:
             from ..io.write import write
 
             write(graph, target, format=format.name, on_event=progress)
-    print(f"{target}: {str(graph)[8:-1]}")
+    say(f"{target}: {str(graph)[8:-1]}")
     for loss in () if format is None else losses(graph, format):
-        print(f"  not kept: {loss}")
+        say(f"  not kept: {loss}")
 
 
 def graph_of(
@@ -153,8 +153,8 @@ def formats() -> None:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
-    print("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
+    say("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
+    say("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
 
 
 def cells(format: Format) -> tuple[str, ...]:

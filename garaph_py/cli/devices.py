@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import printable
 from ..output import Progress
 from ..system.sizes import show_bytes
 from .options import Threads
@@ -38,8 +39,9 @@ def devices(
     from ..experiment.machine import look
     from ..native import cache
 
+    compiled = cache.folder()
     with Progress() as progress:
-        found = look([Path.cwd(), cache.folder(), *(path or [])], threads, progress)
+        found = look([Path.cwd(), *([compiled] if compiled else []), *(path or [])], threads, progress)
     if as_json:
         print(json.dumps(found.document(), allow_nan=False))
         return
@@ -107,5 +109,6 @@ def gigabytes(speed: float) -> str:
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Format rows of cells as lines with aligned columns."""
+    rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

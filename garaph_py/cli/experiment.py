@@ -10,6 +10,7 @@ import typer
 
 from ..output import Progress
 from .options import Quiet
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..experiment import Spec
@@ -41,7 +42,7 @@ def experiment(
     if not quiet:
         summary(chosen, rows)
     failed = sum(row["error"] is not None for row in rows)
-    print(f"{folder}: {len(rows)} measurements" + f", {failed} of them failed" * bool(failed))
+    say(f"{folder}: {len(rows)} measurements" + f", {failed} of them failed" * bool(failed))
 
 
 def summary(spec: Spec, rows: list[Row]) -> None:
@@ -54,6 +55,6 @@ def summary(spec: Spec, rows: list[Row]) -> None:
         chosen = {name: combination.settings[name] for name in varied}
         what = " ".join(f"{name}={value}" for name, value in chosen.items() if value not in (None, "")) or "all"
         if took:
-            print(f"{what}: {statistics.median(took):.4g} s ({min(took):.4g} to {max(took):.4g})")
+            say(f"{what}: {statistics.median(took):.4g} s ({min(took):.4g} to {max(took):.4g})")
         else:
-            print(f"{what}: {own[0]['error']}")
+            say(f"{what}: {own[0]['error']}")

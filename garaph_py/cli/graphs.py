@@ -25,6 +25,7 @@ from .options import (
     Symmetrize,
     Threads,
 )  # fmt: skip
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..storage.manifest import Manifest
@@ -85,7 +86,7 @@ def import_(
             threads=threads,
             on_event=progress,
         )
-    print(f"{out}: {summary(manifest)}")
+    say(f"{out}: {summary(manifest)}")
 
 
 # wide: typer reads the options of the command from its signature.
@@ -123,7 +124,7 @@ def generate(
         manifest = write_random(
             edges, out, options, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )
-    print(f"{out}: {summary(manifest)}")
+    say(f"{out}: {summary(manifest)}")
 
 
 @contextlib.contextmanager
@@ -167,21 +168,21 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
 
     manifest = store.info(graph)
     values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
-    print(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
-    print(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
-    print(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
-    print(f"  edge values {values}")
+    say(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
+    say(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
+    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
+    say(f"  edge values {values}")
     for disk in manifest.disks if manifest.disks != (".",) else ():
-        print(f"  disk        {disk}")
+        say(f"  disk        {disk}")
     if manifest.k is not None:
-        print(f"  k           {manifest.k:.1f} (sequential over random read speed)")
-    print(f"  {'array':<12} {'dtype':<8} {'encoding':<8} {'blocks':>8} {'bytes':>16} {'bytes/edge':>10}")
+        say(f"  k           {manifest.k:.1f} (sequential over random read speed)")
+    say(f"  {'array':<12} {'dtype':<8} {'encoding':<8} {'blocks':>8} {'bytes':>16} {'bytes/edge':>10}")
     for name, array in manifest.arrays.items():
-        print(
+        say(
             f"  {name:<12} {array.dtype!s:<8} {array.encoding[0]:<8} {array.blocks:>8,} {array.stored_bytes:>16,} "
             f"{manifest.bytes_per_edge[name]:>10.2f}"
         )
-    print(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
+    say(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
 
 
 def restripe(
@@ -204,13 +205,15 @@ def restripe(
 
     with Progress(quiet) as progress:
         manifest = restripe(graph, disk, on_event=progress)
-    print(f"{graph}: on {', '.join(manifest.disks)}")
+    say(f"{graph}: on {', '.join(manifest.disks)}")
 
 
 def verify(
     graph: Annotated[Path, typer.Argument(help="A graph directory.")], threads: Threads = None, quiet: Quiet = False
 ) -> None:
     """Check every block of a graph directory; name file, block and offset of any damage.
+
+    It also checks that the out-edges are the in-edges reversed, which opening a graph does not.
 
     Example:
 
@@ -221,7 +224,7 @@ def verify(
     with Progress(quiet) as progress:
         damage = store.verify(graph, threads=threads, on_event=progress)
     for problem in damage:
-        print(problem)
-    print(f"{graph}: {len(damage)} problem{'s' * (len(damage) > 1)}" if damage else f"{graph}: whole")
+        say(str(problem))
+    say(f"{graph}: {len(damage)} problem{'s' * (len(damage) > 1)}" if damage else f"{graph}: whole")
     if damage:
         raise typer.Exit(1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +21,7 @@ from . import show
 from .options import Directed, Format, Quiet, Symmetrize, Threads
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
+from .terminal import say
 
 Option = typer.Option
 
@@ -77,6 +78,10 @@ def run(
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
+    raw_names: Annotated[
+        bool,
+        Option("--raw-names", help="Put no ' before names in FILE.csv that a spreadsheet would take for formulas."),
+    ] = False,
     trace: Annotated[
         Path | None, Option(metavar="FILE", help="Write a timeline of the run to FILE, for ui.perfetto.dev.")
     ] = None,
@@ -118,7 +123,7 @@ def run(
 
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
-    write = writer(output)
+    write = writer(output, raw_names)
     for name, path in (("--trace", trace), ("--report", report)):
         if path is not None:
             check_place(path, name)
@@ -148,7 +153,7 @@ def run(
                 if as_json:
                     print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
                 else:
-                    print(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
+                    say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
                     show.answer(result, seconds, top, quiet, verify)
                     show.written(result, output, trace, report)
 
@@ -202,13 +207,16 @@ def source_parameter(kind: type[VertexProgram]) -> str:
     return vertices[0] if len(vertices) == 1 else "source"
 
 
-def writer(output: Path | None) -> Any:
+def writer(output: Path | None, raw_names: bool) -> Any:
     """The function that writes a result to `output`, by its suffix. Refuses an invalid name, before the run."""
     from ..output.result import Result
 
+    if raw_names and (output is None or output.suffix != ".csv"):
+        raise ParameterError("--raw-names is only for --output FILE.csv")
     if output is None:
         return None
-    writers = {".parquet": Result.to_parquet, ".csv": Result.to_csv, ".npy": Result.to_npy}
+    to_csv = partial(Result.to_csv, raw=raw_names)
+    writers: dict[str, Any] = {".parquet": Result.to_parquet, ".csv": to_csv, ".npy": Result.to_npy}
     if output.suffix not in writers:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
     check_place(output, "--output")
@@ -224,7 +232,7 @@ def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
     def listen(event: events.Event) -> None:
         if isinstance(event, events.Step) and event.unit == "functions" and not said and not quiet:
             said.append(True)
-            print("compiling, once; later runs load it from disk", file=sys.stderr)
+            say("compiling, once; later runs load it from disk", error=True)
         progress(event)
 
     return listen

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import printable
 from ..output.table import per_edge, table, used_gpu
 from ..system.sizes import show_bytes
+from .terminal import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,9 +53,9 @@ def answer(result: Result, seconds: tuple[float, float], count: int, quiet: bool
     """
     if not quiet:
         iterations(result.stats)
-    print(f"{ending(result.stats)}; read in {seconds[0]:.2f} s, {seconds[1]:.2f} s in all")
+    say(f"{ending(result.stats)}; read in {seconds[0]:.2f} s, {seconds[1]:.2f} s in all")
     if verified:
-        print("verified: the answer has the properties that define it")
+        say("verified: the answer has the properties that define it")
     top(result, count)
 
 
@@ -62,23 +64,24 @@ def top(result: Result, count: int) -> None:
     best = result.top(count)
     column = result.column()
     if column.dtype.kind == "f" and (strange := int((~np.isfinite(column)).sum())):
-        print(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
+        say(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
     if not best:
         return
-    width = max(len(str(vertex)) for vertex, _ in best)
-    print(f"top {len(best)} by {result.names[0]}:" if result.names[0] != "value" else f"top {len(best)}:")
-    for vertex, value in best:
-        print(f"  {vertex!s:<{width}}  {value:.6g}" if isinstance(value, float) else f"  {vertex!s:<{width}}  {value}")
+    rows = [(printable(str(vertex)), f"{value:.6g}" if isinstance(value, float) else value) for vertex, value in best]
+    width = max(len(vertex) for vertex, _ in rows)
+    say(f"top {len(best)} by {result.names[0]}:" if result.names[0] != "value" else f"top {len(best)}:")
+    for vertex, value in rows:
+        say(f"  {vertex:<{width}}  {value}")
 
 
 def written(result: Result, output: Path | None, trace: Path | None, report: Path | None) -> None:
     """Print the names of the files that were written."""
     if output is not None:
-        print(f"wrote {len(result.values):,} values to {output}")
+        say(f"wrote {len(result.values):,} values to {output}")
     if trace is not None:
-        print(f"wrote a trace to {trace}; open it in ui.perfetto.dev")
+        say(f"wrote a trace to {trace}; open it in ui.perfetto.dev")
     if report is not None:
-        print(f"wrote a report to {report}; open it in a browser")
+        say(f"wrote a report to {report}; open it in a browser")
 
 
 def document(result: Result, graph: Graph, count: int, read_seconds: float) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
 from .options import Quiet
+from .terminal import say
 
 if TYPE_CHECKING:
     from ..simulation import Machine
@@ -77,7 +78,7 @@ def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, me
 
     alone = len(spec.runs) * len(devices) == 1
     if not alone:
-        print(f"{'graph':<16}{'program':<22}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
+        say(f"{'graph':<16}{'program':<22}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
     for run in spec.runs:
         for device in devices:
             room = None if memory is None else memory - run.workload.fixed
@@ -88,10 +89,10 @@ def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, me
                 if not quiet:
                     print(table(done.iterations))
                 beside = "" if known is None else f"; published: {known:g} s, ratio {ratio}"
-                print(f"{name} on {run.graph}, {device}: {done.seconds:.4g} s simulated{beside}")
+                say(f"{name} on {run.graph}, {device}: {done.seconds:.4g} s simulated{beside}")
                 continue
             published = "-" if known is None else f"{known:g}"
-            print(f"{run.graph:<16}{name:<22}{device:<8}{published:>13}{done.seconds:>14.4g}{ratio:>7}")
+            say(f"{run.graph:<16}{name:<22}{device:<8}{published:>13}{done.seconds:>14.4g}{ratio:>7}")
 
 
 def play_again(
@@ -108,12 +109,12 @@ def play_again(
     rows = recorded.rows[: len(done.iterations)]
     if not quiet:
         print(table(done.iterations))
-        print(f"{'iteration':>9}  {'recorded':<22}{'ms':>10}  {'simulated':<22}{'ms':>10}")
+        say(f"{'iteration':>9}  {'recorded':<22}{'ms':>10}  {'simulated':<22}{'ms':>10}")
         for row, played in zip(rows, done.iterations, strict=True):
             was, now = f"{row['device']} {row['mode']}", f"{played.device} {played.mode}"
-            print(f"{played.number:>9}  {was:<22}{row['seconds'] * 1e3:>10.3f}  {now:<22}{played.seconds * 1e3:>10.3f}")
+            say(f"{played.number:>9}  {was:<22}{row['seconds'] * 1e3:>10.3f}  {now:<22}{played.seconds * 1e3:>10.3f}")
     was = sum(row["seconds"] for row in rows)
-    print(f"{recorded.workload.traits.name}: {was:.4g} s recorded, {done.seconds:.4g} s simulated")
+    say(f"{recorded.workload.traits.name}: {was:.4g} s recorded, {done.seconds:.4g} s simulated")
 
 
 def calibrate(
@@ -134,4 +135,4 @@ def calibrate(
     runs = fastest(read_results(results))
     machine = calibrate(runs)
     write_machine(machine, out, f"Calibrated by `garaph calibrate` on {len(runs)} runs in {results.name}.")
-    print(f"wrote {out}: {machine.cores} cores, {len(machine.work)} kinds of work, from {len(runs)} runs")
+    say(f"wrote {out}: {machine.cores} cores, {len(machine.work)} kinds of work, from {len(runs)} runs")

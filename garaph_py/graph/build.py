@@ -39,7 +39,8 @@ def from_edges(
     Parameters
     ----------
     sources, targets : array-like, shape (m,)
-        The endpoints of the edges: any 64-bit integers, or strings.
+        The endpoints of the edges: all 64-bit integers, or all strings. An integer and a string are never the same
+        vertex, so a mixture is refused, and so are missing ids (None, NaN) and integers of more than 64 bits.
     weights : array-like, shape (m,), optional
         Edge values: integers or floats. Narrow integers are widened to int32.
     vertices : array-like, optional
@@ -58,7 +59,7 @@ def from_edges(
     Raises
     ------
     GraphError
-        If the columns differ in length, or do not hold integers or strings.
+        If the columns differ in length, or an id cannot be used; the message names it.
     """
     if len(sources) != len(targets):
         raise GraphError(f"{len(sources)} sources but {len(targets)} targets; every edge has one of each")
@@ -182,16 +183,11 @@ def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Grap
     edges = list(graph.edges(data=weight))
     weights = [value for _, _, value in edges]
     name = int if integers else str
-    kind: Any = None if integers else object
-
-    def column(items: list[Any]) -> Array:
-        return np.array([name(item) for item in items], dtype=kind if items else np.int64 if integers else object)
-
     return from_edges(
-        column([u for u, _, _ in edges]),
-        column([v for _, v, _ in edges]),
+        [name(u) for u, _, _ in edges],
+        [name(v) for _, v, _ in edges],
         np.array(weights) if weights and all(value is not None for value in weights) else None,
-        vertices=column(nodes),
+        vertices=[name(node) for node in nodes],
         directed=graph.is_directed(),
         **options,
     )

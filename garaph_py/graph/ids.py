@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import cached_property
 from typing import Any
 
@@ -156,9 +157,12 @@ class StringIds(VertexIds):
     def index(self, vertex: Any) -> int:
         import pyarrow.compute as pc
 
-        place = int(pc.index(self.arrow, str(vertex)).as_py())
+        place = -1
+        if isinstance(vertex, (str, int, np.integer)) and not isinstance(vertex, bool):
+            with contextlib.suppress(UnicodeEncodeError):  # a lone surrogate is in no name that Arrow holds
+                place = int(pc.index(self.arrow, str(vertex)).as_py())
         if place < 0:
-            raise GraphError(f"vertex {str(vertex)!r} is not in the graph; {self.describe()}")
+            raise GraphError(f"vertex {vertex!r} is not in the graph; {self.describe()}")
         return place
 
     def has_duplicates(self) -> bool:

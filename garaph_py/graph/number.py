@@ -13,6 +13,7 @@ from ..errors import GraphError
 from ..native import Kernel
 from ..native.kernel import kind_of
 from ..native.threads import ThreadPool, split
+from .columns import id_columns, mixed_signs
 from .ids import IntegerIds, StringIds, VertexIds
 
 Array = npt.NDArray[Any]
@@ -45,8 +46,8 @@ def number_vertices(
 
     Parameters
     ----------
-    sources, targets : array-like or pyarrow string array, shape (m,)
-        The endpoints of the edges, by the user's ids.
+    sources, targets : array-like or pyarrow array, shape (m,)
+        The endpoints of the edges, by the user's ids: all 64-bit integers, or all strings.
     vertices : array-like, optional
         Further ids, for vertices without edges.
     threads : int, optional
@@ -60,10 +61,10 @@ def number_vertices(
     ids : VertexIds
         The user's ids.
     """
-    columns = [sources, targets] if vertices is None else [sources, targets, vertices]
-    if any(_is_arrow(column) or np.asarray(column).dtype.kind in "OUT" for column in columns):
-        return _number_strings(columns)
-    arrays = [_integers(column) for column in columns]
+    named = {"sources": sources, "targets": targets} | ({} if vertices is None else {"vertices": vertices})
+    arrays = id_columns(**named)
+    if not isinstance(arrays[0], np.ndarray):
+        return _number_strings(arrays)
     if not sum(map(len, arrays)):
         return np.zeros(0, np.uint32), np.zeros(0, np.uint32), VertexIds(0)
     low = min(int(array.min()) for array in arrays if len(array))
@@ -72,7 +73,7 @@ def number_vertices(
         return _number_by_table(arrays, high, threads)
     wide = np.dtype(np.uint64 if high > np.iinfo(np.int64).max else np.int64)
     if wide.kind == "u" and low < 0:
-        raise GraphError(f"ids run from {low} to {high}: no 64-bit integer type holds both; give them as strings")
+        raise mixed_signs(low, high)
     names, inverse = np.unique(np.concatenate([array.astype(wide) for array in arrays]), return_inverse=True)
     _checked_count(len(names))
     numbers = inverse.astype(np.uint32)
@@ -104,37 +105,19 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
     return *columns, IntegerIds(names)
 
 
-def _is_arrow(column: Any) -> bool:
-    """Whether `column` is an Arrow array. The test looks at the type's module, so Arrow need not be imported."""
-    return type(column).__module__.partition(".")[0] == "pyarrow"
-
-
-def _integers(column: Any) -> Array:
-    """`column` as an array of integers."""
-    array = np.asarray(column)
-    if array.ndim != 1 or (array.dtype.kind not in "iub" and array.size):
-        raise GraphError(f"vertex ids must be a 1-d array of integers or strings, not {array.ndim}-d {array.dtype}")
-    return array if array.dtype.kind in "iu" else array.astype(np.int64)
-
-
 def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
-    """`number_vertices` for columns of strings."""
+    """`number_vertices` for Arrow arrays of strings."""
     import pyarrow as pa
 
     chunks: list[Any] = []
     lengths = []
     for column in columns:
-        if not isinstance(column, (pa.Array, pa.ChunkedArray)):
-            items = np.asarray(column).tolist()
-            column = pa.array([None if item is None else str(item) for item in items], pa.large_string())
         parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
         chunks += [part.cast(pa.large_string()) for part in parts]
         lengths.append(len(column))
     encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
-    if encoded.null_count:
-        raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
     numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
     _checked_count(len(encoded.dictionary))
     first, second = lengths[0], lengths[1]

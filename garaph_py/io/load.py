@@ -8,9 +8,15 @@ from pathlib import Path
 from .. import events
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
+from ..native.threads import ThreadPool
 from ..storage import directory as store
 from ..storage import fit
-from .read import read
+from .collect import BuildOptions
+from .formats import ReadOptions, format_of
+from .read import check_file, read_graph
+
+LEAST_READING = 64 << 20
+"""Bytes that reading a file and building its graph may take although less is allowed: about what libraries take."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,7 @@ class LoadOptions:
     encoding : {"auto", "raw", "packed"}
         How edges are held in memory; ``"auto"`` packs them if their raw arrays exceed `memory`.
     memory : int, str or None
-        Bytes that graph and run may take (see `garaph_py.open`).
+        Bytes that graph and run may take (see `garaph_py.open`), and also reading a file, if this is given.
     """
 
     undirected: bool = False
@@ -50,6 +56,8 @@ def load(
     ------
     GraphError
         If the edges of a graph directory exceed the memory and are to be symmetrized.
+    FormatError
+        If a file cannot be read, or making a graph of it takes more memory than allowed.
     ParameterError
         If an option does not go with a graph directory.
     """
@@ -66,8 +74,11 @@ def load(
                 f"--symmetrize: the edges of {path} stay on disk, and this takes all of them in memory; import them "
                 "once more with --symmetrize, or allow more (--memory)"
             )
+        graph = graph.symmetrized(threads)
     else:
-        directed = False if options.undirected else None
-        graph = read(path, directed=directed, format=options.format, threads=threads, on_event=on_event)
-    graph = graph.symmetrized(threads) if options.symmetrize else graph
+        path, directed = check_file(path), False if options.undirected else None
+        within = None if options.memory is None else max(limit, LEAST_READING)
+        reading = ReadOptions(None, directed, ThreadPool(threads).size, within)
+        building = BuildOptions(directed, options.symmetrize)
+        graph = read_graph(path, format_of(path, options.format), reading, building, on_event)
     return fit.fitted(graph, path, options.encoding, limit, threads)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,14 @@ from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
 from ..native.threads import ThreadPool
-from .formats import EdgeList, ReadOptions, format_of
-from .formats.format import check_memory
+from ..system.sizes import show_bytes
+from .collect import BuildOptions, CollectedEdges
+from .formats import EdgeList, Format, ReadOptions, format_of
+from .formats.format import check_memory, malformed
+
+IMPORT = "make a graph directory of it with garaph import, which takes less"
+ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
+"""What to do if memory is too small for a file: if its format can be read in parts, and if it cannot."""
 
 
 # wide: users' keyword arguments
@@ -78,21 +86,90 @@ def read(
     integers is an error, because it is more likely a typing error than a vertex.
     """
     path = check_file(path)
-    options = ReadOptions(weights, directed, ThreadPool(threads).size)
-    chosen = format_of(path, format)
-    changes: dict[str, Any] = {"drop_self_loops": drop_self_loops, "drop_parallel": drop_parallel, "order": order}
+    reading = ReadOptions(weights, directed, ThreadPool(threads).size)
+    building = BuildOptions(directed, False, drop_self_loops, drop_parallel, order)
+    return read_graph(path, format_of(path, format), reading, building, on_event)
+
+
+def read_graph(
+    path: Path, format: Format, reading: ReadOptions, building: BuildOptions, on_event: events.Listener
+) -> Graph:
+    """Read a graph from a file.
+
+    Raises
+    ------
+    FormatError
+        As `read`, and if that takes more than `reading.memory`.
+    """
+    with naming(path):
+        return built(path, read_edges(path, format, reading, building, on_event), building, reading.threads, on_event)
+
+
+def read_edges(
+    path: Path, format: Format, reading: ReadOptions, building: BuildOptions, on_event: events.Listener
+) -> EdgeList | Graph:
+    """The edges of a file, or its graph if it holds adjacency."""
+    limit = reading.memory
+    if limit is None:
+        return format.read(path, reading, on_event)
+    edges = CollectedEdges(building)
+    if format.stream is not None:
+        with closing(format.stream(path, reading, on_event)) as batches:
+            fits, otherwise = edges.fill(batches, limit), IMPORT
+    else:
+        check_size(path, format, limit)
+        found = format.read(path, reading, on_event)
+        if isinstance(found, Graph):
+            return found
+        fits, otherwise = edges.fill([found], limit), ELSEWHERE
+    if not fits:
+        needed = show_bytes(edges.peak(), up=True)
+        problem = f"making a graph of it takes {needed} of memory or more, and {show_bytes(limit)} may be used"
+        raise FormatError(path, f"{problem}; allow more (memory, --memory), or {otherwise}")
+    return edges.joined()
+
+
+def check_size(path: Path, format: Format, limit: int) -> None:
+    """Raise `FormatError` if a file that must fit in memory is larger than `limit` bytes."""
+    with malformed(path, "not readable"):
+        size = path.stat().st_size
+    if size > limit:
+        raise FormatError(
+            path,
+            f"{show_bytes(size)} long, and {show_bytes(limit)} of memory may be used, into which a file of format "
+            f"{format.name} must fit; allow more (memory), or {ELSEWHERE}",
+        )
+
+
+def built(
+    path: Path, edges: EdgeList | Graph, options: BuildOptions, threads: int | None, on_event: events.Listener
+) -> Graph:
+    """The graph of the edges of a file."""
+    if arrow := sys.modules.get("pyarrow"):  # Arrow keeps the memory that parsing has freed; sorting needs it
+        arrow.default_memory_pool().release_unused()
+    changes: dict[str, Any] = {
+        "drop_self_loops": options.drop_self_loops,
+        "drop_parallel": options.drop_parallel,
+        "order": options.order,
+        "threads": threads,
+        "on_event": on_event,
+    }
+    if isinstance(edges, Graph):
+        same = options.order == "none" and not (options.drop_self_loops or options.drop_parallel)
+        graph = edges if same else rebuilt(edges, **changes)
+    else:
+        undirected = options.directed is False or (options.directed is None and edges.directed is False)
+        columns, ids = numbered_columns(path, edges, threads)
+        del edges  # `build` frees the columns while it sorts them
+        graph = build(columns, ids, directed=not undirected, **changes)
+    return graph.symmetrized(threads) if options.symmetrize else graph
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turn a `GraphError` of the body into a `FormatError` about `path`."""
     try:
-        edges = chosen.read(path, options, on_event)
-        if arrow := sys.modules.get("pyarrow"):  # Arrow keeps the memory that parsing has freed; sorting needs it
-            arrow.default_memory_pool().release_unused()
-        if not isinstance(edges, Graph):
-            undirected = directed is False or (directed is None and edges.directed is False)
-            columns, ids = numbered_columns(path, edges, threads)
-            del edges  # `build` frees the columns while it sorts them
-            return build(columns, ids, directed=not undirected, **changes, threads=threads, on_event=on_event)
-        if order == "none" and not (drop_self_loops or drop_parallel):
-            return edges
-        return rebuilt(edges, **changes, threads=threads, on_event=on_event)
+        yield
     except GraphError as error:
         raise FormatError(path, str(error)) from error
 

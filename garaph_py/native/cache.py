@@ -1,28 +1,82 @@
-"""The cache of object code on disk. Entries are written atomically and have a checksum; damaged ones are ignored."""
+"""The cache of object code on disk. Entries are written atomically and have a checksum; damaged ones are ignored.
+
+Cached code is run, so it is used only if no other user can have written it. The directory and each entry are checked
+through the handle that is then used, so it does not matter who can rename the directories above.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
-import tempfile
-from collections.abc import Iterable
+import secrets
+import stat
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import platformdirs
 import xxhash
 
+from ..system.ownership import distrust
 from .references import fingerprint
+
+log = logging.getLogger("garaph_py.native")
 
 MAGIC = b"garaph object 1\n"
 """The first bytes of an entry, which name the format and its version."""
 
 
-def folder() -> Path:
-    """The directory of the cache: ``$GARAPH_CACHE_DIR``, or else a folder in the user's cache directory."""
-    return Path(os.environ.get("GARAPH_CACHE_DIR") or platformdirs.user_cache_dir("garaph_py"))
+def folder() -> Path | None:
+    """The directory of the cache: ``$GARAPH_CACHE_DIR``, or else a folder in the user's cache directory.
+
+    None if that is not an absolute path, as for a user who has no home directory.
+    """
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    path = Path(os.environ.get("GARAPH_CACHE_DIR") or Path(caches, "garaph_py"))
+    if path.is_absolute():
+        return path
+    report(path, "this is not an absolute path")
+    return None
+
+
+@cache
+def report(path: Path, problem: str) -> None:
+    """Log that a directory or an entry is not used; only once, for each."""
+    advice = "remove it, or set GARAPH_CACHE_DIR to a directory that only you can write"
+    log.warning("%s: compiled code cached here is not used, because %s; %s", path, problem, advice)
+
+
+@contextlib.contextmanager
+def opened(path: Path, directory: int | None = None) -> Iterator[int]:
+    """In ``with``: a handle of the cache's directory at `path`, or of an entry in the open `directory`.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, or another user may have written it.
+    """
+    kind, name = (os.O_DIRECTORY, path) if directory is None else (os.O_NOFOLLOW | os.O_NONBLOCK, path.name)
+    handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | kind, dir_fd=directory)
+    try:
+        status = os.fstat(handle)
+        # `distrust` allows a directory like /tmp, but in that others can make entries.
+        problem = distrust(status) or ("all users can write to it" if status.st_mode & stat.S_IWOTH else None)
+        if problem is not None:
+            report(path, problem)
+            raise PermissionError(problem)
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def make_private(path: Path) -> None:
+    """Make the directory `path`, and those above it that do not exist, for this user alone."""
+    if not path.is_dir():
+        make_private(path.parent)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path, 0o700)
 
 
 def versions_of(packages: Iterable[str]) -> list[str]:
@@ -51,9 +105,17 @@ def environment() -> str:
 
 
 def load(key: str) -> bytes | None:
-    """The object code stored under `key`; None if there is none, or it is damaged."""
+    """The object code stored under `key`; None if there is none, it is damaged, or another user may have written it."""
+    path = folder()
+    if path is None:
+        return None
     try:
-        data = (folder() / f"{key}.o").read_bytes()
+        with (
+            opened(path) as directory,
+            opened(path / f"{key}.o", directory) as entry,
+            open(entry, "rb", closefd=False) as file,
+        ):
+            data = file.read()
     except OSError:
         return None
     head, checksum, code = data[: len(MAGIC)], data[len(MAGIC) : len(MAGIC) + 16], data[len(MAGIC) + 16 :]
@@ -61,17 +123,17 @@ def load(key: str) -> bytes | None:
 
 
 def store(key: str, code: bytes) -> None:
-    """Store `code` under `key`. If the cache cannot be written, nothing happens: the next process compiles again."""
-    target = folder()
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=target, prefix=f"{key}.", suffix=".tmp")
-    except OSError:
+    """Store `code` under `key`. If the cache cannot be used, nothing happens: the next process compiles again."""
+    path, name = folder(), f"{key}.{secrets.token_hex(8)}.tmp"
+    if path is None:
         return
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(MAGIC + xxhash.xxh3_128_digest(key.encode() + code) + code)
-        os.replace(name, target / f"{key}.o")
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
+    with contextlib.suppress(OSError):
+        make_private(path)
+        with opened(path) as directory:
+            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
+            try:
+                with open(handle, "wb") as file:
+                    file.write(MAGIC + xxhash.xxh3_128_digest(key.encode() + code) + code)
+                os.replace(name, f"{key}.o", src_dir_fd=directory, dst_dir_fd=directory)
+            except OSError:
+                os.unlink(name, dir_fd=directory)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from .. import events
+from ..errors import printable
 
 
 class Progress:
@@ -32,7 +33,7 @@ class Progress:
 
             self._bars = Progress(
                 SpinnerColumn(),
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TextColumn("{task.fields[note]}"),
                 TimeRemainingColumn(),
@@ -55,7 +56,7 @@ class Progress:
 
     def _task(self, name: str) -> Any:
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name, total=None, note="")
+            self._tasks[name] = self._bars.add_task(printable(name), total=None, note="")
         return self._tasks[name]
 
     def __enter__(self) -> Progress:

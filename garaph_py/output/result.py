@@ -20,6 +20,10 @@ from .table import table
 
 Array = npt.NDArray[Any]
 
+FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
+"""The beginning of text that a spreadsheet may take for a formula, after any single quotes: the characters that OWASP
+lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
+
 
 @dataclass(frozen=True)
 class Stats:
@@ -217,11 +221,26 @@ class Result:
         table = self._table()
         write_whole(path, lambda file: pq.write_table(table, file))
 
-    def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write ids and values as CSV with a header."""
+    def to_csv(self, path: str | os.PathLike[str], *, raw: bool = False) -> None:
+        """Write ids and values as CSV with a header.
+
+        Parameters
+        ----------
+        path : path-like
+        raw : bool
+            False: a name with which a spreadsheet would begin a formula, such as ``=1+1``, ``-x`` or ``@x``, gets a
+            single quote before it. So does such a name with quotes before it: taking one quote away restores each.
+            True: names are written as they are. Numbers always are.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
         import pyarrow.csv as csv
 
         table = self._table()
+        for place, column in enumerate(table.schema):
+            if not raw and column.type == pa.large_string():
+                quoted = pc.replace_substring_regex(table[column.name], FORMULA, r"'\1")
+                table = table.set_column(place, column.name, quoted)
         write_whole(path, lambda file: csv.write_csv(table, file))
 
     def to_npy(self, path: str | os.PathLike[str]) -> None:

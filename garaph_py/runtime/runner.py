@@ -99,8 +99,9 @@ class Runner:
         self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, on_event: events.Listener
     ) -> None:
         self._bound, self._graph, self._plan, self._parts, self._on_event = bound, graph, plan, parts, on_event
-        self._cpu = CpuExecutor(bound, graph, parts.pool, on_event, plan.schedule.policy.one_partition_per_thread)
-        self._heartbeat = Heartbeat("dispatcher", ("starting",))
+        alone = plan.schedule.policy.one_partition_per_thread
+        self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, alone)
+        self._heartbeat, self._compiler = Heartbeat("dispatcher", ("starting",)), Heartbeat("compiler")
         after = None if parts.saver is None else parts.saver.after
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=after)
@@ -139,7 +140,7 @@ class Runner:
         """Open the plan's executor, which `stack` will close; None if the run has to fall back to the CPU."""
         try:
             found = gpu_device.find()
-            gpu = GpuExecutor(self._bound, self._graph, found, self._plan.gpu, self._cpu, self._on_event)
+            gpu = GpuExecutor(self._bound, self._graph, found, self._plan.gpu, self._cpu, self._heard)
             stack.callback(gpu.close)
             gpu.spans = self._parts.record.spans
             is_hybrid = self._plan.executor == HYBRID
@@ -210,7 +211,15 @@ class Runner:
 
     def _watch(self, *more: Heartbeat) -> None:
         """Have the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""
-        self._parts.watchdog.parts = [self._heartbeat, self._parts.pool, *self._parts.sources.disks, *more]
+        parts = self._parts
+        parts.watchdog.parts = [self._heartbeat, parts.pool, self._compiler, *parts.sources.disks, *more]
+
+    def _heard(self, event: events.Event) -> None:
+        """Pass on an executor's event; tell the watchdog of functions that are compiled."""
+        if isinstance(event, events.Step):
+            ended = event.done == event.total
+            self._compiler.doing = ("idle",) if ended else (event.name, event.done, "of", event.total, event.unit)
+        self._on_event(event)
 
     def _log(self, note: str) -> None:
         """Keep a note for the result, and log it."""

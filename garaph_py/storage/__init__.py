@@ -4,6 +4,7 @@ The graph directory as a whole:
 
 - `directory.py`: `save`, `open`, `verify` and `info`;
 - `manifest.py`: the manifest, a JSON file that describes the arrays;
+- `edge_hashes.py`: the hashes by which in-edges and out-edges are compared;
 - `restripe.py`: moves a graph's blocks to other disks;
 - `fit.py`: decides, by memory, whether a graph is raw, packed or left on disk;
 - `progress.py`: progress events.
@@ -18,7 +19,7 @@ Reading:
 
 - `files.py`: opens and locks directories and files;
 - `blocks.py`: the block index, checksums and encodings; reads single blocks;
-- `check.py`: checks the contents of arrays while they are read;
+- `check.py`: checks the contents of arrays while they are read, with `lists.py`, which knows where lists begin;
 - `keep.py`: arrays that are packed in memory while they are read;
 - `reader.py`: reads ranges of an array that stays on disk, with `sectors.py`, which chooses the sectors to read;
 - `disks.py`: a thread per disk that reads with direct I/O, by `aio.py` (Linux AIO).

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.blocks import OFFSETS_OF, begin_masks
+from ..codec.blocks import OFFSETS_OF
 from ..codec.checked import BASE, PROBLEMS
 from ..errors import FormatError
 from ..native.threads import ThreadPool
-from .blocks import BlockReader
+from .blocks import RAW_1, BlockReader, StoredArray
 from .files import Damage
 from .keep import Assembled, Repacked
+from .lists import UNSORTED, Lists
 from .manifest import Manifest
 
 Array = npt.NDArray[Any]
 Fetch = Callable[[int, int], Array]
 """``fetch(a, b)``: the elements [a, b) of an array."""
-Begins = Callable[[int, int], Array]
-"""``begins(a, b)``: one bit for each element in [a, b), set where a list begins; see `codec.blocks.begin_masks`."""
+Visit = Callable[[int, Array], None]
+"""``visit(first, elements)`` receives the elements of a sound block, from element `first` of its array on."""
 STRINGS_AT_ONCE = 1 << 17
 """Strings that are validated at a time."""
 
@@ -41,22 +42,32 @@ class Constraints:
         ``numpy.greater_equal`` or ``numpy.greater``: how each element must compare with the one before.
     span : tuple of int, optional
         The values of the first and the last element.
+    lists : Lists, optional
+        Where the lists begin, in each of which elements ascend; several may be equal.
     """
 
     below: int | None = None
     order: np.ufunc | None = None
     span: tuple[int, int] | None = None
+    lists: Lists | None = None
 
     def excess(self, most: int) -> str | None:
         """Why a block whose greatest element is `most` is damaged; None if it is not."""
         return None if self.below is None or most < self.below else f"a vertex number is not below {self.below}"
 
-    def fault(self, elements: Array) -> tuple[int, str] | None:
-        """Position of the first element of a block that violates a constraint, and the problem."""
+    def fault(self, first: int, elements: Array) -> tuple[int, str] | None:
+        """Position of the first element of a raw block that violates a constraint, and the problem.
+
+        The block begins with element `first` of the array.
+        """
+        if self.lists is not None and self.below is not None and self.lists.sound(first, elements, self.below):
+            return None
         if self.below is not None and (problem := self.excess(int(elements.max()))):
             return int(np.argmax(elements >= self.below)), problem
         if self.order is not None and not (rises := self.order(elements[1:], elements[:-1])).all():
             return int(np.argmin(rises)) + 1, "not in ascending order"
+        if self.lists is not None and (fall := self.lists.fall(first, elements)) is not None:
+            return fall, UNSORTED
         return None
 
     def fault_between(self, ends: Array) -> tuple[int, int, str] | None:
@@ -100,7 +111,7 @@ def scan(
     report: Callable[[FormatError], None],
     advance: Callable[[int], None],
     target: Array | Assembled | Repacked | None = None,
-    begins: Begins | None = None,
+    visit: Visit | None = None,
 ) -> Array | None:
     """Read and check all blocks of an array. A block is checked while it is in the cache of the core that read it.
 
@@ -115,15 +126,15 @@ def scan(
         Receives the raw bytes of each block that has been read.
     target : ndarray or Assembled or Repacked, optional
         Receives the elements; None to check them only.
-    begins : callable, optional
-        For arrays of lists: the elements at which lists begin.
+    visit : callable, optional
+        Receives the elements of every sound block, from several threads.
 
     Returns
     -------
     ndarray, shape (blocks, 2), or None
         The first and the last element of each block; None if there is damage.
     """
-    scanning = ArrayScan(reader, constraints, target, begins)
+    scanning = ArrayScan(reader, constraints, target, visit)
     chunks = target.chunks() if isinstance(target, Repacked) else (range(reader.array.blocks),)
     for blocks in chunks:  # the threads share one iterator: a free thread takes the next block
         pool.run(scanning.check_blocks, [(iter(blocks), report, advance)] * pool.size)
@@ -151,12 +162,12 @@ class ArrayScan:
         reader: BlockReader,
         constraints: Constraints,
         target: Array | Assembled | Repacked | None,
-        begins: Begins | None,
+        visit: Visit | None,
     ) -> None:
         blocks = reader.array.blocks
-        self._reader, self._constraints, self._target, self._begins = reader, constraints, target, begins
+        self._reader, self._constraints, self._target, self._visit = reader, constraints, target, visit
         self.sound, self.ends = np.zeros(blocks, np.bool_), np.zeros((blocks, 2), reader.array.dtype)
-        # For packed blocks: the base of the first run, and whether it must equal the last element of the block before.
+        # What `broken_joints` compares with the last element of the block before.
         self._bases, self._continues = np.zeros(blocks, np.int64), np.zeros(blocks, np.bool_)
 
     def check_blocks(
@@ -185,21 +196,24 @@ class ArrayScan:
             raise
 
     def _check(self, block: int, elements: Array) -> None:
-        reader, begins = self._reader, self._begins
+        reader, constraints, lists = self._reader, self._constraints, self._constraints.lists
+        first, last = reader.array.bounds(block)
         piece = reader.read(block, elements.view(np.uint8).data)
-        if fault := self._constraints.fault(elements):
-            raise reader.damage(block, fault[1], element=fault[0])
         if piece is None:
-            return
-        if (
-            piece.masks is not None
-            and begins is not None
-            and (piece.masks != begins(*reader.array.bounds(block))).any()
-        ):
-            raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[reader.array.name]} says")
-        self._bases[block], self._continues[block] = piece.base, piece.continues
-        if isinstance(self._target, Assembled):
-            self._target.put(block, piece)
+            if fault := constraints.fault(first, elements):
+                raise reader.damage(block, fault[1], element=fault[0])
+            if lists is not None:
+                self._bases[block], self._continues[block] = elements[0], lists.continues(first)
+        else:
+            if problem := constraints.excess(piece.most):
+                raise reader.damage(block, problem)
+            if lists and piece.masks is not None and (piece.masks != lists.begins(first, last)).any():
+                raise reader.damage(block, f"its lists do not begin where {OFFSETS_OF[reader.array.name]} says")
+            self._bases[block], self._continues[block] = piece.base, piece.continues
+            if isinstance(self._target, Assembled):
+                self._target.put(block, piece)
+        if self._visit is not None:
+            self._visit(first, elements)
 
     def damage_between_blocks(self) -> Damage | None:
         """Damage that shows only when sound blocks are compared with their neighbours; None if there is none."""
@@ -208,20 +222,27 @@ class ArrayScan:
             block, end, problem = fault
             element = 0 if end == 0 else array.length - array.bounds(block)[0] - 1
             return reader.damage(block, problem, element=element)
-        wrong = self._continues & (self._bases != np.append(0, ends[:-1, 1])[: array.blocks])
-        return reader.damage(int(np.argmax(wrong)), PROBLEMS[BASE]) if wrong.any() else None
+        wrong, problem = broken_joints(array, self._continues, self._bases, np.append(0, ends[:-1, 1])[: array.blocks])
+        return reader.damage(int(np.argmax(wrong)), problem) if wrong.any() else None
 
 
-def begins_stored(reader: BlockReader, ends: Array) -> Begins:
-    """`Begins` for an array of offsets in which `scan` found no damage. It loads one block of offsets at a time."""
+def broken_joints(array: StoredArray, continues: Array, bases: Array, before: Array) -> tuple[Array, str]:
+    """Whether blocks do not continue the ones before, and the problem.
 
-    def begins(first: int, last: int) -> Array:
-        found = begin_masks(np.zeros(0, np.int64), first, last)
-        for block in range(int(np.searchsorted(ends[:, 1], first)), int(np.searchsorted(ends[:, 0], last))):
-            found |= begin_masks(load(reader, *reader.array.bounds(block)), first, last)
-        return found
-
-    return begins
+    Parameters
+    ----------
+    array : StoredArray
+    continues : ndarray of bool
+        Whether each block begins within a list or, if it is packed, in an array that ascends as a whole.
+    bases : ndarray of int64
+        The first element of a raw block, which is not less than the one before; the base of a packed block's first run,
+        which is the element before.
+    before : ndarray
+        The last element of the block before each.
+    """
+    if array.encoding == RAW_1:
+        return continues & (bases < before), UNSORTED
+    return continues & (bases != before), PROBLEMS[BASE]
 
 
 def arrow_strings(offsets: Array, text: Array) -> Any:

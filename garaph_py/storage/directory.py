@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy.typing as npt
 
 from .. import events
 from ..codec.arrays import PACKED, RAW, EdgeArray
-from ..codec.blocks import OFFSETS_OF, UNIT, begin_masks
+from ..codec.blocks import OFFSETS_OF, UNIT
 from ..codec.codecs import decoded
 from ..codec.format import ASCENDING, Packed
 from ..codec.pack import UnsortedError
@@ -36,7 +38,8 @@ from .blocks import (
     StoredArray,
     identity,
 )
-from .check import Begins, arrow_strings, begins_stored, expectations, invalid_string, load, scan, slicer
+from .check import arrow_strings, expectations, invalid_string, load, scan, slicer
+from .edge_hashes import StoredHashes, hashes_of
 from .encode import arrays_of, blocks_of, raw_bytes, ready
 from .files import GraphDirectory
 from .fit import (
@@ -52,7 +55,9 @@ from .fit import (
     log_fallback,
     memory_limit,
 )  # fmt: skip
+from .journal import sweep_opened
 from .keep import EDGES, Assembled, Repacked, can_be_packed, least_bytes
+from .lists import Lists, StoredLists
 from .manifest import Manifest
 from .progress import Progress
 from .reader import array_reader
@@ -67,7 +72,7 @@ could be read. From packed edges, computing them would take longer, and several 
 
 def save(
     graph: Graph,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Destination,
     *,
     encoding: str = AUTO,
     block_bytes: int = BLOCK_BYTES,
@@ -80,7 +85,7 @@ def save(
     ----------
     graph : Graph
     path : path-like
-        The directory to make; its parent must exist.
+        The directory to make; its parent must exist. Or the `write.Destination` of a graph that the caller is creating.
     encoding : {"auto", "raw", "packed"}
         How edges and offsets are stored. Packed arrays take about half the bytes (docs/format.md). ``"auto"`` packs if
         the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
@@ -97,11 +102,13 @@ def save(
     ParameterError
         If `path` exists already, a disk is absent or listed twice, or a file cannot be written. The message gives the
         file's name and the system's reason.
+    GraphError
+        If the out-edges are not the in-edges reversed, or the edges of a vertex do not ascend.
     """
     if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
         allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
         raise ParameterError(f"block_bytes={block_bytes!r}: give {allowed}")
-    with ThreadPool() as pool, creating(path, disks) as place:
+    with ThreadPool() as pool, ThreadPoolExecutor(1, "garaph-hash") as beside, creating(path, disks) as place:
         arrays = arrays_of(graph, pool)
         chosen = encoding_to_save(encoding, sum(map(raw_bytes, arrays.values())))
         if chosen == PACKED and block_bytes % UNIT:
@@ -117,8 +124,9 @@ def save(
             disks=place.listed,
             arrays={},
         )
+        hashes = beside.submit(hashes_of, arrays, manifest.directed)  # most of the time, writing uses one core
         write_arrays(place, manifest, arrays, chosen, block_bytes, progress, pool)
-        write_manifest(place, manifest)
+        write_manifest(place, replace(manifest, edge_hashes=hashes.result()))
         progress.finish()
 
 
@@ -213,6 +221,7 @@ def read_graph(
     with ExitStack() as stack, ThreadPool(threads) as pool:
         folder = stack.enter_context(GraphDirectory(path))
         manifest = read_manifest(folder)
+        sweep_opened(folder, manifest)
         readers = {name: reader_of(folder, manifest, name) for name in manifest.arrays}
         for reader in readers.values():
             if damage := reader.truncation():
@@ -234,12 +243,12 @@ def read_graph(
         progress = Progress("reading graph", sum(array.raw_bytes for array in wanted.values()), on_event)
         arrays: dict[str, Any] = {}
         for name in wanted:
-            reader, offsets = readers[name], arrays.get(OFFSETS_OF.get(name, ""))
+            reader, offsets, rule = readers[name], arrays.get(OFFSETS_OF.get(name, "")), rules[name]
+            rule = rule if offsets is None else replace(rule, lists=Lists(offsets))
             if on_disk and name in EDGES:
-                arrays[name] = array_reader(reader, rules[name], offsets, manifest.k or 1.0)
+                arrays[name] = array_reader(reader, rule, manifest.k or 1.0)
                 continue
-            begins = None if offsets is None else partial(begin_masks, offsets)
-            read = partial(scan, reader, rules[name], pool, refuse, progress.advance, begins=begins)
+            read = partial(scan, reader, rule, pool, refuse, progress.advance)
             with enough_memory(f"{folder.path}, whose arrays take {show_bytes(total)} raw"):
                 if chosen == PACKED and can_be_packed(reader.array):
                     arrays[name] = read_packed(reader, read, offsets, pool, partial(allow, name))
@@ -328,7 +337,9 @@ def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
 def verify(
     path: str | os.PathLike[str], *, threads: int | None = None, on_event: events.Listener = events.ignore
 ) -> list[FormatError]:
-    """Find all damage in the directory `path`. This takes memory for one block per thread, not for the graph.
+    """Find all damage in the directory `path`, and out-edges that are not the in-edges reversed.
+
+    This takes memory for a few blocks per thread, not for the graph.
 
     Parameters
     ----------
@@ -360,20 +371,23 @@ def verify(
                 problems.append(error)
         if problems:
             return problems
-        rules, readers = expectations(manifest), {}
+        rules, readers, lists = expectations(manifest), dict[str, BlockReader](), dict[str, Lists]()
+        hashes = StoredHashes(manifest, readers, lists)
         total = sum(array.raw_bytes for array in manifest.arrays.values())
         progress = Progress("verifying graph", total, on_event)
-        starts: dict[str, Begins] = {}
         for name in manifest.arrays:
             try:
                 readers[name] = reader_of(folder, manifest, name)
             except DamagedGraphError as error:
                 problems.append(error)
                 continue
-            begins = starts.get(OFFSETS_OF.get(name, ""))
-            ends = scan(readers[name], rules[name], pool, problems.append, progress.advance, begins=begins)
-            if ends is not None:
-                starts[name] = begins_stored(readers[name], ends)
+            rule = replace(rules[name], lists=lists.get(OFFSETS_OF.get(name, "")))
+            visit = None if problems else hashes.visit(name)
+            ends = scan(readers[name], rule, pool, problems.append, progress.advance, visit=visit)
+            if ends is not None and name in OFFSETS_OF.values():
+                lists[name] = StoredLists(readers[name], ends)
+        if not problems and (problem := hashes.problem()):
+            problems.append(DamagedGraphError(folder.path / manifests.NAME, problem))
         if manifest.ids == "string" and not problems:
             offsets, text = readers["id_offsets"], readers["id_bytes"]
             if damage := invalid_string(text, manifest.vertices, partial(load, offsets), partial(load, text)):

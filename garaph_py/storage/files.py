@@ -99,6 +99,11 @@ class GraphDirectory(OpenDirectory):
         If there is no directory at `path`.
     ParameterError
         If another process holds a lock that excludes this one; the message names that process if the system does.
+
+    Attributes
+    ----------
+    locked : bool
+        False only if the filesystem has no locks, and the directory was opened to be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, exclusive: bool = False) -> None:
@@ -111,7 +116,7 @@ class GraphDirectory(OpenDirectory):
         super().__init__(Path(path), handle, ExitStack())
         self._disks: dict[str, OpenDirectory] = {".": self}
         try:
-            lock(self.path, handle, exclusive)
+            self.locked = lock(self.path, handle, exclusive)
         except BaseException:
             self._closing.close()
             raise
@@ -151,8 +156,8 @@ def close(handle: int) -> None:
         os.close(handle)
 
 
-def lock(path: Path, handle: int, exclusive: bool) -> None:
-    """Lock the open directory at `path` until `handle` is closed or the process ends."""
+def lock(path: Path, handle: int, exclusive: bool) -> bool:
+    """Lock the open directory at `path` until `handle` is closed or the process ends; return whether it is locked."""
     try:
         fcntl.flock(handle, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -162,6 +167,8 @@ def lock(path: Path, handle: int, exclusive: bool) -> None:
     except OSError as error:
         if exclusive:  # a reader needs no lock here: writers need one, and the filesystem has none
             raise ParameterError(f"{path}: cannot be locked ({reason(error)}); use another filesystem") from None
+        return False
+    return True
 
 
 def holders(handle: int) -> list[str]:

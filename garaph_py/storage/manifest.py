@@ -7,7 +7,7 @@ import os
 import re
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xxhash
@@ -30,16 +30,23 @@ MAX_DISK_BYTES = 1024
 
 INT64, UINT64, UINT32, UINT8 = map(np.dtype, (np.int64, np.uint64, np.uint32, np.uint8))
 KEYS = (
-    *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "k", "arrays"),
-    "checksum",
+    *("format", "version", "graph_id", "generation", "vertices", "edges", "directed", "ids", "disks", "k"),
+    *("edge_hashes", "arrays", "checksum"),
 )
-MAY_LACK, MAY_LACK_ARRAYS = ("k",), ("out_values",)  # keys that older manifests lack
+MAY_LACK, MAY_LACK_ARRAYS = ("k", "edge_hashes"), ("out_values",)  # keys that older manifests lack
 ARRAY_KEYS = ("dtype", "length", "encoding", "block_bytes", "blocks", "stored_bytes", "data", "index", "index_checksum")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 HEX64 = re.compile(r"[0-9a-f]{16}")
 SEAL = re.compile(rb'([0-9a-f]{16})"\n}\n')
 SEAL_BYTES = 20
 """Length of the end of a manifest: the digits of the checksum, and the characters after them."""
+
+
+class EdgeHashes(NamedTuple):
+    """The hashes of the in-edges and of the out-edges, which are equal: see `graph.edge_hash`."""
+
+    into: int
+    out: int
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class Manifest:
     arrays : dict of str to StoredArray
     k : float or None
         Ratio of sequential to random read speed of the disks; None if it was not measured.
+    edge_hashes : EdgeHashes or None
+        None if the graph was saved before they were introduced.
     version : int
         Version of the format.
     """
@@ -75,6 +84,7 @@ class Manifest:
     disks: tuple[str, ...]
     arrays: dict[str, StoredArray]
     k: float | None = None
+    edge_hashes: EdgeHashes | None = None
     version: int = VERSION
 
     @property
@@ -95,7 +105,7 @@ class Manifest:
 
 def serialize(manifest: Manifest) -> bytes:
     """The bytes of the manifest file, with its checksum."""
-    document = {
+    document: dict[str, Any] = {
         "format": FORMAT,
         "version": manifest.version,
         "graph_id": str(manifest.graph_id),
@@ -106,8 +116,11 @@ def serialize(manifest: Manifest) -> bytes:
         "ids": manifest.ids,
         "disks": list(manifest.disks),
         "k": manifest.k,
-        "arrays": {name: array_document(array) for name, array in manifest.arrays.items()},
     }
+    if manifest.edge_hashes is not None:
+        into, out = manifest.edge_hashes
+        document["edge_hashes"] = {"in": f"{into:016x}", "out": f"{out:016x}"}
+    document["arrays"] = {name: array_document(array) for name, array in manifest.arrays.items()}
     return seal(document)
 
 
@@ -234,6 +247,7 @@ def read_document(document: dict[str, Any], path: str | os.PathLike[str]) -> Man
         disks=read_disks(fields),
         arrays={},
         k=read_k(fields),
+        edge_hashes=read_edge_hashes(fields),
     )
     members = document["arrays"]
     wanted = expected_arrays(manifest, type(members) is dict and "in_values" in members)
@@ -279,6 +293,16 @@ def read_k(fields: Fields) -> float | None:
     if type(k) not in (int, float) or not 1 <= k <= MAX_COUNT:
         raise fields.error(f"k is {shown(k)}, not null or a number from 1 to {MAX_COUNT}")
     return float(k)
+
+
+def read_edge_hashes(fields: Fields) -> EdgeHashes | None:
+    if "edge_hashes" not in fields.members:
+        return None
+    hashes = Fields(fields.path, "edge_hashes: ", fields.members["edge_hashes"], ("in", "out"))
+    into, out = (int(hashes.text(key, HEX64, "16 hexadecimal digits"), 16) for key in ("in", "out"))
+    if into != out:
+        raise hashes.error("in and out differ, so the out-edges are not the in-edges reversed")
+    return EdgeHashes(into, out)
 
 
 def expected_arrays(manifest: Manifest, values: bool) -> dict[str, tuple[tuple[np.dtype[Any], ...], int | None]]:

@@ -14,11 +14,12 @@ import numpy.typing as npt
 
 from ..codec.arrays import PACKED, RAW, EdgeArray, RawArray
 from ..codec.blocks import OFFSETS_OF, PackedBlocks
-from ..codec.checked import BASE, PROBLEMS, begins_where
+from ..codec.checked import begins_where
 from ..codec.format import RECORD, RUN, Placed
 from ..system.memory import on_own_pages
 from .blocks import MISMATCH, BlockReader
 from .check import Constraints as Rule
+from .check import broken_joints
 from .disks import ALIGNMENT, open_direct, read_into
 from .sectors import SECTOR, cut, sums
 
@@ -87,8 +88,6 @@ class ArrayReader:
     reader : BlockReader
     rule : Rule
         The constraints on its elements.
-    offsets : ndarray of int64, optional
-        For an array of lists: the element at which each list begins.
     k : float
         Ratio of the disks' sequential to random read speed (Garaph section 4.2).
 
@@ -106,13 +105,16 @@ class ArrayReader:
     on_disk: ClassVar[bool] = True
     buffers: ClassVar[tuple[Array, ...]] = ()
 
-    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> None:
-        self.reader, self._rule, self._offsets, self.k = reader, rule, offsets, k
+    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
+        self.reader, self._rule, self.k = reader, rule, k
         self.array, index = reader.array, reader.index
         self.block_elements = self.array.block_bytes // self.dtype.itemsize
         self._starts, self._lengths = index["offset"].astype(np.int64), index["length"].astype(np.int64)
         self._disks = index["disk"].astype(np.int64)
         self._checked = np.zeros(self.array.blocks, np.bool_)  # blocks whose contents have been checked
+        # What `check_joints` compares: whether a block continues the one before, its base, and its last element.
+        self._continues = np.zeros(self.array.blocks, np.bool_)
+        self._bases, self._ends = np.zeros((2, self.array.blocks), np.int64)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -279,6 +281,14 @@ class ArrayReader:
         ------
         Damage
         """
+        blocks = np.arange(max(first, 1), last)
+        blocks = blocks[self._checked[blocks] & self._checked[blocks - 1]]
+        before = self._ends[blocks - 1]
+        if first == 0 < last and self._checked[0]:
+            blocks, before = np.append(0, blocks), np.append(0, before)
+        wrong, problem = broken_joints(self.array, self._continues[blocks], self._bases[blocks], before)
+        if wrong.any():
+            raise self.reader.damage(int(blocks[np.argmax(wrong)]), problem)
 
 
 class RawArrayReader(ArrayReader):
@@ -287,8 +297,8 @@ class RawArrayReader(ArrayReader):
     codec = RAW
     unit = 1
 
-    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> None:
-        super().__init__(reader, rule, offsets, k)
+    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
+        super().__init__(reader, rule, k)
         aligned = self.array.block_bytes % SECTOR == 0 and not (self._starts % SECTOR).any()
         self._sectors = self.array.block_bytes // SECTOR if aligned else 0  # of a block; 0 if parts cannot be read
         self._sums = np.zeros(self.array.blocks * self._sectors, np.uint32)
@@ -343,8 +353,12 @@ class RawArrayReader(ArrayReader):
         return RawArray(data[(first - begin) * size : (last - begin) * size].view(self.dtype))
 
     def _check_once(self, block: int, stored: Array) -> None:
-        if fault := self._rule.fault(stored.view(self.dtype)):
+        elements, (first, _) = stored.view(self.dtype), self.array.bounds(block)
+        if fault := self._rule.fault(first, elements):
             raise self.reader.damage(block, fault[1], element=fault[0])
+        if self._rule.lists is not None:
+            self._continues[block] = self._rule.lists.continues(first)
+            self._bases[block], self._ends[block] = elements[0], elements[-1]
         if self._sectors:
             noted = sums(stored)
             self._sums[block * self._sectors :][: len(noted)] = noted
@@ -365,13 +379,10 @@ class PackedArrayReader(ArrayReader):
     codec = PACKED
     unit = RUN
 
-    def __init__(self, reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> None:
-        super().__init__(reader, rule, offsets, k)
+    def __init__(self, reader: BlockReader, rule: Rule, k: float = 1.0) -> None:
+        super().__init__(reader, rule, k)
         blocks = PackedBlocks(self.array.name, self.dtype)
         self._words_at = blocks.words_at
-        # What `check_joints` compares: whether a block continues the one before, its base, and its last element.
-        self._continues = np.zeros(self.array.blocks, np.bool_)
-        self._bases, self._ends = np.zeros((2, self.array.blocks), np.int64)
 
     def plan(self, span: range, skip: bool = False, ranges: Array | None = None) -> ReadPlan:
         first = span.start if len(span) else 0
@@ -418,27 +429,18 @@ class PackedArrayReader(ArrayReader):
         assert piece is not None
         if problem := self._rule.excess(piece.most):
             raise self.reader.damage(block, problem)
-        if piece.masks is not None and self._offsets is not None:
+        if piece.masks is not None and self._rule.lists is not None:
             begin, end = self.array.bounds(block)
-            if not begins_where(self._offsets, begin, end, piece.masks):
+            if not begins_where(self._rule.lists.offsets, begin, end, piece.masks):
                 problem = f"its lists do not begin where {OFFSETS_OF[self.array.name]} says"
                 raise self.reader.damage(block, problem)
         self._bases[block], self._continues[block], self._ends[block] = piece.base, piece.continues, piece.last
-
-    def check_joints(self, first: int, last: int) -> None:
-        blocks = np.arange(first + 1, last)
-        both = self._checked[blocks] & self._checked[blocks - 1]
-        strange = both & self._continues[blocks] & (self._bases[blocks] != self._ends[blocks - 1])
-        if first == 0 and last and self._continues[0] and self._bases[0] != 0:
-            strange, blocks = np.ones(1, np.bool_), np.zeros(1, np.int64)
-        if strange.any():
-            raise self.reader.damage(int(blocks[np.argmax(strange)]), PROBLEMS[BASE])
 
 
 READERS: dict[str, type[ArrayReader]] = {reader.codec: reader for reader in (RawArrayReader, PackedArrayReader)}
 """Readers by codec. A codec has the same name as the encoding of its blocks (docs/format.md)."""
 
 
-def array_reader(reader: BlockReader, rule: Rule, offsets: Array | None = None, k: float = 1.0) -> ArrayReader:
+def array_reader(reader: BlockReader, rule: Rule, k: float = 1.0) -> ArrayReader:
     """Make the array whose blocks `reader` reads; see `ArrayReader`."""
-    return READERS[reader.array.encoding[0]](reader, rule, offsets, k)
+    return READERS[reader.array.encoding[0]](reader, rule, k)

@@ -38,6 +38,15 @@ def temporary_name(directory: Path, suffix: str) -> Path:
     return directory.with_name(f".{directory.name}{suffix}")
 
 
+def writer_of(target: Path) -> Path | None:
+    """The locked directory into which a graph with the name of `target` is being written; None if there is none."""
+    for directory, _ in unfinished(target, ()):
+        with contextlib.suppress(OSError), try_lock(directory) as free:
+            if not free:
+                return directory
+    return None
+
+
 def sweep(target: Path, roots: Iterable[str]) -> None:
     """Remove the unfinished directories of a graph `target` that are not locked, beside it and on the disks `roots`."""
     for directory, suffix in unfinished(target, roots):

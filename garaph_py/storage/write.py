@@ -17,20 +17,22 @@ import xxhash
 
 from ..errors import GaraphError, ParameterError
 from ..system import interrupts
-from ..system.files import make_locked, make_names_durable
+from ..system.files import make_locked, make_names_durable, try_lock
 from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
 from .files import FULL, reason
 from .manifest import MAX_DISKS, Manifest, is_plain_absolute
 from .progress import Progress
-from .unfinished import new_suffix, sweep, temporary_name
+from .unfinished import new_suffix, sweep, temporary_name, writer_of
 
 Array = npt.NDArray[Any]
 PathLike = str | os.PathLike[str]
 
 HERE = (".",)
 """Default for `disks`: all blocks are in the graph directory itself."""
+TURN_SECONDS = 1.0
+"""Seconds to wait while others lock the folder of a new graph, each for milliseconds, to see whether they are alone."""
 MEASURE_SECONDS = 0.4
 """Time for measuring the speed of the disks, in seconds."""
 MEASURE_BYTES = 1 << 26
@@ -59,22 +61,23 @@ class Destination:
 
 
 @contextmanager
-def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Destination]:
+def creating(path: PathLike | Destination, disks: Sequence[PathLike] = HERE) -> Iterator[Destination]:
     """Make a graph directory atomically: the caller writes to the `Destination`, which becomes `path` at the end.
 
-    If the caller or this function fails, all files of the new graph are removed.
+    If the caller or this function fails, all files of the new graph are removed. A caller that is creating the graph
+    already may pass its `Destination` as `path`; this function then does nothing.
 
     Raises
     ------
     ParameterError
-        If `path` exists already, a disk cannot be used, or a file cannot be written.
+        If `path` exists already or is being written, a disk cannot be used, or a file cannot be written.
     """
+    if isinstance(path, Destination):
+        yield path
+        return
     target, roots, graph_id = Path(path), disk_roots(disks), uuid.uuid4()
     listed = directories(roots, target, graph_id)
     final = [Path(name) for name in listed if name != "."]
-    for directory in (target, *final):
-        if os.path.lexists(directory):
-            raise already_exists(directory)
     sweep(target, roots)
     suffix = new_suffix()
     temporary, *partial = [temporary_name(destination, suffix) for destination in (target, *final)]
@@ -82,9 +85,15 @@ def creating(path: PathLike, disks: Sequence[PathLike] = HERE) -> Iterator[Desti
     at = tuple(temporary if name == "." else next(others) for name in listed)
     with ExitStack() as locks:
         try:
-            for directory in (temporary, *partial):
-                with writing(directory):
-                    make_locked(make_directory, directory, locks)
+            with writing(target.parent), try_lock(os.path.realpath(target.parent), TURN_SECONDS) as alone:
+                if alone and (other := writer_of(target)):
+                    raise ParameterError(f"{target} is being written, at {other}; wait for it, or choose another name")
+                for directory in (target, *final):  # now, because that writer may just have finished
+                    if os.path.lexists(directory):
+                        raise already_exists(directory)
+                for directory in (temporary, *partial):
+                    with writing(directory):
+                        make_locked(make_directory, directory, locks)
             yield Destination(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
             for now, name in zip(partial, final, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -16,6 +17,8 @@ from ..errors import ParameterError
 
 REMOVAL_SECONDS = 0.01
 """Seconds to wait while another process may remove an empty file or directory."""
+LOOK_SECONDS = 0.002
+"""Seconds between two looks at a lock that another process holds."""
 
 
 def check_place(path: str | os.PathLike[str], name: str) -> None:
@@ -111,11 +114,7 @@ def make_locked(make: Callable[[Path], object], path: Path, locks: contextlib.Ex
     while True:
         make(path)
         try:
-            for _ in range(2):
-                if locks.enter_context(try_lock(path)):
-                    break
-                # Another process has it locked, to remove it; or this filesystem has no locks, and no process will.
-                time.sleep(REMOVAL_SECONDS)
+            locks.enter_context(try_lock(path, REMOVAL_SECONDS))  # it may be locked by a process that will remove it
         except FileNotFoundError:
             continue
         if os.path.lexists(path):
@@ -123,8 +122,10 @@ def make_locked(make: Callable[[Path], object], path: Path, locks: contextlib.Ex
 
 
 @contextlib.contextmanager
-def try_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
+def try_lock(path: str | os.PathLike[str], patience: float = 0.0) -> Iterator[bool]:
     """Lock a file or directory for the length of a ``with`` block; yields whether it could be locked.
+
+    If another process has locked it, this waits for up to `patience` seconds.
 
     The system releases a lock when its process ends, also when the process is killed. So if a file can be locked, no
     process is writing it.
@@ -136,11 +137,15 @@ def try_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            locked = True
-        except OSError:  # another process has locked it, or the filesystem has no locks
-            locked = False
+        deadline, locked = time.monotonic() + patience, False
+        while not locked:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                locked = True
+            except OSError as error:
+                if error.errno != errno.EWOULDBLOCK or time.monotonic() >= deadline:  # others: there are no locks here
+                    break
+                time.sleep(LOOK_SECONDS)
         yield locked
         if locked:
             fcntl.flock(handle, fcntl.LOCK_UN)  # a process forked meanwhile has a copy of the handle

@@ -276,16 +276,37 @@ def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_before_the_commands_are_loaded() -> None:
-    script = (
-        "import signal, sys; from garaph_py.cli import main\n"
-        "class Slow:\n"
-        "    def find_spec(self, name, *_):\n"
-        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
-        "sys.meta_path.insert(0, Slow()); main()"
-    )
+WHILE_LOADING = """
+import signal, sys
+from garaph_py.cli import main
+class Ending:
+    def __del__(self): signal.raise_signal(signal.SIGINT)  # an exception raised here would be ignored
+class Slow:
+    def find_spec(self, name, *_):
+        if name == 'typer': Ending()
+sys.meta_path.insert(0, Slow())
+sys.argv = ["garaph", "apps"]
+"""
+
+
+def test_ctrl_c_while_the_commands_are_loaded() -> None:
+    ended = subprocess.run([sys.executable, "-c", f"{WHILE_LOADING}main()"], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"interrupted; nothing was written\n")
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    script = f"{WHILE_LOADING}signal.signal(signal.SIGINT, signal.SIG_IGN); main()"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
-    assert (ended.returncode, ended.stderr) == (130, b"interrupted; nothing was written\n")
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert b"SSSP" in ended.stdout
+
+
+def test_a_command_imports_hardly_anything_before_it_handles_ctrl_c() -> None:
+    script = "import os, sys; before = set(sys.modules); import garaph_py.cli; print(*sorted({*sys.modules} - before))"
+    command = [sys.executable, "-S", "-c", script]  # -S: packages may have other modules imported at the start
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert ended.stdout.split() == ["__future__", "garaph_py", "garaph_py.cli"]
 
 
 def test_ctrl_c_when_the_graph_is_there(garaph: Shell, tmp_path: Path) -> None:

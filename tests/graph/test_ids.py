@@ -1,6 +1,7 @@
 """Vertex ids: internal to the user's and back."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -69,13 +70,68 @@ def test_strings_are_numbered_as_they_come():
         ([-1], np.array([2**64 - 1], np.uint64), "no 64-bit integer type holds both"),
         ([0.5], [1.0], "integers or strings"),
         ([[1, 2]], [[3, 4]], "1-d"),
-        (["a", None], ["b", "c"], "missing"),
-        (pa.array(["a", None]), pa.array(["b", "c"]), "missing"),
+        (["a", None], ["b", "c"], r"sources\[1\] is missing"),
+        (pa.array(["a", None]), pa.array(["b", "c"]), r"sources\[1\] is missing"),
+        ([1, 2], pa.array([3, None]), r"targets\[1\] is missing"),
+        (["a", "b"], ["c", float("nan")], r"targets\[1\] is missing \(nan\)"),
+        (pd.Series(["a", None], dtype="string"), ["b", "c"], r"sources\[1\] is missing"),
+        (pd.Series([1, None]), [1, 2], "a column with missing values"),
+        (pd.Series([1, None], dtype="Int64").astype(object), [1, 2], r"sources\[1\] is missing"),
+        ([1, 2**64], [1, 2], r"sources\[1\] is an integer of 65 bits.*as strings"),
+        ([1, 2], [-(2**63) - 1, 2], r"targets\[0\] is an integer of 65 bits.*as strings"),
+        ([-1, 2**63], [1, 2], "no 64-bit integer type holds both"),
+        ([1, "a"], [1, 2], r"sources\[1\] is 'a' \(str\), but sources\[0\] is 1"),
+        (np.array([1, "a"], object), [1, 2], r"sources\[1\] is 'a'"),
+        ([1, 2], ["1", "2"], "sources holds integers but targets holds strings"),
+        (np.array([1, 2]), np.array(["1", "2"]), "sources holds integers but targets holds strings"),
+        ([1, 2.0], [1, 2], r"sources\[1\] is 2.0 \(float\)"),
+        ([b"a"], [b"b"], r"sources\[0\] is b'a' \(bytes\)"),
+        ([[1], [1, 2]], [1, 2], r"sources\[0\] is \[1\] \(list\)"),
+        (pa.array([0.5]), pa.array([1.5]), "an Arrow array of double"),
+        (["\udcff"], ["a"], "not valid Unicode"),
     ],
 )
 def test_unusable_ids_are_refused(sources, targets, message):
     with pytest.raises(GraphError, match=message):
         number_vertices(sources, targets)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [3, 2**40],
+        np.array([3, 2**40], object),
+        [np.uint64(3), 2**40],
+        pd.Series([3, 2**40], dtype="Int64"),
+        pa.array([3, 2**40]),
+        pa.chunked_array([[3], [2**40]]),
+        pa.array([3, 2**40]).dictionary_encode(),
+    ],
+    ids=str,
+)
+def test_integers_stay_integers_in_every_container(column):
+    sources, targets, ids = number_vertices(column, [2**40, 3], vertices=[])
+    assert ids.kind == "integer"
+    assert ids.array().tolist() == [3, 2**40]
+    assert [sources.tolist(), targets.tolist()] == [[0, 1], [1, 0]]
+
+
+def test_integers_up_to_64_bits_are_kept_exactly():
+    _, _, ids = number_vertices([2**64 - 1, 2**53 + 1], [1, True])
+    assert ids.array().tolist() == [1, 2**53 + 1, 2**64 - 1]
+
+
+def test_strings_are_kept_exactly():
+    _, _, ids = number_vertices(["a\0", "1"], np.array(["a", "é"]), pd.Series(["01", "a"], dtype="category"))
+    assert ids.array().tolist() == ["a\0", "1", "a", "é", "01"]
+
+
+@pytest.mark.parametrize("vertex", [None, float("nan"), 1.0, True, b"1", "\udcff", 2**64 + 1])
+def test_only_a_string_or_an_integer_is_looked_up_among_names(vertex):
+    ids = StringIds(["None", "nan", "1.0", "True", "1", "b'1'", str(2**64)])
+    with pytest.raises(GraphError, match="not in the graph"):
+        ids.index(vertex)
+    assert [ids.index(vertex) for vertex in (1, "1", np.int64(1), 2**64)] == [4, 4, 4, 6]
 
 
 @pytest.mark.parametrize("vertex", [-1, 4, 2**70, 1.5, float("nan"), float("inf"), "x", "", None, (1,), "1.5"])

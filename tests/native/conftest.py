@@ -2,7 +2,7 @@
 
 import pytest
 
-from garaph_py.native import kernel
+from garaph_py.native import cache, kernel
 
 
 @pytest.fixture
@@ -11,6 +11,12 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(kernel, "_loaded", {})
     return tmp_path / "cache"
+
+
+@pytest.fixture(autouse=True)
+def nothing_reported():
+    """Each test hears of a cache that is not used, although an earlier one was told of the same."""
+    cache.report.cache_clear()
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
 """The cache of compiled code: damaged entries and other keys are never used; cached code is not compiled again."""
 
+import logging
 import os
+import pwd
+import stat
 import subprocess
 import sys
 
@@ -81,6 +84,82 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch, b
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "file" / below))
     monkeypatch.setattr(kernel, "_loaded", {})
     assert Kernel("i64", triple)(5) == 15
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777], ids=oct)
+def test_code_in_a_directory_that_others_can_write_is_never_run(folder, compilations, monkeypatch, caplog, mode):
+    planted = compiled_entry(folder)
+    before = planted.read_bytes()
+    folder.chmod(mode)
+    monkeypatch.setattr(kernel, "_loaded", {})
+    with caplog.at_level(logging.WARNING):
+        assert Kernel("i64", triple)(5) == 15
+    assert compilations == ["triple", "triple"]
+    (line,) = caplog.messages
+    assert line.startswith(f"{folder}: compiled code cached here is not used, because all users can write to it; ")
+    assert [path.read_bytes() for path in folder.iterdir()] == [before]  # nothing was written
+
+
+def test_an_entry_that_others_can_write_is_replaced(folder, compilations, monkeypatch, caplog):
+    planted = compiled_entry(folder)
+    planted.chmod(0o666)
+    monkeypatch.setattr(kernel, "_loaded", {})
+    assert Kernel("i64", triple)(5) == 15
+    assert compilations == ["triple", "triple"]
+    assert len(caplog.messages) == 1
+    assert stat.S_IMODE(planted.stat().st_mode) == 0o600
+    assert cache.load(planted.stem) is not None
+
+
+def test_a_link_is_no_entry(folder, compilations, monkeypatch, tmp_path):
+    entry = compiled_entry(folder)
+    entry.symlink_to(entry.rename(tmp_path / "elsewhere"))
+    monkeypatch.setattr(kernel, "_loaded", {})
+    assert Kernel("i64", triple)(5) == 15
+    assert compilations == ["triple", "triple"]
+
+
+def test_a_directory_that_others_can_only_read_is_used(folder, compilations, monkeypatch):
+    compiled_entry(folder)
+    folder.chmod(0o755)
+    monkeypatch.setattr(kernel, "_loaded", {})
+    assert Kernel("i64", triple)(5) == 15
+    assert compilations == ["triple"]
+
+
+def test_only_this_user_can_write_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "new" / "cache"))
+    mask = os.umask(0)
+    try:
+        cache.store("key", b"code")
+    finally:
+        os.umask(mask)
+    assert cache.load("key") == b"code"
+    (entry,) = (tmp_path / "new" / "cache").iterdir()
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (entry, entry.parent, entry.parent.parent)]
+    assert modes == [0o600, 0o700, 0o700]
+
+
+@pytest.mark.parametrize("setting", [None, "GARAPH_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_without_an_absolute_path_there_is_no_cache(tmp_path, compilations, monkeypatch, caplog, setting):
+    """As for a user without HOME whom the system does not know."""
+
+    def unknown(uid):
+        raise KeyError(uid)
+
+    for name in ("HOME", "GARAPH_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    if setting:
+        monkeypatch.setenv(setting, "relative")
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        monkeypatch.setattr(kernel, "_loaded", {})
+        assert Kernel("i64", triple)(5) == 15
+    assert compilations == ["triple", "triple"]
+    assert len(caplog.messages) == 1
+    assert "this is not an absolute path" in caplog.messages[0]
+    assert list(tmp_path.iterdir()) == []
 
 
 COMPILES = """

@@ -31,9 +31,11 @@ def test_a_terminal_shows_steps_and_iterations(quiet: bool, monkeypatch: pytest.
     monkeypatch.setenv("COLUMNS", "160")
     with gp.Progress(quiet) as progress:
         progress(Step("reading", 5_000_000, 80_000_000))
+        progress(Step("[red]a\x1b[2J\nb", 1, 2))
         progress(Iteration(3, "pull", 1.0, 1234, 1_000_000, 1, 0, 0.01))
     shown = terminal.getvalue()
     assert ("reading" in shown) is not quiet
+    assert (r"[red]a\x1b[2J\nb" in shown) is not quiet
     assert ("1,234 active, 100 M edges/s" in shown) is not quiet
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from csv import reader
 
 import numpy as np
 import pandas as pd
@@ -153,6 +154,32 @@ def test_csv_round_trip(tmp_path, ids):
     assert table["id"].to_pylist() == expected
     assert table["level"].to_pylist() == [0, 1, -1, 1, 2]
     assert table["parent"].to_pylist() == answer.column("parent").tolist()
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "\nx", "\0x", "\uff1dx", "'=x", "''-x"]
+HARMLESS = ["a=1", "'tis", "1-2", "", "a\n=1"]
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_names_that_begin_a_formula_are_quoted_in_csv(tmp_path, raw):
+    names = [*FORMULAS, *HARMLESS]
+    parents = np.zeros(len(names), [("level", np.int64), ("parent", np.int64)])
+    parents["level"], parents["parent"] = -1, np.arange(len(names)) - 1
+    answer = result(parents, StringIds(names), vertex_fields=("parent",))
+    answer.to_csv(tmp_path / "answer.csv", raw=raw)
+    with open(tmp_path / "answer.csv", newline="") as file:
+        rows = list(reader(file))[1:]
+    expected = names if raw else [*("'" + name for name in FORMULAS), *HARMLESS]
+    assert [row[0] for row in rows] == expected
+    assert [row[2] for row in rows] == ["", *expected[:-1]]
+    assert {row[1] for row in rows} == {"-1"}
+
+
+def test_integers_are_never_quoted_in_csv(tmp_path):
+    tree(INTEGERS).to_csv(tmp_path / "answer.csv")
+    tree(INTEGERS).to_csv(tmp_path / "raw.csv", raw=True)
+    assert (tmp_path / "answer.csv").read_bytes() == (tmp_path / "raw.csv").read_bytes()
+    assert (tmp_path / "answer.csv").read_text().splitlines()[1] == "-7,0,-7"
 
 
 def test_floats_survive_files(tmp_path):

@@ -1,6 +1,7 @@
 """Moving a graph to other disks: after any crash or failure the graph is whole, and the next run removes leftovers."""
 
 import errno
+import fcntl
 import itertools
 import json
 import os
@@ -122,6 +123,54 @@ def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, 
         restripe(graph, places(folder, "c"))
         assert files(folder) == expected(folder), point
         assert os.listdir("/proc/self/fd") == handles
+
+
+def test_the_next_opening_removes_what_is_left_in_the_graph_directory(tmp_path, monkeypatch):
+    stored_on(tmp_path / "whole", ".")
+    points, _ = calls_of(monkeypatch, lambda: moved(tmp_path / "whole", "."))
+    for point in points:
+        folder = tmp_path / str(point)
+        graph = stored_on(folder, ".")
+        calls_of(monkeypatch, lambda folder=folder: moved(folder, "."), die_at=point)
+        assert equal(TINY, store.open(graph))
+        assert files(folder) == expected(folder), point
+
+
+def test_opening_removes_nothing_outside_the_graph_directory(tmp_path, monkeypatch, caplog):
+    """The graph directory may be a copy of one that now uses the directories in the journal."""
+    graph = stored_on(tmp_path, "a")
+    calls_of(monkeypatch, lambda: moved(tmp_path, ".b"), die_at=(MAIN, 40))
+    (written,) = (tmp_path / "b").iterdir()
+    before = os.listdir(written)
+    assert before
+    assert equal(TINY, store.open(graph))
+    assert os.listdir(written) == before
+    assert f"{written}; the next restripe removes them" in caplog.text
+    assert not list(graph.glob("*.data"))
+    moved(tmp_path, ".")
+    assert files(tmp_path) == expected(tmp_path)
+
+
+@pytest.mark.parametrize("obstacle", ["no locks", "read only"])
+def test_opening_may_leave_what_it_cannot_remove(tmp_path, monkeypatch, obstacle):
+    """Where a restriping may be under way, or nothing can be removed, a graph can be read all the same."""
+    graph = stored_on(tmp_path, ".")
+    calls_of(monkeypatch, lambda: moved(tmp_path, "."), die_at=(MAIN, 30))
+    before = files(tmp_path)
+    assert before != expected(tmp_path)
+    if obstacle == "no locks":
+        monkeypatch.setattr(fcntl, "flock", failing(errno.ENOLCK))
+    else:
+        monkeypatch.setattr(os, "unlink", failing(errno.EROFS))
+    assert equal(TINY, store.open(graph))
+    assert files(tmp_path) == before
+
+
+def failing(number):
+    def fail(*arguments, **options):
+        raise OSError(number, os.strerror(number))
+
+    return fail
 
 
 def test_a_process_that_dies_again_and_again(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...graph.edge_hash import hash_edges, hash_kernel
 from ...native import Kernel
 from ...native.threads import ThreadPool, split
 from .sort import ExternalSort
@@ -87,7 +88,7 @@ def key_kernel(width: int) -> Kernel:
 
 def kernels(width: int) -> list[Kernel]:
     """Every kernel that this module uses for edge values of `width` bytes."""
-    return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width)]
+    return [COUNT_LOOPS, SPLIT_KEYS, key_kernel(width), hash_kernel(width)]
 
 
 def key_bits(n: int) -> int:
@@ -157,7 +158,7 @@ class AdjacencyBuilder:
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
-        Final up to index `owner`; all final after `add`.
+        Final up to index `owner`, and the next one is `count`; all final after `add`.
     owner : int
         Owner of the last entry so far, -1 if there is none.
     count : int
@@ -199,7 +200,22 @@ class AdjacencyBuilder:
         )
         self.count += count
         self.owner = int(owners[-1]) if count else self.owner
+        self.offsets[self.owner + 1] = self.count
         return owners, others, values
+
+    def hash(self, others: Array, values: Array | None, into: bool) -> int:
+        """The hash of the last slice's edges; see `graph.edge_hash.hash_edges`."""
+        first, offsets = self.count - len(others), self.offsets[: self.owner + 2]
+        parts = [slice(*part) for part in pairwise(split(len(others), self._pool.size))]
+        return sum(
+            self._pool.run(
+                hash_edges,
+                [
+                    (offsets, 0, first + part.start, others[part], None if values is None else values[part], into)
+                    for part in parts
+                ],
+            )
+        )
 
     def list_starts(self, start: int, stop: int) -> Array:
         """Positions in [start, stop) where a list starts, followed by the greatest int64 as an end mark."""

@@ -28,14 +28,16 @@ from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.order import check_order
 from ...native import prepare
 from ...native.threads import ThreadPool
+from ...storage.edge_hashes import NEIGHBOURS, equal_hashes
 from ...storage.encode import string_arrays
 from ...storage.files import FULL, reason
 from ...storage.fit import AUTO, encoding_to_save
-from ...storage.manifest import Manifest, expected_arrays
+from ...storage.manifest import EdgeHashes, Manifest, expected_arrays
 from ...storage.progress import Progress
 from ...storage.write import HERE, Destination, PathLike, creating, write_manifest
 from ...system import interrupts
 from ...system.sizes import show_bytes
+from ..collect import BuildOptions
 from . import adjacency
 from . import sort as external
 from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
@@ -54,32 +56,20 @@ IN_EDGES_SHARE = 0.6
 """Share of the sorting memory for merging the in-edges; the buffers of the out-edges' sort have the rest."""
 ORDER_BYTES_PER_VERTEX = 48
 """Memory for reordering the vertices, in bytes per vertex: degrees, ranks and new numbers."""
-NEIGHBOURS = {"in": "in_sources", "out": "out_targets"}
 
 
 @dataclass(frozen=True)
-class ImportOptions:
+class ImportOptions(BuildOptions):
     """How edges are read, changed and stored.
 
     Attributes
     ----------
-    directed : bool, optional
-        False: every edge counts in both directions. None: what the file says, else directed.
-    symmetrize : bool
-        Add the reverse of every edge of a directed graph, as `Graph.symmetrized` does.
-    drop_self_loops, drop_parallel, order
-        See `io.read.read`.
     encoding : str
         See `storage.directory.save`.
     weights, format
         See `io.read.read`; used by `import_file` only.
     """
 
-    directed: bool | None = None
-    symmetrize: bool = False
-    drop_self_loops: bool = False
-    drop_parallel: bool = False
-    order: str = "none"
     encoding: str = AUTO
     weights: bool | None = None
     format: str | None = None
@@ -88,7 +78,7 @@ class ImportOptions:
 # wide: the memory for sorting is a parameter for tests
 def write_external(
     source: EdgeSource,
-    out: PathLike,
+    out: PathLike | Destination,
     options: ImportOptions,
     memory: int,
     *,
@@ -105,7 +95,7 @@ def write_external(
     Parameters
     ----------
     source : EdgeSource
-    out : path-like
+    out : path-like or Destination
         The directory to make; its parent must exist.
     options : ImportOptions
     memory : int
@@ -199,11 +189,11 @@ class Import:
             if done != edges.edges:
                 raise GraphError("the file was changed while it was read; import it again")
             edges.close()
-            count = self._write_edges(sort)
+            count, hashes = self._write_edges(sort)
             self._write_ids(edges.ids)
         written = manifest.arrays  # in the order in which they were completed; the manifest has a fixed order
         arrays = {name: written[name] for name in expected_arrays(manifest, "in_values" in written)}
-        manifest = write_manifest(self._destination, replace(manifest, edges=count, arrays=arrays))
+        manifest = write_manifest(self._destination, replace(manifest, edges=count, edge_hashes=hashes, arrays=arrays))
         self._progress.finish()
         return manifest
 
@@ -236,11 +226,12 @@ class Import:
         self._stack.callback(sort.close)
         return sort
 
-    def _write_edges(self, sort: ExternalSort) -> int:
-        """Write the adjacency of the sorted edges, in both directions if directed; return the number of edges."""
+    def _write_edges(self, sort: ExternalSort) -> tuple[int, EdgeHashes]:
+        """Write the adjacency of the sorted edges, in both directions if directed; return their number and hashes."""
         drop_parallel, directed = self._options.drop_parallel, self._directed
         if not self._one_way:
-            return self._write("in", sort, sort.sorted(), drop_parallel)
+            count, into = self._write("in", sort, sort.sorted(), drop_parallel)
+            return count, equal_hashes(into, into)
         share = int(self._sort_memory * IN_EDGES_SHARE)
         second = self._sort(self._sort_memory - share, sort.count * (2 - directed))
         if directed:
@@ -248,14 +239,16 @@ class Import:
             def reverse(owners: Array, others: Array, values: Array | None) -> None:
                 add_edges(second, owners, others, values, both=False, keep_loops=True)
 
-            self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
-            return self._write("out", second, second.sorted(self._sort_memory), False)
+            _, into = self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
+            count, out = self._write("out", second, second.sorted(self._sort_memory), False)
+            return count, equal_hashes(into, out)
         builder = AdjacencyBuilder(self._n, drop_parallel, self._pool)
         for owners, others, values in builder.add(sort.sorted(share)):
             add_edges(second, others, owners, values, both=True, keep_loops=True)
             self._tell("sorting edges", builder.count, sort.count)
         del builder
-        return self._write("in", second, second.sorted(self._sort_memory), False)
+        count, into = self._write("in", second, second.sorted(self._sort_memory), False)
+        return count, equal_hashes(into, into)
 
     def _write(
         self,
@@ -264,9 +257,9 @@ class Import:
         pieces: Iterator[Piece],
         drop_parallel: bool,
         also: Callable[[Array, Array, Array | None], None] | None = None,
-    ) -> int:
-        """Write the arrays of one direction, call `also` with each part of the edges, and return their number."""
-        builder = AdjacencyBuilder(self._n, drop_parallel, self._pool)
+    ) -> tuple[int, int]:
+        """Write the arrays of one direction, call `also` with each part of the edges, return their number and hash."""
+        builder, total = AdjacencyBuilder(self._n, drop_parallel, self._pool), 0
         neighbours, dtype = NEIGHBOURS[direction], self._dtype
         with ExitStack() as stack:
             sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, builder.list_starts)
@@ -276,6 +269,7 @@ class Import:
             for owners, others, values in builder.add(pieces):
                 if also is not None:
                     also(owners, others, values)
+                total += builder.hash(others, values, direction == "in")
                 sink.put(others)
                 if value_sink is not None and values is not None and dtype is not None:
                     value_sink.put(values.view(dtype))
@@ -284,7 +278,7 @@ class Import:
             if value_sink is not None:
                 value_sink.finish()
         self._write_array(f"{direction}_offsets", builder.offsets)
-        return builder.count
+        return builder.count, total % 2**64
 
     def _tell(self, name: str, done: int, total: int) -> None:
         self._on_event(events.Step(name, done, total, "edges"))

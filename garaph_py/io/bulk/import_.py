@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 
 from ... import events
-from ...errors import FormatError, GraphError
 from ...graph.generate import RandomEdges
-from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...storage import directory as store
 from ...storage.fit import check_encoding, memory_limit
 from ...storage.manifest import Manifest
-from ...storage.write import HERE, PathLike, already_exists, disk_roots
-from ...system.sizes import show_bytes
+from ...storage.write import HERE, Destination, PathLike, creating, disk_roots
+from ..collect import CollectedEdges
 from ..formats import ReadOptions, format_of
-from ..formats.format import EdgeList, Format, malformed
-from ..formats.streams import compression
-from ..read import check_file, read
+from ..formats.format import EdgeList, Format
+from ..read import built, check_file, naming, read_graph
 from .build import ImportOptions, write_external
 from .scan import EdgeSource, KnownCounts
 
-BYTES_IN_MEMORY = 56
-"""Peak memory of an import in memory, in bytes per edge of the file, for an undirected graph (the larger case)."""
 PARSING, PARSING_THREAD = 32 << 20, 48 << 20
 """Memory for parsing text, in bytes: for the parser, and for each of its threads (blocks, parsed columns, copies)."""
-COMPRESSION_RATIO = 4
-"""Bytes of text per compressed byte: an upper estimate for edge lists."""
 
 
 def import_file(
@@ -50,8 +44,9 @@ def import_file(
     disks : sequence of path-like
         See `storage.directory.save`. An import out of core puts its temporary files on the first disk.
     memory : int or str, optional
-        Bytes of memory the import may take, such as ``"2GiB"``; by default four fifths of the available memory. A file
-        that may need more is imported out of core if its format can be read in parts.
+        Bytes of memory the import may take, such as ``"2GiB"``; by default four fifths of the available memory. If the
+        format can be read in parts, edges are collected in memory as long as their graph would fit; if it does not, the
+        import goes on out of core.
     threads, on_event
         See `io.read.read`.
 
@@ -65,28 +60,28 @@ def import_file(
     """
     check_encoding(options.encoding)
     path, roots, limit = check_file(path), disk_roots(disks), memory_limit(memory)
-    if os.path.lexists(out):
-        raise already_exists(out)
+    with creating(out, roots) as place:  # before any work, so that of two imports the second fails at once
+        write_file(path, place, options, limit, threads, on_event)
+    return store.info(out)
+
+
+def write_file(
+    path: Path, place: Destination, options: ImportOptions, limit: int, threads: int | None, on_event: events.Listener
+) -> None:
+    """Read the edges of a file and write their graph, in at most `limit` bytes of memory; see `import_file`."""
     chosen = format_of(path, options.format)
-    if fits(path, chosen, limit):
-        graph = read(
-            path,
-            directed=options.directed,
-            format=options.format,
-            weights=options.weights,
-            drop_self_loops=options.drop_self_loops,
-            drop_parallel=options.drop_parallel,
-            order=options.order,
-            threads=threads,
-            on_event=on_event,
-        )
-        graph = graph.symmetrized(threads) if options.symmetrize else graph
-        return save(graph, out, options, roots, on_event)
-    try:
-        source = file_source(path, chosen, options, threads)
-        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
-    except GraphError as error:
-        raise FormatError(path, str(error)) from error
+    reading = ReadOptions(options.weights, options.directed, ThreadPool(threads).size, limit)
+    if chosen.stream is None:
+        graph = read_graph(path, chosen, reading, options, on_event)
+    else:
+        edges = CollectedEdges(options)
+        with naming(path), closing(chosen.stream(path, reading, on_event)) as batches:
+            if not edges.fill(batches, limit):
+                source = rest_of(path, chosen, reading, edges, batches)
+                write_external(source, place, options, limit, threads=threads, on_event=on_event)
+                return
+            graph = built(path, edges.joined(), options, reading.threads, on_event)
+    store.save(graph, place, encoding=options.encoding, on_event=on_event)
 
 
 def write_random(
@@ -101,57 +96,30 @@ def write_random(
 ) -> Manifest:
     """Write the graph directory `out` of generated edges; parameters and errors are those of `import_file`."""
     check_encoding(options.encoding)
-    roots, limit = disk_roots(disks), memory_limit(memory)
-    if edges.count * BYTES_IN_MEMORY <= limit:
-        graph = edges.graph(options.directed is not False, threads, on_event)
-        return save(graph, out, options, roots, on_event)
-    with ThreadPool(threads) as pool:
+    limit, value_bytes = memory_limit(memory), 0 if edges.dtype is None else edges.dtype.itemsize
+    with creating(out, disks) as place:
+        if options.peak(edges.count, value_bytes, edges.n) <= limit:
+            graph = edges.graph(options.directed is not False, threads, on_event)
+            store.save(graph, place, encoding=options.encoding, on_event=on_event)
+        else:
+            with ThreadPool(threads) as pool:
 
-        def batches(listener: events.Listener) -> Iterator[EdgeList]:
-            return (EdgeList(*columns) for columns in edges.batches(pool))
+                def batches(listener: events.Listener) -> Iterator[EdgeList]:
+                    return (EdgeList(*columns) for columns in edges.batches(pool))
 
-        source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
-        return write_external(source, out, options, limit, disks=roots, threads=threads, on_event=on_event)
-
-
-def save(
-    graph: Graph, out: PathLike, options: ImportOptions, roots: Sequence[str], on_event: events.Listener
-) -> Manifest:
-    """Save a graph that was imported in memory, and return its manifest."""
-    store.save(graph, out, encoding=options.encoding, disks=roots, on_event=on_event)
+                source = EdgeSource(batches, True, known=KnownCounts(edges.n, edges.count, edges.dtype))
+                write_external(source, place, options, limit, threads=threads, on_event=on_event)
     return store.info(out)
 
 
-def file_source(path: Path, format: Format, options: ImportOptions, threads: int | None) -> EdgeSource:
-    """The edges of a file, read batch by batch; its format can be streamed."""
+def rest_of(
+    path: Path, format: Format, reading: ReadOptions, edges: CollectedEdges, batches: Iterator[EdgeList]
+) -> EdgeSource:
+    """All edges of a file, of which some have been collected and `batches` gives the others."""
     stream = format.stream
     assert stream is not None
-    read_options = ReadOptions(options.weights, options.directed, ThreadPool(threads).size)
-
-    def batches(listener: events.Listener) -> Iterator[EdgeList]:
-        return stream(path, read_options, listener)
-
-    parsing = 0 if format.streams_again else PARSING + read_options.threads * PARSING_THREAD
-    return EdgeSource(batches, format.streams_again, parsing)
-
-
-def fits(path: Path, format: Format, limit: int) -> bool:
-    """Whether a file is imported in memory, by an estimate from its size; `limit` is the memory allowed, in bytes.
-
-    Raises
-    ------
-    FormatError
-        If the file is larger than `limit` and its format cannot be streamed.
-    """
-    with malformed(path, "not readable"), open(path, "rb") as file:
-        size, compressed = path.stat().st_size, compression(file.read(6)) is not None
-    if format.stream is not None:
-        ratio = COMPRESSION_RATIO if compressed else 1
-        return size * ratio // format.edge_bytes * BYTES_IN_MEMORY <= limit
-    if size > limit:
-        raise FormatError(
-            path,
-            f"{show_bytes(size)} long, and {show_bytes(limit)} of memory may be used, into which a file of format "
-            f"{format.name} must fit; allow more (memory), or convert it to text, .npy or Parquet on another machine",
-        )
-    return True
+    if format.streams_again:
+        edges.batches.clear()
+        return EdgeSource(lambda listener: stream(path, reading, listener), True)
+    memory = max(PARSING + reading.threads * PARSING_THREAD, edges.nbytes)
+    return EdgeSource(lambda listener: chain(edges.drained(), batches), False, memory)

@@ -19,7 +19,7 @@ from ...graph.order import vertex_order
 from ...native.threads import ThreadPool
 from ...system import interrupts
 from ...system.memory import release_unused
-from ..formats.format import EdgeList, joined_strings
+from ..formats.format import EdgeList, joined_edges
 from .numbering import IntegerNumbering, NameNumbering
 from .spill import SpillFile, prefetched
 
@@ -122,7 +122,7 @@ class NumberedEdges:
     def _scan(self, memory: int, pool: ThreadPool, listener: events.Listener) -> None:
         """The first scan: set the attributes, and copy the edges to the temporary file if there is one."""
         dtypes = set()
-        for batch in coalesced(self._source.batches(listener), memory // 8):
+        for batch in coalesced(self._source.batches(listener), memory // 32):
             interrupts.check()
             values = edge_values(batch.weights, len(batch.sources))
             if self._numbering is None:
@@ -224,16 +224,7 @@ def coalesced(batches: Iterator[EdgeList], nbytes: int) -> Iterator[EdgeList]:
         waiting.append(batch)
         size += batch.sources.nbytes + batch.targets.nbytes
         if size >= nbytes:
-            yield joined_batches(waiting)
-            waiting, size = [], 0
+            yield joined_edges(waiting)
+            size = 0
     if waiting:
-        yield joined_batches(waiting)
-
-
-def joined_batches(batches: list[EdgeList]) -> EdgeList:
-    """Several batches of string ids as one."""
-    weights = None
-    if batches[0].weights is not None:
-        weights = np.concatenate([batch.weights for batch in batches if batch.weights is not None])
-    sources, targets = [batch.sources for batch in batches], [batch.targets for batch in batches]
-    return EdgeList(joined_strings(sources), joined_strings(targets), weights)
+        yield joined_edges(waiting)

@@ -63,7 +63,7 @@ def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> 
         problem = f"{m:,} arcs, but the file has {size:,} bytes; it is cut off, or this line wrong"
         raise FormatError(path, problem, line=line - 1)
     check_vertices(path, n, m)
-    check_memory(path, 16 * n + 20 * m, f"{n:,} vertices and {m:,} arcs")
+    check_memory(path, 16 * n + 20 * m, f"{n:,} vertices and {m:,} arcs", options.memory)
     parts: list[Columns] = []
     found = 0
     for part in parsed(arcs(path, chain([rest], blocks), line), layout, options.threads, path, line):

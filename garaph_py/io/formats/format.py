@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
-from ...errors import FormatError, GaraphError
+from ...errors import FormatError, GaraphError, GraphError, printable
 from ...system.memory import available_memory
+from ...system.sizes import show_bytes
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -59,15 +60,18 @@ class ReadOptions:
         None: what the file says.
     threads : int
         Number of threads that a reader may use.
+    memory : int, optional
+        Bytes of memory that the graph may take while it is made. None: all that is free.
     """
 
     weights: bool | None = None
     directed: bool | None = None
     threads: int = 1
+    memory: int | None = None
 
 
 Reader = Callable[[Path, ReadOptions, events.Listener], "EdgeList | Graph"]
-Streamer = Callable[[Path, ReadOptions, events.Listener], Iterator[EdgeList]]
+Streamer = Callable[[Path, ReadOptions, events.Listener], Generator[EdgeList, None, None]]
 Writer = Callable[["Graph", Path, events.Listener], None]
 
 
@@ -125,8 +129,6 @@ class Format:
         ``stream(path, options, listener)`` yields the edges in batches, so that files may be larger than memory.
         Batches have neither `n` nor `vertices`. Their ids may differ in integer type, their weights may be int64 or
         float64.
-    edge_bytes : int
-        Bytes of an edge in such a file, a low estimate; 0 if the format cannot be streamed.
     streams_again : bool
         Whether reading a file again is as fast as reading a binary copy of its edges.
     """
@@ -141,7 +143,6 @@ class Format:
     claims: Callable[[Path], bool] | None = None
     compresses: bool = False
     stream: Streamer | None = None
-    edge_bytes: int = 0
     streams_again: bool = False
 
 
@@ -151,6 +152,7 @@ SPARE_VERTICES, VERTICES_PER_EDGE = 1 << 20, 64
 """A file may declare this many vertices, plus so many per edge; more are taken for damage (see `check_vertices`)."""
 ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
 WEIGHT_NAMES = ("weight", "value", "w")
+MIXED_SIGNS = "ids below 0 and above 2^63 - 1 in one file; no integer type holds both: renumber them, or use names"
 
 
 def endpoint_columns(names: Sequence[str]) -> tuple[int, int] | None:
@@ -192,12 +194,18 @@ def first_line(error: Exception) -> str:
 
 def shortened(text: str, limit: int = 80) -> str:
     """`text` for a message: unprintable characters are escaped, and it has at most about `limit` characters."""
-    text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:limit])
+    text = printable(text[:limit])
     return text if len(text) < limit else text[: limit - 4] + " ..."
 
 
-def check_memory(path: Path, nbytes: int, purpose: str) -> None:
-    """Raise `FormatError` if `nbytes` for a `purpose` exceed the available memory; call it before allocating them."""
+def check_memory(path: Path, nbytes: int, purpose: str, allowed: int | None = None) -> None:
+    """Raise `FormatError` if `nbytes` for a `purpose` exceed the memory `allowed`, or free; call it before allocating.
+
+    See `ReadOptions.memory`.
+    """
+    if allowed is not None and nbytes > allowed:
+        problem = f"{purpose} take {show_bytes(nbytes, up=True)}, and {show_bytes(allowed)} of memory may be used"
+        raise FormatError(path, f"{problem}; allow more (memory, --memory)")
     available = available_memory()
     if nbytes > available:
         raise FormatError(
@@ -225,6 +233,37 @@ def joined(pieces: list[Array]) -> Array:
     column = np.concatenate(pieces)
     pieces.clear()
     return column
+
+
+def joined_edges(batches: list[EdgeList]) -> EdgeList:
+    """All edges of the batches that a format's `stream` yields; empties the list.
+
+    Raises
+    ------
+    GraphError
+        If no integer type holds all ids.
+    """
+    if not batches:
+        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    integers, weighted = isinstance(batches[0].sources, np.ndarray), batches[0].weights is not None
+    pieces: list[list[Any]] = [
+        [batch.sources for batch in batches],
+        [batch.targets for batch in batches],
+        [batch.weights for batch in batches],
+    ]
+    batches.clear()  # so that joining one column frees its pieces before the next is joined
+    weights = joined(pieces[2]) if weighted else None
+    sources, targets = (joined_integers(ids) if integers else joined_strings(ids) for ids in pieces[:2])
+    return EdgeList(sources, targets, weights)
+
+
+def joined_integers(pieces: list[Array]) -> Array:
+    """Concatenate integer ids of several types, into uint64 if any piece has that type."""
+    if any(piece.dtype == np.uint64 for piece in pieces):
+        if any(piece.dtype == np.int64 and len(piece) and int(piece.min()) < 0 for piece in pieces):
+            raise GraphError(MIXED_SIGNS)
+        pieces[:] = [piece.astype(np.uint64, copy=False) for piece in pieces]
+    return joined(pieces)
 
 
 def joined_strings(pieces: list[Any]) -> Any:

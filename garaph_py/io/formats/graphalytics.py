@@ -6,6 +6,7 @@ The name of any of the three means the graph. X.v or X.properties may be missing
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -111,7 +112,7 @@ def read_graphalytics(path: Path, options: ReadOptions, listener: events.Listene
             raise FormatError(property_path, "no edge-properties.names, so edges have no weights; read it without")
         wanted = said.weight is not None
     vertices = read_vertices(vertex_path) if vertex_path.is_file() else None
-    found = read_text(edge_path, ReadOptions(wanted, options.directed, options.threads), listener)
+    found = read_text(edge_path, replace(options, weights=wanted), listener)
     if not isinstance(found.sources, np.ndarray) or not isinstance(found.targets, np.ndarray):
         raise FormatError(edge_path, "its first edge has names, but vertices of Graphalytics are integers")
     weights = found.weights

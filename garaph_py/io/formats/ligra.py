@@ -52,7 +52,7 @@ def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> G
     if options.weights and not weighted:
         raise FormatError(path, "no edge weights; read the file without", line=1)
     parsed = number_blocks(path, chain([rest], blocks), options.threads, 2, listener)
-    n, m, numbers = all_numbers(path, weighted, parsed)
+    n, m, numbers = all_numbers(path, weighted, parsed, options.memory)
     offsets = np.append(numbers[:n], m).astype(np.int64, copy=False)
     check_lists(path, offsets, numbers[n : n + m], n, m)
     targets = numbers[n : n + m].astype(np.uint32)
@@ -63,7 +63,9 @@ def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> G
         return graph_of(path, found, options.directed is not False, pool, listener)
 
 
-def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -> tuple[int, int, Array]:
+def all_numbers(
+    path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]], memory: int | None
+) -> tuple[int, int, Array]:
     """The first two numbers, n and m, checked against the size of the file, and an array of all others."""
     counts: list[int] = []
     parts: list[Array] = [np.zeros(0, np.uint32)]
@@ -74,7 +76,7 @@ def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -
             counts.append(int(values[0]))
             values = values[1:]
             if len(counts) == 2:
-                expected = check_counts(path, counts[0], counts[1], weighted)
+                expected = check_counts(path, counts[0], counts[1], weighted, memory)
         found += len(values)
         if found > expected:
             total = np.cumsum(np.maximum(block.counts, 0))
@@ -90,7 +92,7 @@ def all_numbers(path: Path, weighted: bool, blocks: Iterator[tuple[int, Any]]) -
     return counts[0], counts[1], np.concatenate(parts)
 
 
-def check_counts(path: Path, n: int, m: int, weighted: bool) -> int:
+def check_counts(path: Path, n: int, m: int, weighted: bool, memory: int | None) -> int:
     """Check `n` and `m`, and return how many numbers must follow them."""
     for line, count, most, what in ((2, n, MAX_VERTICES, "vertices"), (3, m, MAX_EDGES, "edges")):
         if not 0 <= count <= most:
@@ -100,7 +102,7 @@ def check_counts(path: Path, n: int, m: int, weighted: bool) -> int:
     if size is not None and 2 * expected > size:  # each number has a digit and a blank, at least
         problem = f"{n:,} vertices and {m:,} edges, but the file has {size:,} bytes; it is cut off, or these are wrong"
         raise FormatError(path, problem, line=2)
-    check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges")
+    check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges", memory)
     return expected
 
 

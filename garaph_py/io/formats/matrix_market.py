@@ -88,7 +88,7 @@ def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listen
         raise FormatError(path, "a pattern, which has no values; read the file without weights", line=1)
     if options.directed is False and header.symmetry == "skew-symmetric":
         raise FormatError(path, "skew-symmetric: the two directions of an edge differ in sign; read it as directed")
-    check_size(path, header)
+    check_size(path, header, options.memory)
     weight = 2 if weighted and options.weights is not False else None
     fractions = header.field in ("real", "double")
     layout = EntryLayout(" ", 2 + weighted, 0, 1, weight, False, fractions, header.line)
@@ -136,7 +136,7 @@ def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:
     return Header(rows, entries, field, symmetry, line + 1), rest
 
 
-def check_size(path: Path, header: Header) -> None:
+def check_size(path: Path, header: Header, memory: int | None) -> None:
     """Refuse a header that declares more entries than the file or memory can hold."""
     shortest = b"1 1\n" if header.field == "pattern" else b"1 1 1\n"
     size = uncompressed_size(path)
@@ -144,7 +144,8 @@ def check_size(path: Path, header: Header) -> None:
         problem = f"{header.entries:,} entries, but only {size:,} bytes; it is cut off, or this line wrong"
         raise FormatError(path, problem, line=header.line - 1)
     check_vertices(path, header.n, header.entries)
-    check_memory(path, (8 if header.field == "pattern" else 16) * header.entries, f"{header.entries:,} entries")
+    entry_bytes = 8 if header.field == "pattern" else 16
+    check_memory(path, entry_bytes * header.entries, f"{header.entries:,} entries", memory)
 
 
 def check_entries(path: Path, header: Header, part: Columns, before: int) -> None:

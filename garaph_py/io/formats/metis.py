@@ -120,7 +120,7 @@ def parse_header(path: Path, numbers: list[int], line: int, options: ReadOptions
     if size is not None and max(n, 2 * m) > size:  # a vertex has a line end, an edge a digit and a blank
         problem = f"{n:,} vertices and {m:,} edges, but the file has {size:,} bytes; it is cut off, or this line wrong"
         raise FormatError(path, problem, line=line)
-    check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges")
+    check_memory(path, 16 * n + (24 if weighted else 8) * m, f"{n:,} vertices and {m:,} edges", options.memory)
     return Header(n, m, sizes + weights * constraints, bool(weighted))
 
 

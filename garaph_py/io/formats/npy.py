@@ -7,7 +7,7 @@ a field of weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -84,7 +84,7 @@ def read_npy(path: Path, options: ReadOptions, listener: events.Listener) -> Edg
     return edges
 
 
-def stream_npy(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+def stream_npy(path: Path, options: ReadOptions, listener: events.Listener) -> Generator[EdgeList, None, None]:
     """Read an array of edges piece by piece."""
     header = read_header(path, options)
     with ArrayFile(path, listener) as file, ArrayFile(path, events.ignore) as second:
@@ -185,6 +185,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="integers", weights="any", direction="one", isolated=False),
     write=write_npy,
     stream=stream_npy,
-    edge_bytes=8,
     streams_again=True,
 )

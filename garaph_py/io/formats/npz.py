@@ -38,7 +38,7 @@ def read_npz(path: Path, options: ReadOptions, listener: events.Listener) -> Edg
         size = path.stat().st_size
         with zipfile.ZipFile(path) as archive:
             names = check_members(path, archive)
-        check_memory(path, sum(names.values()), "its arrays")
+        check_memory(path, sum(names.values()), "its arrays", options.memory)
     listener(events.Step("reading", 0, size))
     with malformed(path, UNREADABLE):
         if {"src", "dst"} <= names.keys():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -20,15 +20,16 @@ from .format import (
     FormatFidelity,
     ReadOptions,
     endpoint_columns,
-    joined,
-    joined_strings,
+    joined_edges,
     malformed,
     narrowed,
     weight_column,
 )
 
-ROWS = 1 << 18
-"""Rows of a batch."""
+ROWS, NAME_ROWS = 1 << 18, 1 << 14
+"""Rows of a batch, and of one with names, which may be long."""
+DECODED_BYTES = 16 << 20
+"""Most bytes of names that are decoded from a dictionary at a time: a row may be one number, and its name very long."""
 STREAM_MAGIC = b"\xff\xff\xff\xff"
 """First bytes of an Arrow stream."""
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
@@ -41,15 +42,19 @@ TableReader = Callable[[Path, ReadOptions, events.Listener], Parts]
 
 def read_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read the edge columns of a table; see `PARQUET` and `ARROW`."""
-    return edge_list(path, parts(path, options, listener))
+    return joined_edges(list(stream_table(parts, path, options, listener)))
 
 
-def stream_table(parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+def stream_table(
+    parts: TableReader, path: Path, options: ReadOptions, listener: events.Listener
+) -> Generator[EdgeList, None, None]:
     """Read the edge columns of a table batch by batch."""
-    return (edge_list(path, iter([part])) for part in parts(path, options, listener))
+    for part in parts(path, options, listener):
+        yield edge_list(path, *part)
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
+    import pyarrow as pa
     from pyarrow import parquet
 
     problem = UNREADABLE.format("Parquet")
@@ -59,7 +64,9 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
-            batches = file.iter_batches(ROWS, columns=names, use_threads=options.threads > 1)
+            integers = all(pa.types.is_integer(file.schema_arrow.field(name).type) for name in names[:2])
+            rows_read = ROWS if integers else NAME_ROWS
+            batches = file.iter_batches(rows_read, columns=names, use_threads=options.threads > 1)
         found = 0
         for part in checked(path, problem, batches, names):
             yield names, part
@@ -124,9 +131,25 @@ def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) 
                 return
             batch = batch.select(names)
             batch.validate(full=True)
-            part = [plain(path, name, column) for name, column in zip(names, batch.columns, strict=True)]
-            part[:2] = [narrowed(ids) if isinstance(ids, np.ndarray) else ids for ids in part[:2]]
-        yield part
+            rows = decodable_rows(batch)
+        for start in range(0, len(batch), rows):
+            with malformed(path, problem):
+                columns = batch.slice(start, rows).columns
+                part = [plain(path, name, column) for name, column in zip(names, columns, strict=True)]
+                part[:2] = [narrowed(ids) if isinstance(ids, np.ndarray) else ids for ids in part[:2]]
+            yield part
+
+
+def decodable_rows(batch: Any) -> int:
+    """Rows of a batch that take at most `DECODED_BYTES` when their names are decoded from a dictionary."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [column.dictionary for column in batch.columns if pa.types.is_dictionary(column.type)]
+    lengths: list[int | None] = [
+        pc.max(pc.binary_length(each)).as_py() for each in names if not pa.types.is_primitive(each.type)
+    ]
+    return max(DECODED_BYTES // max([1, *filter(None, lengths)]), 1)
 
 
 def plain(path: Path, name: str, column: Any) -> Any:
@@ -145,22 +168,11 @@ def plain(path: Path, name: str, column: Any) -> Any:
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
 
 
-def edge_list(path: Path, found: Parts) -> EdgeList:
-    """Concatenate the columns of all parts."""
-    names: list[str] = []
-    parts: list[list[Any]] = []
-    for names, part in found:  # noqa: B007 - all parts have the same names
-        parts.append(part)
-    if not parts:
-        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    columns: list[Any] = []
-    pieces = [list(column) for column in zip(*parts, strict=True)]
-    parts.clear()  # so that joining one column frees its pieces before the next is joined
-    for name, arrays in zip(names, pieces, strict=True):
-        strings = not isinstance(arrays[0], np.ndarray)
-        if len(columns) < 2 and not strings and arrays[0].dtype.kind == "f":
+def edge_list(path: Path, names: list[str], columns: list[Any]) -> EdgeList:
+    """The edges of a batch, from its columns."""
+    for name, ids in zip(names[:2], columns, strict=False):
+        if isinstance(ids, np.ndarray) and ids.dtype.kind == "f":
             raise FormatError(path, f"column {name!r} holds fractions; vertex ids are integers or strings")
-        columns.append(joined_strings(arrays) if strings else joined(arrays))
     sources, targets, *weights = columns
     if isinstance(sources, np.ndarray) != isinstance(targets, np.ndarray):
         raise FormatError(path, f"{names[0]!r} and {names[1]!r} differ in kind; make both integers or both strings")
@@ -217,7 +229,6 @@ PARQUET = Format(
     KEEPS,
     partial(write_table, parquet_writer),
     stream=partial(stream_table, parquet_parts),
-    edge_bytes=4,
 )
 ARROW = Format(
     "arrow",
@@ -228,5 +239,4 @@ ARROW = Format(
     KEEPS,
     partial(write_table, arrow_writer),
     stream=partial(stream_table, arrow_parts),
-    edge_bytes=8,
 )

@@ -9,7 +9,7 @@ block cannot be parsed otherwise, because no comment can be mistaken for two int
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +21,17 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError
 from ...native import prepare
-from .format import EdgeList, Format, FormatFidelity, ReadOptions, joined, joined_strings, narrowed, shortened
+from .format import (
+    MIXED_SIGNS,
+    EdgeList,
+    Format,
+    FormatFidelity,
+    ReadOptions,
+    check_memory,
+    joined_edges,
+    narrowed,
+    shortened,
+)
 from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .pairs import SCAN_PAIRS, pairs
 from .streams import BadLine, parsed_in_order, text_blocks
@@ -38,7 +48,6 @@ OTHER_FORMATS = {b"%%MatrixMarket": "Matrix Market"}
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BLANK_LINE_ENDS = re.compile(rb"[ \t]*\n[ \t]*")
 COMMENT = re.compile(rb"\n[#%][^\n]*")
-MIXED_SIGNS = "ids below 0 and above 2^63 - 1 in one file; no integer type holds both: renumber them, or use names"
 
 
 class Columns(NamedTuple):
@@ -52,19 +61,16 @@ class Columns(NamedTuple):
 
 def read_text(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList:
     """Read a text edge list; see `FORMAT`."""
-    parts = list(text_parts(path, options, listener))
-    if not parts:
-        return EdgeList(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    integers = isinstance(parts[0].sources, np.ndarray)
-    weighted = parts[0].weights is not None
-    pieces = [[part.sources for part in parts], [part.targets for part in parts], [part.weights for part in parts]]
-    parts.clear()  # so that joining one column frees its pieces before the next is joined
-    weights = joined(pieces[2]) if weighted else None
-    sources, targets = (joined_integers(path, ids) if integers else joined_strings(ids) for ids in pieces[:2])
-    return EdgeList(sources, targets, weights)
+    batches, nbytes = [], 0
+    for batch in stream_text(path, options, listener):
+        batches.append(batch)
+        if options.memory is not None:
+            nbytes += batch.sources.nbytes + batch.targets.nbytes
+            check_memory(path, nbytes, "its edges", options.memory)
+    return joined_edges(batches)
 
 
-def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[EdgeList]:
+def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> Generator[EdgeList, None, None]:
     """Read a text edge list block by block."""
     for part in text_parts(path, options, listener):
         yield EdgeList(part.sources, part.targets, part.weights)
@@ -227,15 +233,6 @@ def line_count(block: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
-def joined_integers(path: Path, pieces: list[Array]) -> Array:
-    """Concatenate integer ids of several types, into uint64 if any piece has that type."""
-    if any(piece.dtype == np.uint64 for piece in pieces):
-        if any(piece.dtype == np.int64 and len(piece) and int(piece.min()) < 0 for piece in pieces):
-            raise FormatError(path, MIXED_SIGNS)
-        pieces[:] = [piece.astype(np.uint64, copy=False) for piece in pieces]
-    return joined(pieces)
-
-
 FORMAT = Format(
     name="text",
     suffixes=(".txt", ".tsv", ".csv", ".el", ".wel", ".e", ".edges", ".edgelist", ".snap"),
@@ -246,5 +243,4 @@ FORMAT = Format(
     write=write_text,
     compresses=True,
     stream=stream_text,
-    edge_bytes=8,
 )

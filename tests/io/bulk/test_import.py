@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import lzma
 import os
 import resource
 import shutil
@@ -23,7 +24,8 @@ from garaph_py.errors import DiskFullError, FormatError, GraphError, ParameterEr
 from garaph_py.graph import generate
 from garaph_py.graph.build import build, edge_values
 from garaph_py.graph.number import number_vertices
-from garaph_py.io.bulk import array_writer, import_, numbering
+from garaph_py.io import collect
+from garaph_py.io.bulk import array_writer, numbering
 from garaph_py.io.bulk import build as external
 from garaph_py.io.bulk.build import ImportOptions, write_external
 from garaph_py.io.bulk.import_ import import_file, write_random
@@ -130,14 +132,17 @@ def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, valu
 @pytest.fixture
 def out_of_core(monkeypatch):
     """Every import that can be out of core is."""
-    monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+    monkeypatch.setattr(collect, "SORTING", 1 << 50)
 
 
-def both_ways(path, folder, monkeypatch):
-    """The directories that an import in memory makes of a file, and one out of core."""
-    for name, nbytes in (("there", 0), ("here", 1 << 50)):
-        monkeypatch.setattr(import_, "BYTES_IN_MEMORY", nbytes)
-        import_file(path, folder / name, ImportOptions(encoding="packed"))
+def both_ways(path, folder, monkeypatch, most=1 << 50):
+    """The directories that an import in memory makes of a file, and one out of core.
+
+    `most` is the peak memory of the graph in bytes per byte of its entries; 1 GiB is allowed.
+    """
+    for name, nbytes in (("there", 0), ("here", most)):
+        monkeypatch.setattr(collect, "SORTING", nbytes)
+        import_file(path, folder / name, ImportOptions(encoding="packed"), memory="1GiB")
     return contents(folder / "here"), contents(folder / "there")
 
 
@@ -168,12 +173,25 @@ def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, m
     assert here == there
 
 
+@pytest.mark.parametrize("edges", [100, 450, 899])
+@pytest.mark.parametrize("name", ["plain.txt", "packed.tsv.gz", "many.npy"])
+def test_an_import_that_goes_on_out_of_core_gives_the_same_graph(tmp_path, name, edges, monkeypatch):
+    monkeypatch.setattr("garaph_py.io.formats.text.BLOCK", 500)
+    monkeypatch.setattr("garaph_py.io.formats.npy.PIECE", 500)
+    write = FILES.get(name, lambda path: np.save(path, np.tile(PAIRS, (225, 1))))
+    write(tmp_path / name)
+    steps = []
+    monkeypatch.setattr(external.Import, "run", lambda run, then=external.Import.run: steps.append(1) or then(run))
+    here, there = both_ways(tmp_path / name, tmp_path, monkeypatch, most=(1 << 30) / (8 * edges))
+    assert (here, len(steps)) == (there, 1)
+
+
 @pytest.mark.parametrize("weights", [None, (-3, 200)])
 def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
     monkeypatch.setattr(generate, "BATCH_EDGES", 700)
     edges = generate.random_rmat(9, 8, weights=weights)
     write_random(edges, tmp_path / "there", ImportOptions())
-    monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+    monkeypatch.setattr(collect, "SORTING", 1 << 50)
     write_random(edges, tmp_path / "here", ImportOptions())
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
@@ -294,25 +312,45 @@ import sys, numpy, pyarrow.csv, psutil, garaph_py as gp
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
 small, large, out, memory = sys.argv[1:]
-import_file(small, out + "-small", ImportOptions(), memory=1 << 28)  # libraries and compiled code are there
+options = ImportOptions(directed=False)
+import_file(small, out + "-small", options, memory=1 << 28)  # libraries and compiled code are there
 base = psutil.Process().memory_info().rss
 open("/proc/self/clear_refs", "w").write("5")
-manifest = import_file(large, out, ImportOptions(), memory=int(memory), threads=2)
+manifest = import_file(large, out, options, memory=int(memory), threads=1)
 peak = next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(peak - base, manifest.edges)
 """
+EQUAL, REPEATS = b"1\t2\n" * (1 << 16), 80
+MANY = REPEATS << 16
 
 
-def test_memory_stays_within_what_is_allowed(tmp_path):
-    edges, memory = np.random.default_rng(1).integers(0, 1 << 17, (3 << 20, 2), np.uint32), 96 << 20
-    np.save(tmp_path / "small.npy", edges[:9])
-    np.save(tmp_path / "large.npy", edges)
-    names = [tmp_path / name for name in ("small.npy", "large.npy", "graph")]
+def random_edges():
+    """`MANY` edges, of which none is a self-loop."""
+    return np.random.default_rng(1).integers(0, 1 << 17, (MANY, 2), np.uint32) + np.array([0, 1 << 17], np.uint32)
+
+
+LARGE = {
+    "edges.npy": lambda path: np.save(path, random_edges()),
+    "edges.tsv.gz": lambda path: path.write_bytes(gzip.compress(EQUAL) * REPEATS),
+    "edges.tsv.xz": lambda path: path.write_bytes(lzma.compress(EQUAL) * REPEATS),
+    "edges.tsv.zst": lambda path: path.write_bytes(pa.compress(EQUAL, "zstd", asbytes=True) * REPEATS),
+    "edges.parquet": lambda path: parquet.write_table(pa.table([np.full(MANY, k) for k in (1, 2)], ["u", "v"]), path),
+}
+"""Files of `MANY` edges. Compressed, equal edges take a few kilobytes."""
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_memory_stays_within_what_is_allowed(tmp_path, name):
+    memory = 112 << 20
+    LARGE[name](tmp_path / name)
+    small = tmp_path / ("small" + "".join(Path(name).suffixes))
+    {".npy": FILES["pairs.npy"], ".parquet": FILES["table.parquet"]}.get(small.suffix, FILES["packed.tsv.gz"])(small)
     done = subprocess.run(
-        [sys.executable, "-c", PEAK, *map(str, names), str(memory)], check=True, capture_output=True, text=True
-    )
+        [sys.executable, "-c", PEAK, str(small), str(tmp_path / name), str(tmp_path / "graph"), str(memory)],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
     peak, stored = map(int, done.stdout.split())
-    assert stored == len(edges)
+    assert stored == 2 * MANY
     assert peak < 1.1 * memory
 
 

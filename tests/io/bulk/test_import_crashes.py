@@ -12,7 +12,7 @@ import pytest
 
 from garaph_py.errors import DiskFullError, GaraphError, ParameterError
 from garaph_py.graph.build import from_numbered_edges
-from garaph_py.io.bulk import import_
+from garaph_py.io import collect
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
 from garaph_py.io.read import read
@@ -71,7 +71,7 @@ class Job:
 def job(request, tmp_path, monkeypatch):
     """A function that makes one on the disks of these names."""
     if request.param == "out of core":
-        monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 50)
+        monkeypatch.setattr(collect, "SORTING", 1 << 50)
     return lambda names: Job(tmp_path, names)
 
 
@@ -138,9 +138,12 @@ def test_what_its_manifest_lists_goes_from_disks_that_the_next_run_does_not_have
 
 def test_what_another_process_still_writes_stays(job):
     job = job("ab")
-    with pytest.raises(ParameterError, match="graph"), creating(job.out, job.disks) as destination:  # noqa: PT012
-        job.run()
+    with pytest.raises(KeyError), creating(job.out, job.disks) as destination:  # noqa: PT012
+        with pytest.raises(ParameterError, match=r"graph is being written, at .*; wait for it, or choose another name"):
+            job.run()
         assert all(directory.is_dir() for directory in (destination.folder, *destination.disks))
+        raise KeyError
+    job.run()
     assert job.there()
 
 

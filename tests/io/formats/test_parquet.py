@@ -1,9 +1,12 @@
 """Tables of Arrow, in Parquet, Feather and Arrow files: which are edges, and what is said of those that are none."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from garaph_py.errors import FormatError
+from garaph_py.io.formats import ReadOptions, format_of, parquet
 from garaph_py.io.read import read
 from tests.support.contents import STRINGS, TABLE, TABLE_WRITERS
 from tests.support.graphs import edges_of
@@ -57,3 +60,13 @@ def test_tables_that_are_no_edges(write_table, table, message):
     path = write_table(table)
     with pytest.raises(FormatError, match=message):
         read(path)
+
+
+def test_names_are_decoded_a_few_at_a_time(write_table, monkeypatch):
+    monkeypatch.setattr(parquet, "DECODED_BYTES", 1000)
+    long = pa.array(["x" * 300, "y"]).take(pa.array([0, 1] * 50)).dictionary_encode()
+    path = Path(write_table(pa.table([long, long], ["source", "target"])))
+    batches = list(format_of(path).stream(path, ReadOptions(), lambda event: None))
+    assert max(len(batch.sources) for batch in batches) == 3
+    assert sum(len(batch.targets) for batch in batches) == 100
+    assert batches[0].sources.to_pylist() == ["x" * 300, "y", "x" * 300]
