@@ -42,7 +42,13 @@ RECORD = {
     "program": "PageRank",
     "digest": None,
     "graph": "/graph",
-    "options": {"output": "/ranks.tsv", "iterations": 9, "sync": True, "parameter": ["damping=0.9"], "checkpoint_every": "5s"},
+    "options": {
+        "output": "/ranks.tsv",
+        "iterations": 9,
+        "sync": True,
+        "parameter": ["damping=0.9"],
+        "checkpoint_every": "5s",
+    },
 }
 """The record of a request, with an option of each kind."""
 CHECKPOINT_ARRAYS = {"values": np.arange(9.0), "frontier": np.arange(2, dtype=np.uint64)}
