@@ -1,8 +1,8 @@
 """Small files that become large when they are decompressed, for every compression that a reader takes.
 
 A bomb must be read, or refused by a typed error that names it. Reading may take twice what the file holds when it is
-decompressed and 64 MiB, refusing twice the file and 64 MiB. Each round reads one bomb, in a process of its own; as many rounds as `BOMBS`
-has entries read all of them.
+decompressed and 64 MiB, refusing twice the file and 64 MiB. Each round reads one bomb, in a process of its own; as many
+rounds as `BOMBS` has entries read all of them.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class Reader:
             report.counts[f"files {outcome}"] += 1
             if outcome == "bad":
                 report.problems.append(f"{self.problem(number)}: {note}")
-            if probes.SEEN != self.known:
+            if self.known != probes.SEEN:
                 self.known = bytes(probes.SEEN)
                 if sum(map(len, one.parts.values())) <= LONGEST_FOUND:
                     report.counts["branches reached anew"] += 1
