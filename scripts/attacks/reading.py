@@ -35,6 +35,7 @@ ALLOWANCE = 64 * MIB
 ADDRESSES = 2 << 30
 """Bytes that a worker may map beyond what it starts with."""
 READ, REFUSED, BAD = "read", "refused", "bad"
+"""What may come of a file."""
 COMMAND = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
 KNOWN = {option.name: option for option in COMMAND.params}
 """The options of ``garaph run``, by name."""
