@@ -48,7 +48,7 @@ NAMES = {"equal edges": 7, "equal names": "somebody with a rather long name"}
 def valid(path: Path, format: str) -> None:
     """Write a small valid file."""
     weights = next([3, 4] if one.keeps.weights == "required" else None for one in FORMATS if one.name == format)
-    gp.write(gp.from_edges([0, 1], [1, 0], weights, directed=False), path, format=format)
+    gp.write(gp.from_edges([0, 1], [1, 2], weights, directed=False), path, format=format)
 
 
 def text(path: Path, format: str, line: bytes) -> None:
