@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +51,7 @@ def from_file(file: str, name: str) -> type[VertexProgram]:
     """Run the Python file and return its program class `name`."""
     path = Path(file)
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    if not path.is_file() or spec is None or spec.loader is None:
+    if not os.path.isfile(path) or spec is None or spec.loader is None:
         raise ParameterError(f"{file}: no such Python file; write file.py:ClassName")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # dataclasses look here for the module of a class

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,7 @@ def named(text: str, folder: Path) -> GraphName:
     if kind not in GENERATORS:
         symmetric = text.endswith(f":{SYMMETRIC}")
         path = folder / text.removesuffix(f":{SYMMETRIC}")
-        if not path.exists():
+        if not os.path.exists(path):
             raise ParameterError(f"{text!r}: there is no {path}; {FORM}")
         return GraphName(text, path, symmetric=symmetric)
     numbers, flags = rest[:2], rest[2:]

@@ -174,6 +174,8 @@ def test_no_two_columns_have_one_name() -> None:
         ("[sweep]\ngraph = 'rmat:6:4'\n[[runs]]\nthreads = 1", "runs 1: program is missing"),
         (SWEEP.replace("PageRank", "PageRnk"), "program='PageRnk': there is no program 'PageRnk'"),
         (SWEEP.replace("PageRank", "no.py:It"), "no such Python file"),
+        (SWEEP.replace("PageRank", 300 * "n" + ":It"), "no such Python file"),
+        (SWEEP.replace("rmat:6:4", 300 * "n"), "there is no "),
         (SWEEP.replace("source = 1", "sauce = 1"), "BFS has no parameter 'sauce'"),
         (SWEEP.replace(", source = 1", ""), 'write program = { name = "BFS", source = ... }'),
         (SWEEP.replace('name = "BFS", ', ""), "write its name"),

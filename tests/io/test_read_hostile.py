@@ -1,9 +1,8 @@
 """Hostile files: whatever a file contains, its reader gives a graph or a typed error, in little memory.
 
-The inputs are those of scripts/fuzz.py, which reads many more.
+The inputs are those of scripts/attacks/fuzz.py, which reads many more.
 """
 
-import importlib.util
 import random
 import struct
 import sys
@@ -19,28 +18,28 @@ from hypothesis import strategies as st
 from garaph_py.errors import FormatError
 from garaph_py.graph.build import from_edges
 from garaph_py.io.formats import FORMATS
+from garaph_py.io.read import read
 from garaph_py.io.write import write
 from garaph_py.storage import directory as store
 from tests.support.contents import npz
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
-sys.path.append(str(SCRIPTS))  # for what it imports
-SPEC = importlib.util.spec_from_file_location("fuzz", SCRIPTS / "fuzz.py")
-fuzz = sys.modules["fuzz"] = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(fuzz)
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
+from attacks import reading, samples
 
 NAMES = [format.name for format in FORMATS]
-samples_of = cache(fuzz.samples_of)
+samples_of = cache(samples.samples_of)
 
 
-@pytest.mark.parametrize("name", [*NAMES, fuzz.DIRECTORY, fuzz.BLOCK])
+@pytest.mark.parametrize("name", samples.TARGETS)
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(number=st.integers(0, 2**63))
 def test_mutated_files(name, number):
     with tempfile.TemporaryDirectory() as folder:
-        path = fuzz.make_input(name, samples_of(name), 0, number, Path(folder))
-        outcome, note, _ = fuzz.attempt(path, name)
-    assert outcome != "crash", note
+        rng = random.Random(number)
+        one = samples.changed(rng.choice(samples_of(name)), samples_of(name), (), rng)
+        one.pack(one.parts, Path(folder))
+        outcome, note, _ = reading.attempt(Path(folder, one.entry), name)
+    assert outcome != reading.BAD, note
 
 
 # Truncation
@@ -61,19 +60,19 @@ def test_truncation_at_every_length(tmp_path, name):
         whole = path.read_bytes()
         for length in range(len(whole)):
             path.write_bytes(whole[:length])
-            outcome, note, _ = fuzz.attempt(entry, name)
-            assert outcome != "crash", (path.name, length, note)
+            outcome, note, _ = reading.attempt(entry, name)
+            assert outcome != reading.BAD, (path.name, length, note)
             if name not in SHORTENED_UNSEEN and length < len(whole) - LAST_NUMBER:
-                assert outcome != "graph", (path.name, length)
+                assert outcome != reading.READ, (path.name, length)
         path.write_bytes(whole)
-    assert fuzz.attempt(entry, name)[0] == "graph"
+    assert reading.attempt(entry, name)[0] == reading.READ
 
 
-# Damage to a graph directory of 64 KiB; the script changes each of its bytes
+# Damage to a graph directory of 64 KiB; scripts/attacks/damage.py does everything to smaller ones
 
 
 def test_a_changed_byte_is_detected(tmp_path):
-    sample = fuzz.large_directory()
+    sample = samples.large_directory()
     sample.pack(sample.parts, tmp_path)
     places = [(name, place) for name, data in sample.parts.items() for place in range(len(data))]
     assert len(places) > 64 << 10
@@ -93,7 +92,7 @@ def test_a_changed_byte_is_detected(tmp_path):
                     continue
                 with pytest.raises(FormatError):
                     store.open(tmp_path / "g", threads=1)
-    fuzz.check(store.open(tmp_path / "g"))
+    reading.check(store.open(tmp_path / "g"))
 
 
 # Memory
@@ -125,8 +124,8 @@ def test_what_a_file_declares_takes_no_memory(tmp_path, name):
         (tmp_path / "g.e").write_text("1 1\n")
         (tmp_path / "g.properties").write_text(f"graph.g.directed = true\ngraph.g.meta.edges = {MANY}\n")
     for _ in range(2):  # what the first imports and compiles does not count
-        before = fuzz.reset_peak()
+        before = reading.reset_peak()
         with pytest.raises(FormatError):
-            fuzz.gp.read(path, threads=1)
-        grown = fuzz.peak_memory() - before
+            read(path, threads=1)
+        grown = reading.peak_memory() - before
     assert grown < 64 << 20

@@ -16,6 +16,8 @@ from .format import endpoint_columns, shortened, weight_column
 SAMPLE = 101
 """Data lines by which the layout is detected: perhaps a header, and a hundred more."""
 COMMENT_MARKS = (b"#", b"%")
+DATA_LINE = re.compile(rb"^[ \t]*+([^ \t\n#%][^\n]*)", re.MULTILINE)
+"""A line that is neither empty nor a comment, from its beginning on, and what follows its first blanks."""
 INTEGER = re.compile(r"-?[0-9]+")
 BLANKS = re.compile("[ \t]+")
 QUOTING = (",", ";")
@@ -112,14 +114,8 @@ def fields(text: str, separator: str) -> list[str]:
 
 def data_lines(block: bytes) -> Iterator[tuple[int, bytes]]:
     """Offset and text of every line that is neither empty nor a comment."""
-    start = 0
-    while start < len(block):
-        end = block.find(b"\n", start)
-        end = len(block) if end < 0 else end
-        line = block[start:end].strip(b" \t")
-        if line and not line.startswith(COMMENT_MARKS):
-            yield start, line
-        start = end + 1
+    for found in DATA_LINE.finditer(block):
+        yield found.start(), found[1].rstrip(b" \t")
 
 
 def find_layout(path: Path, text: bytes, weights: bool | None, line: int) -> tuple[Layout, int]:

@@ -129,9 +129,9 @@ def line_number(path: Path, index: int, counts: Callable[[bytes], bool]) -> int:
     """
     line = 0
     for block in text_blocks(path, 4 << 20, events.ignore):
-        for text in block.splitlines():
+        for text in io.BytesIO(block):
             line += 1
-            if counts(text):
+            if counts(text.removesuffix(b"\n")):
                 index -= 1
                 if index < 0:
                     return line

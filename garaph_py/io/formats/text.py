@@ -91,7 +91,7 @@ def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> I
 
 def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
     """Text that begins with the first data line and has enough lines to detect the layout, and that line's number."""
-    text, line = b"", 1
+    text, line, found = b"", 1, 0
     for number, block in enumerate(blocks):
         if number == 0:
             block = block.removeprefix(BYTE_ORDER_MARK)
@@ -103,7 +103,8 @@ def opening(path: Path, blocks: Iterator[bytes]) -> tuple[bytes, int]:
             line += block.count(b"\n", 0, start)
             block = block[start:]
         text += block
-        if sum(1 for _ in islice(data_lines(text), SAMPLE)) == SAMPLE or len(text) > LONGEST_OPENING:
+        found += sum(1 for _ in islice(data_lines(block), SAMPLE))
+        if found >= SAMPLE or len(text) > LONGEST_OPENING:
             break
     return text, line
 
@@ -125,19 +126,21 @@ def parse_block(block: bytes, layout: Layout) -> Columns:
     columns = try_parse(block, layout)
     if columns is not None:
         return columns
-    lines = block.split(b"\n")
-    good, bad = 0, len(lines)  # the first bad line is in lines[good:bad]
-    while bad - good > 1:
+    good, bad = 0, len(block)  # the first bad line is in block[good:bad], which is whole lines
+    while True:
         middle = (good + bad) // 2
-        if try_parse(b"\n".join(lines[good:middle]), layout) is None:
-            bad = middle
+        cut = block.find(b"\n", middle, bad - 1) + 1 or block.rfind(b"\n", good, middle) + 1
+        if not cut:
+            break
+        if try_parse(block[good:cut], layout) is None:
+            bad = cut
         else:
-            good = middle
-    line = lines[good]
+            good = cut
+    line = block[good:bad].removesuffix(b"\n")
     if try_parse(line, layout) is not None:
         raise BadLine(None, MIXED_SIGNS)
     problem = layout.problem(line.strip(b" \t")) or "not an edge"
-    raise BadLine(good, f"{problem}: {shortened(line.decode('utf-8', 'backslashreplace'))}")
+    raise BadLine(block.count(b"\n", 0, good), f"{problem}: {shortened(line.decode('utf-8', 'backslashreplace'))}")
 
 
 def try_parse(block: bytes, layout: Layout) -> Columns | None:

@@ -1,6 +1,8 @@
 """The reader of text edge lists: every way to write one, and the line that is wrong."""
 
 import re
+import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -151,6 +153,26 @@ def test_a_first_line_with_numbers_for_ends_is_no_header(tmp_path, text):
     assert read(path).m == text.count("\n")
     with pytest.raises(FormatError, match="no column of weights"):
         read(path, weights=True)
+
+
+def test_lines_without_edges_take_little_time(tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_bytes(b"1 2\n" + b"\n" * (16 << 20) + b"2 3\n")
+    began = time.process_time()
+    assert read(path, threads=1).m == 2
+    assert time.process_time() - began < 10
+
+
+def test_a_bad_line_is_found_in_little_memory(tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_bytes(b"1 2\n" * (1 << 20) + b"x\n" + b"1 2\n" * (1 << 20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=f"line {(1 << 20) + 1}:"):
+            read(path, threads=1)
+        assert tracemalloc.get_traced_memory()[1] < 8 * text.BLOCK
+    finally:
+        tracemalloc.stop()
 
 
 @given(st.binary(max_size=60) | st.text("0123456789 \t,\n-#", max_size=60).map(str.encode))

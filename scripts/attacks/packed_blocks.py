@@ -1,4 +1,4 @@
-"""Packed blocks for `fuzz.py`: given to the decoder without checksums, between pages that nobody may touch."""
+"""Packed blocks for `fuzz`: given to the decoder without checksums, between pages that nobody may touch."""
 
 from __future__ import annotations
 
