@@ -5,12 +5,14 @@ Only this user may read or write a checkpoint: it holds the state that a later r
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
 from pathlib import Path
 
 from ..system import ownership
+from ..system.files import make_names_durable
 
 
 class Files:
@@ -18,6 +20,8 @@ class Files:
 
     def make_directory(self, path: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(PermissionError):  # who may not read the parent has not made a directory in it
+            make_names_durable(path.parent)
         if not os.access(path, os.W_OK | os.X_OK):  # fail now, not at the first checkpoint of a long run
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 

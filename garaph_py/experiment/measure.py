@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
 import random
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -13,7 +16,7 @@ from typing import IO, Any, TypeVar
 
 from .. import events
 from ..errors import GaraphError, Interrupted, ParameterError
-from ..system.files import write_whole
+from ..system.files import make_names_durable, remove_leftovers, try_lock, write_whole
 from .kinds import Combination, Row
 from .machine import describe
 from .plots import draw
@@ -21,6 +24,10 @@ from .spec import RESULTS, Spec
 from .tables import Tables
 
 T = TypeVar("T")
+SPEC = "spec.toml"
+"""The file in an experiment's folder that has its spec."""
+PLACE = ".measuring-"
+"""How the name of the temporary directory in that folder begins that is for the files of measurements."""
 
 
 def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.Listener = events.ignore) -> list[Row]:
@@ -50,15 +57,16 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     tables = Tables(spec, folder)
     if resume:
         check_same(spec, folder)
+        sweep(folder)
         tables.load()
-    elif folder.exists():
+    elif is_taken(folder):
         raise ParameterError(f"{folder}: is there already; choose another folder, or continue it with --resume")
     else:
         try:
-            folder.mkdir(parents=True)
+            make_folder(folder)
         except OSError as error:
             raise ParameterError(f"{folder}: {error.strerror}; choose another place") from None
-        write_text(folder / "spec.toml", spec.text)
+        write_text(folder / SPEC, spec.text)
     try:
         keep_machine(describe(folder, on_event), folder / "machine.json")
         measure(spec, folder, tables, on_event)
@@ -73,10 +81,50 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     return tables.rows[RESULTS]
 
 
+def is_taken(folder: Path) -> bool:
+    """Whether there is anything in `folder` but what an experiment that was killed at its beginning has left."""
+    remove_leftovers(folder / SPEC)
+    try:
+        return bool(os.listdir(folder))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, so that they survive a loss of power."""
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (folder, *missing):
+        make_names_durable(path.parent)
+
+
+@contextlib.contextmanager
+def place_in(folder: Path) -> Iterator[Path]:
+    """A temporary directory in an experiment's folder, which `sweep` leaves alone in this block."""
+    with contextlib.ExitStack() as stack:
+        try:
+            temporary = tempfile.TemporaryDirectory(dir=folder, prefix=PLACE, ignore_cleanup_errors=True)
+            place = Path(stack.enter_context(temporary))
+            stack.enter_context(try_lock(place))
+        except OSError as error:
+            raise ParameterError(f"{folder}: {error.strerror}; choose a place that can be written") from None
+        yield place
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary directories of experiments that were killed: those that no process has locked."""
+    for path in folder.glob(f"{PLACE}*"):
+        with contextlib.suppress(OSError), try_lock(path) as locked:
+            if locked:
+                shutil.rmtree(path)
+
+
 def check_same(spec: Spec, folder: Path) -> None:
     """Refuse to resume an experiment of another spec."""
     try:
-        same = (folder / "spec.toml").read_bytes() == spec.text
+        same = (folder / SPEC).read_bytes() == spec.text
     except OSError:
         raise ParameterError(f"{folder}: has no experiment to continue; leave --resume out") from None
     if not same:
@@ -130,8 +178,7 @@ def measure(spec: Spec, folder: Path, tables: Tables, on_event: events.Listener)
     steps = [step for step in steps if step[1].graph in missing]
     finished = 0
     for graph, those in itertools.groupby(steps, lambda step: step[1].graph):
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as name:
-            place = Path(name)
+        with place_in(folder) as place:
             prepared, problem = attempt(partial(spec.kind.prepare, graph, place, on_event))
             for repeat, rounds in itertools.groupby(those, lambda step: step[0]):
                 for _, combination in rounds:

@@ -22,7 +22,7 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
     Raises
     ------
     FormatError
-        If the file is missing or is not TOML; `wanted` is the hint for a missing file.
+        If the file is missing, cannot be read or is not TOML; `wanted` is the hint for a missing file.
     ParameterError
         If `make` raised an error; the path is prepended to its message.
     """
@@ -32,6 +32,8 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
         document = tomllib.loads(text.decode())
     except (FileNotFoundError, IsADirectoryError):
         raise FormatError(path, f"no such file; {wanted}") from None
+    except OSError as error:
+        raise FormatError(path, f"cannot be read ({error.strerror}); {wanted}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FormatError(path, f"is not TOML: {error}; correct the file") from None
     try:

@@ -172,9 +172,15 @@ def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Grap
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
     weight : str
-        The edge attribute that holds the edge values. If an edge lacks it, the graph has no edge values.
+        The edge attribute that holds the edge values. An edge that lacks it has the value 1, as in NetworkX. If no edge
+        has an attribute ``"weight"``, the graph has no edge values.
     **options
         As for `from_edges`.
+
+    Raises
+    ------
+    GraphError
+        If no edge has the attribute `weight`, unless that is ``"weight"``; or if two nodes have the same name.
     """
     nodes = list(graph.nodes)
     integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
@@ -182,11 +188,14 @@ def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Grap
         raise GraphError("two nodes have the same name as a string, such as 1 and '1'; relabel one of them")
     edges = list(graph.edges(data=weight))
     weights = [value for _, _, value in edges]
+    weighted = any(value is not None for value in weights)
+    if edges and not weighted and weight != "weight":
+        raise GraphError(f"no edge has an attribute {weight!r}; leave weight out for a graph without edge values")
     name = int if integers else str
     return from_edges(
         [name(u) for u, _, _ in edges],
         [name(v) for _, v, _ in edges],
-        np.array(weights) if weights and all(value is not None for value in weights) else None,
+        np.array([1 if value is None else value for value in weights]) if weighted else None,
         vertices=[name(node) for node in nodes],
         directed=graph.is_directed(),
         **options,

@@ -130,6 +130,9 @@ def store(key: str, code: bytes) -> None:
     with contextlib.suppress(OSError):
         make_private(path)
         with opened(path) as directory:
+            for left in os.listdir(directory):  # by a process that was killed, or is about to store the same code
+                if left.startswith(f"{key}.") and left.endswith(".tmp"):
+                    os.unlink(left, dir_fd=directory)
             handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=directory)
             try:
                 with open(handle, "wb") as file:

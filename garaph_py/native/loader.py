@@ -7,12 +7,18 @@ import threading
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..errors import ProgramError
+from ..system.memory import on_own_pages
 
 LIBM = "libm.so.6"
 """The one library that compiled code may call, besides the clock of the C library."""
 ENTRY = "kernel"
 """Name of the entry point in object code."""
+LINKING_BYTES = 1 << 25
+"""Bytes of addresses that must be free before code is linked, because LLVM ends the process if it gets no memory. With
+so many, it did not under any of the limits that `scripts/attacks/memory.py` tried."""
 _names = itertools.count()
 _loaded: list[Any] = []  # LLVM frees a library's code together with the library, so all are kept
 _lock = threading.Lock()
@@ -45,10 +51,13 @@ def load_object(code: bytes) -> int:
     ------
     ProgramError
         If the code calls a function that this process does not have.
+    MemoryError
+        If there is too little memory for linking it.
     """
     import llvmlite.binding as llvm
 
     with _lock:
+        on_own_pages(LINKING_BYTES, np.dtype(np.uint8))  # fails if there is no room, and is freed at once
         builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
         try:
             library = builder.link(linker(), f"object {next(_names)}")

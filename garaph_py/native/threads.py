@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache, cached_property
 from time import perf_counter_ns
@@ -126,20 +126,38 @@ class ThreadPool:
     def run(self, function: Callable[..., T], tasks: Iterable[Sequence[Any]]) -> list[T]:
         """Call ``function(*task)`` for all `tasks` in parallel; return the results in order, or raise the first error.
 
-        When it returns, no thread works on the caller's arrays any more.
+        The caller takes the tasks that no thread has begun. When it returns, no thread works on the caller's arrays any
+        more.
         """
         first, *rest = tasks
         if self._pool is None or not rest:
             return [function(*task) for task in (first, *rest)]
-        others = [self._pool.submit(function, *task) for task in rest]
+        others = [self._submit(self._pool, function, task) for task in rest]
         try:
-            mine = function(*first)
+            results = [function(*first)]
+            for future, task in zip(others, rest, strict=True):
+                results.append(function(*task) if future.cancel() else future.result())
+            return results
         finally:
-            done = [future.exception() for future in others]  # waits for all threads
-        for error in done:
-            if error is not None:
-                raise error
-        return [mine, *(future.result() for future in others)]
+            for future in others:
+                if not future.cancel():
+                    future.exception()  # waits for the thread
+
+    @staticmethod
+    def _submit(pool: ThreadPoolExecutor, function: Callable[..., T], task: Sequence[Any]) -> Future[T]:
+        """The future of ``function(*task)``, which no thread begins if the system allows none."""
+        future: Future[T] = Future()
+
+        def perform() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function(*task))
+                except BaseException as error:
+                    future.set_exception(error)
+
+        with suppress(RuntimeError):  # the system allows no further thread, but `perform` waits for those that exist
+            pool.submit(perform)
+        return future
 
     def launch(self, rows: ArgumentTable) -> Array:
         """Run all calls in the table `rows`, in parallel and in any order; return their results.

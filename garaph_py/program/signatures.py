@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import types
 
@@ -57,6 +58,7 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
         If a function is missing, asks for an argument that it cannot have, or contains what cannot be compiled.
     """
     check_names(kind, vertex_fields)
+    check_methods(kind)
     check_sum(kind)
     found: dict[str, tuple[str, ...]] = {}
     for name, offered in ARGUMENTS.items():
@@ -73,6 +75,16 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
     if kind.reports is not None and "result" not in found:
         raise ProgramError(f"{kind.__name__}.reports is set, but there is no result(self, ...) to make it")
     return found
+
+
+def check_methods(kind: type[VertexProgram]) -> None:
+    """Refuse a method that nothing would call: if its name is misspelt, the default would silently take its place."""
+    for base in kind.__mro__[: kind.__mro__.index(VertexProgram)]:
+        for name, value in vars(base).items():
+            if isinstance(value, types.FunctionType) and name not in RESERVED and not name.startswith("_"):
+                near = difflib.get_close_matches(name, RESERVED, 1)
+                advice = f"did you mean {near[0]}?" if near else f"if it is your own, call it _{name}"
+                raise ProgramError(f"{kind.__name__}.{name} is not a function of a vertex program; {advice}")
 
 
 def check_sum(kind: type[VertexProgram]) -> None:

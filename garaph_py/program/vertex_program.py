@@ -102,6 +102,8 @@ class VertexProgram:
 
     Notes
     -----
+    Names of your own methods begin with an underscore; others are refused, because they may be misspelt functions.
+
     Two methods run as plain Python. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self,
     graph, result)`` checks the properties that define the answer and raises `VerificationError`.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..checkpoint.policy import Every, parse_every
 from ..codec.arrays import PACKED
 from ..codec.codecs import ENCODINGS
@@ -152,7 +154,7 @@ class RunOptions:
 
 def is_count(value: object) -> bool:
     """Whether `value` is a whole number, 0 or more."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:

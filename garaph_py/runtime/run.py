@@ -191,7 +191,9 @@ def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -
         hint = f"; write {program.__name__}(...)" if isinstance(program, type) else ""
         raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{hint}")
     if not isinstance(graph, Graph):
-        raise ParameterError(f"run takes a Graph, not {type(graph).__name__}; make one with read, open or from_edges")
+        kind = f"{type(graph).__module__}.{type(graph).__name__}".removeprefix("builtins.")
+        maker = "from_networkx" if kind.startswith("networkx.") else "read, open or from_edges"
+        raise ParameterError(f"run takes a Graph, not {kind}; make one with {maker}")
     if options.verify:
         verifier_of(program)
 

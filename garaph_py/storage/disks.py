@@ -22,6 +22,7 @@ from ..events import Span
 from ..native.threads import available_cores, start
 from ..system.watchdog import Heartbeat
 from .aio import Reads
+from .files import close
 
 T = TypeVar("T")
 
@@ -154,7 +155,7 @@ class Disk(Heartbeat):
         for checker in self._checkers:
             checker.join()
         for handle in self._files.values():
-            os.close(handle)
+            close(handle)
         self._files.clear()
 
     def _work(self) -> None:

@@ -56,9 +56,11 @@ class Lists:
         yield int(low), self.offsets[low : high + 1]
 
     def _pieces(self, first: int, last: int) -> Iterator[tuple[int, Array, int, int]]:
-        """Each of the `_parts`, with the bounds of its elements among those of [first, last)."""
+        """Each of the `_parts` that has elements among those of [first, last), with their bounds."""
         for vertex, offsets in self._parts(first, last):
-            yield vertex, offsets, max(first, int(offsets[0])), min(last, int(offsets[-1]))
+            begin, end = max(first, int(offsets[0])), min(last, int(offsets[-1]))
+            if begin < end:
+                yield vertex, offsets, begin, end
 
     def begins(self, first: int, last: int) -> Array:
         """One bit for each element of [first, last), set where a list begins; see `codec.blocks.begin_masks`."""

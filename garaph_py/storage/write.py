@@ -96,6 +96,8 @@ def creating(path: PathLike | Destination, disks: Sequence[PathLike] = HERE) -> 
                         make_locked(make_directory, directory, locks)
             yield Destination(temporary, at, listed, graph_id)
             sync_all((*partial, temporary))
+            if partial:  # the next writer finds directories that were renamed on disks only by way of `temporary`
+                sync_directory(target.parent)
             for now, name in zip(partial, final, strict=True):
                 rename(now, name)
             sync_all(name.parent for name in final)

@@ -63,6 +63,13 @@ def test_two_files_are_used_in_turn_and_removed_at_the_end(directory):
     assert not directory.exists()
 
 
+def test_a_new_directory_survives_a_loss_of_power(directory, monkeypatch):
+    synced = []
+    monkeypatch.setattr("garaph_py.checkpoint.files.make_names_durable", synced.append)
+    Store(directory, Files()).close()
+    assert synced == [directory.parent]
+
+
 def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
     """The process ends once before and once after every call of a run; the next run resumes, and leaves no file."""
     whole = Watched()

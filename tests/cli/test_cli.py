@@ -429,3 +429,8 @@ def test_a_directory_keeps_to_little_memory_by_the_command(garaph: Shell, tmp_pa
         status, _, err = garaph("run", "PageRank", tmp_path / "g", "--memory", vertices + more, *symmetrize)
         assert status == 1
         assert words in err
+
+
+def test_the_package_runs_as_a_module():
+    ended = subprocess.run([sys.executable, "-m", "garaph_py", "apps"], capture_output=True, text=True, check=True)
+    assert "PageRank" in ended.stdout

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import inspect
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +350,36 @@ def test_an_interrupted_experiment_is_kept_and_goes_on(
     with monkeypatch.context() as patch:
         interrupt_at(patch, 1)  # nothing is left to run
         assert experiment.run(spec, out, resume=True) == rows
+
+
+def test_what_a_killed_experiment_left_is_removed(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+    out, spec = tmp_path / "out", spec_of(SWEEP)
+    out.mkdir()  # killed before it had written the spec
+    (out / ".spec.toml.01234567.partial").touch()
+    rows = experiment.run(spec, out)
+    (out / ".measuring-01234567" / "graph").mkdir(parents=True)  # killed while it measured
+    with measure.place_in(out) as used:
+        assert experiment.run(spec, out, resume=True) == rows
+        assert list(out.glob(".*")) == [used]
+
+
+def test_a_new_experiment_survives_a_loss_of_power(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(measure, "make_names_durable", synced.append)
+    measure.make_folder(tmp_path / "new" / "out")
+    assert synced == [tmp_path / "new", tmp_path]
+
+
+def test_faults_while_it_prepares_are_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any, **named: Any) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", fail)
+    with pytest.raises(ParameterError, match="Input/output error; choose a place"), measure.place_in(tmp_path):
+        pass
+    monkeypatch.setattr(Path, "read_bytes", fail)
+    with pytest.raises(FormatError, match=r"cannot be read \(Input/output error\)"):
+        experiment.read(tmp_path / "spec.toml")
 
 
 def test_what_cannot_be_resumed(

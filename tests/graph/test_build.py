@@ -225,6 +225,12 @@ def test_narrow_weights_are_widened(given, kept):
     assert from_edges([1, 2], [2, 1], np.array([0, 1], given)).edge_dtype == kept
 
 
+def test_an_edge_of_networkx_without_the_attribute_has_the_value_1():
+    graph = from_networkx(nx.DiGraph([(1, 2, {"weight": 2.5}), (2, 3)]))
+    assert graph.in_edges.values.tolist() == [2.5, 1.0]
+    assert from_networkx(nx.DiGraph(), weight="cost").m == 0
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -243,6 +249,7 @@ def test_narrow_weights_are_widened(given, kept):
         (lambda: from_scipy(np.eye(3)), "csr_array makes one"),
         (lambda: from_scipy(sp.csr_array([[0, 1], [2, 0]]), directed=False), "not symmetric"),
         (lambda: from_networkx(nx.Graph([(1, "1")])), "same name"),
+        (lambda: from_networkx(nx.Graph([(1, 2, {"cost": 3})]), weight="costs"), "no edge has an attribute 'costs'"),
     ],
 )
 def test_unusable_edges_are_refused(call, message):

@@ -1,6 +1,8 @@
 """Readers of graph files: what they understand, and what they say about files that are wrong."""
 
+import errno
 import gzip
+import io
 import lzma
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from garaph_py import events
 from garaph_py.errors import FormatError, GaraphError, ParameterError
-from garaph_py.io.formats import FORMATS, ReadOptions, format_of
+from garaph_py.io.formats import FORMATS, ReadOptions, format_of, streams
 from garaph_py.io.read import read
 from tests.support.contents import COO, STRINGS, TABLE, TABLE_WRITERS, npz, sparse_npz, zstd
 from tests.support.graphs import edges_of
@@ -154,6 +156,30 @@ def test_progress_grows_and_ends_at_its_total(tmp_path, name):
     assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert all(step.done < step.total for step in steps[:-1])
     assert steps[-1].done == steps[-1].total > 0
+
+
+@pytest.mark.parametrize("call", ["peek", "close"])
+def test_a_fault_of_the_disk_is_typed_or_harmless(tmp_path, monkeypatch, call):
+    class Faulty(io.BufferedReader):
+        def peek(self, size=0):
+            if call == "peek":
+                raise OSError(errno.EIO, "Input/output error")
+            return super().peek(size)
+
+        def close(self):
+            if not self.closed:
+                super().close()
+                raise OSError(errno.EIO, "Input/output error")
+
+    path = tmp_path / "g.txt"
+    path.write_bytes(b"1 2\n2 3\n")
+    opened = streams.text_blocks(path, 100, events.ignore)
+    monkeypatch.setattr(streams, "open", lambda path, mode: Faulty(io.FileIO(path)), raising=False)
+    if call == "close":
+        assert list(opened) == [path.read_bytes()]
+        return
+    with pytest.raises(FormatError, match=r"g\.txt: Input/output error"):
+        list(opened)
 
 
 def test_an_error_of_the_listener_is_not_replaced(tmp_path):

@@ -198,3 +198,12 @@ def test_a_warm_process_does_not_import_numba(folder):
 def test_the_import_is_light():
     code = "import time; t = time.perf_counter(); import garaph_py; print(time.perf_counter() - t)"
     assert min(float(python(code)) for _ in range(3)) < 0.6
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
+    (tmp_path / "00.0123456789abcdef.tmp").write_bytes(b"half")
+    (tmp_path / "11.0123456789abcdef.tmp").write_bytes(b"of another function")
+    cache.store("00", b"code")
+    assert {path.name for path in tmp_path.iterdir()} == {"00.o", "11.0123456789abcdef.tmp"}
+    assert cache.load("00") == b"code"

@@ -61,3 +61,30 @@ def test_sections_are_adjacent_in_fragmented_memory():
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", SCATTERED], capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+REFUSED = """
+import resource
+from pathlib import Path
+import numpy as np
+from garaph_py.native import Kernel, cache, loader
+
+kernel = Kernel("i64*", lambda x: x[0])
+assert kernel(np.array([7])) == 7
+code = cache.load(kernel.key)
+mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (mapped + (1 << 20), resource.RLIM_INFINITY))
+try:
+    for _ in range(2000):
+        loader.load_object(code)
+except MemoryError:
+    print("refused")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc/self/statm")
+def test_llvm_does_not_end_a_process_with_too_little_memory(tmp_path):
+    """LLVM calls abort() if it gets no memory, and 2000 kernels take more than the megabyte that is left."""
+    environment = os.environ | {"GARAPH_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr

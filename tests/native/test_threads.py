@@ -54,6 +54,23 @@ def test_a_failure_is_raised_after_everybody_has_finished() -> None:
     assert sorted(finished) == [0, 2]
 
 
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_without_further_threads_those_that_exist_do_the_tasks(allowed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = threading.Thread.start, []
+
+    def refuse(thread: threading.Thread) -> None:
+        if len(started) == allowed:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    done = []
+    with ThreadPool(4) as pool:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        assert pool.run(lambda k: done.append(k) or k, [(k,) for k in range(9)]) == list(range(9))
+    assert sorted(done) == list(range(9))
+
+
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", 5000])
 def test_a_useless_size_is_refused(size: object) -> None:
     with pytest.raises(ParameterError, match="threads="):

@@ -61,7 +61,7 @@ REFUSED = {
     # self
     "return acc * self.foo": r"self has no numeric parameter 'foo'; it has rate, count, flag, identity",
     "return acc * self.name": r"no numeric parameter 'name'.*\(name is 'x', a str\)",
-    "return acc * self.method()": "self.method is a method",
+    "return acc * self._method()": "self._method is a method",
     "return acc * self.heat": "ask for it as an argument",
     "return self": "returns a tuple of 4",
     # types

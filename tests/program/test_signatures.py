@@ -84,6 +84,15 @@ MALFORMED = {
     "wrong result": ({"result": lambda self, value: value / 2}, "Wrong.result .* returns float64"),
     "wrong prepare": ({"prepare": lambda self, value: (value, 1)}, "Wrong.prepare .* returns a tuple of 2"),
     "wrong aggregate": ({"aggregate": lambda self, new: new / 2, "total": int}, "Wrong.aggregate .* returns float64"),
+    "misspelt apply": ({"aply": lambda self, acc: acc}, "Wrong.aply is not a function .* did you mean apply?"),
+    "misspelt gather": (
+        {"gather": None, "gathr": lambda self, src: src},
+        "Wrong.gathr is not a function .* did you mean gather?",
+    ),
+    "unknown function": (
+        {"smooth": lambda self, acc: acc},
+        "Wrong.smooth is not .* your own, call it _smooth",
+    ),
     "wrong done": ({"done": lambda self, acc: acc.foo}, "Wrong.done .* int64 has no 'foo'"),
 }
 

@@ -1,5 +1,6 @@
 """Small, odd and wrong inputs: the right answer or a named error."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -191,6 +192,10 @@ def test_components_of_a_directed_graph():
         gp.run(gp.apps.ConnectedComponents(), gp.from_edges([0], [1]))
 
 
+def test_numbers_of_numpy_count_iterations():
+    assert len(gp.run(gp.apps.PageRank(), small(), iterations=np.int64(2)).stats.iterations) == 2
+
+
 # Wrong arguments.
 
 
@@ -223,7 +228,11 @@ def test_wrong_options(options, problem):
 
 @pytest.mark.parametrize(
     ("graph", "problem"),
-    [("graph.txt", "takes a Graph, not str; make one with read"), (None, "takes a Graph, not NoneType")],
+    [
+        ("graph.txt", "takes a Graph, not str; make one with read"),
+        (None, "takes a Graph, not NoneType"),
+        (nx.DiGraph(), "takes a Graph, not networkx.classes.digraph.DiGraph; make one with from_networkx"),
+    ],
 )
 def test_not_a_graph(graph, problem):
     with pytest.raises(ParameterError, match=problem):

@@ -351,6 +351,22 @@ def test_nothing_is_under_way_when_a_batch_has_ended_or_the_disk_is_closed(disk,
     assert len(first.checked) + len(second.checked) <= 10
 
 
+def test_a_fault_when_files_are_closed_is_harmless(disk, path, monkeypatch):
+    reading, close, failed = Reading(1), os.close, []
+    reading.add(path, 0, ALIGNMENT)
+    assert reading.read(disk) is None
+
+    def closes(handle):
+        close(handle)
+        failed.append(handle)
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "close", closes)
+        disk.close()
+    assert failed
+
+
 def test_the_thread_keeps_no_memory_while_it_waits(disk, path, kernel_reads):
     reading = Reading(5)
     for k in range(5):

@@ -9,6 +9,7 @@ from garaph_py.graph.adjacency import Adjacency
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import random_rmat, rmat
 from garaph_py.graph.graph import Graph
+from garaph_py.io import collect
 from garaph_py.io.bulk import import_
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.storage import directory as store
@@ -54,7 +55,7 @@ def test_save_stores_hashes_of_floats_and_of_no_edges(tmp_path, graph):
 @pytest.mark.parametrize("weights", [None, (1, 99)])
 def test_generators_store_hashes(tmp_path, encoding, out_of_core, directed, weights, monkeypatch):
     if out_of_core:
-        monkeypatch.setattr(import_, "BYTES_IN_MEMORY", 1 << 40)
+        monkeypatch.setattr(collect, "SORTING", 1 << 50)
     options = ImportOptions(directed, encoding=encoding)
     import_.write_random(random_rmat(9, weights=weights), tmp_path / "g", options, memory="1GiB")
     assert_right(tmp_path / "g")

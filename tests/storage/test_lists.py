@@ -75,6 +75,7 @@ def test_lists_whose_offsets_stay_on_disk_are_the_same(tmp_path, encoding):
             assert stored.hash(first, piece, None, True) == here.hash(first, piece, None, True)
             assert stored.fall(first, piece) is here.fall(first, piece) is None
             assert stored.sound(first, piece, 9000)
+            assert all(begin < end for *_, begin, end in stored._pieces(first, last))  # none of a block without edges
             assert stored.continues(first) == here.continues(first) == (first not in offsets)
 
 

@@ -126,3 +126,13 @@ def test_a_lock_on_the_folder_does_not_hold_up_a_writer_for_long(
     os.close(handle)
     assert 0.05 < time.monotonic() - began < 60
     assert store.open(tmp_path / "graph").n == 16
+
+
+def test_what_finds_directories_on_disks_is_durable_before_these_are_renamed(tmp_path, monkeypatch):
+    done, rename, sync = [], write.rename, write.sync_directory
+    (tmp_path / "disk").mkdir()
+    monkeypatch.setattr(write, "rename", lambda path, target: (done.append(path.parent), rename(path, target)))
+    monkeypatch.setattr(write, "sync_directory", lambda path: (done.append(f"synced {path}"), sync(path)))
+    with write.creating(tmp_path / "graph", [tmp_path / "disk"]):
+        pass
+    assert done.index(f"synced {tmp_path}") < done.index(tmp_path / "disk")

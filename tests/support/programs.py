@@ -103,7 +103,7 @@ class Mine(gp.VertexProgram):
     def apply(self, old, acc, id):
         {body}
 
-    def method(self):
+    def _method(self):
         return 1
 """
 

@@ -10,7 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -90,14 +90,23 @@ def uncompressed_size(path: Path) -> int | None:
 
 def text_blocks(path: Path, size: int, listener: events.Listener) -> Iterator[bytes]:
     """The decompressed contents of a file in blocks of whole lines, of about `size` bytes."""
-    with malformed(path, "not readable"):
-        total = path.stat().st_size
-        raw = open(path, "rb")  # noqa: SIM115 - closed below; exceptions of a listener must not become a FormatError
-    with raw, decompressed(raw) as stream:
+    with ExitStack() as files:
+        with malformed(path, "not readable"):  # not what follows: it would include exceptions of a listener
+            total = path.stat().st_size
+            raw = open(path, "rb")  # noqa: SIM115 - `files` closes it
+            files.callback(close, raw)
+            stream = decompressed(raw)
+            files.callback(close, stream)
         for block in line_blocks(path, stream, size):
             listener(events.Step("reading", min(raw.tell(), total - 1), total))
             yield block
     listener(events.Step("reading", total, total))
+
+
+def close(file: IO[bytes]) -> None:
+    """Close a file that was read: an error would concern writes, and nothing was written."""
+    with suppress(OSError):
+        file.close()
 
 
 def find_line(pattern: re.Pattern[bytes], blocks: Iterable[bytes]) -> tuple[bytes | None, bytes, int]:
