@@ -188,12 +188,15 @@ def numbered_columns(path: Path, edges: EdgeList, threads: int | None) -> tuple[
 
 
 def check_file(path: str | os.PathLike[str]) -> Path:
-    """`path` as a `Path`; refuse directories and missing files."""
+    """`path` as a `Path`; refuse directories, missing files and names that cannot be one."""
     path = Path(path)
-    if path.is_dir():
-        raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
-    if not path.exists():
-        raise FormatError(path, "no such file; check the name")
+    try:
+        if path.is_dir():
+            raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
+        if not path.exists():
+            raise FormatError(path, "no such file; check the name")
+    except OSError as error:  # a name that is too long, for one
+        raise FormatError(path, f"{error.strerror}; check the name") from None
     return path
 
 

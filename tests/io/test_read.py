@@ -199,6 +199,11 @@ def test_what_is_no_file(tmp_path):
         read(tmp_path / "missing.txt")
 
 
+def test_a_name_that_no_file_can_have():
+    with pytest.raises(FormatError, match="File name too long; check the name"):
+        read("x" * 300)
+
+
 def test_edges_are_dropped_or_doubled_as_asked(tmp_path):
     path = tmp_path / "g.txt"
     path.write_text("1 1\n1 2\n1 2\n")
