@@ -64,7 +64,9 @@ def resumed(program, graph, directory, **how):
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("first", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
-@pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
+@pytest.mark.parametrize(
+    "program", [pytest.param(Hops(HUB), id="total"), pytest.param(Quiet(HUB), id="quiet", marks=pytest.mark.full)]
+)
 def test_any_device_goes_on_where_another_was(device_for, graph, directory, monkeypatch, program, sync, first, device):
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     monkeypatch.setattr(Rates, "cpu_helps", True)

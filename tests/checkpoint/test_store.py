@@ -89,7 +89,9 @@ def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
             assert not directory.exists()
 
 
-@pytest.mark.parametrize("seed", range(500))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.full if seed > 99 else ()) for seed in range(500)]
+)
 def test_a_disk_that_tears_and_loses_writes(seed):
     """Power fails at a random call, and twice more in the runs that resume."""
     rng = np.random.default_rng(seed)

@@ -71,6 +71,7 @@ def test_truncation_at_every_length(tmp_path, name):
 # Damage to a graph directory of 64 KiB; scripts/attacks/damage.py does everything to smaller ones
 
 
+@pytest.mark.full
 def test_a_changed_byte_is_detected(tmp_path):
     sample = samples.large_directory()
     sample.pack(sample.parts, tmp_path)

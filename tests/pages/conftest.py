@@ -7,7 +7,7 @@ from garaph_py.pages import memory
 from garaph_py.pages.disk_source import DiskPageSource
 from garaph_py.storage import directory as store
 from garaph_py.storage import disks, sectors
-from tests.support.stored_graphs import opened
+from tests.support.stored_graphs import STORED, opened
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def little(monkeypatch):
     monkeypatch.setattr(sectors, "REQUEST_BYTES", 0)
 
 
-@pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
+@pytest.fixture(scope="module", params=STORED)
 def saved(request, tmp_path_factory):
     """A graph, the directory it is in, and how it is stored."""
     directed, encoding = request.param

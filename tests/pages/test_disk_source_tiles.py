@@ -20,13 +20,13 @@ from garaph_py.storage import directory as store
 from garaph_py.storage.fit import bytes_held
 from garaph_py.system.sizes import show_bytes
 from tests.support import twins
-from tests.support.stored_graphs import hub, with_memory
+from tests.support.stored_graphs import STORED, hub, with_memory
 
 N, M = 2 * 65536 + 1000, 60_000
 NUMBERS = np.random.default_rng(8).random(N)
 
 
-@pytest.fixture(scope="module", params=[(True, "raw"), (True, "packed"), (False, "raw"), (False, "packed")], ids=str)
+@pytest.fixture(scope="module", params=STORED)
 def saved(request, tmp_path_factory, graph_of):
     """Graphs of three blocks by the type of their edge values, and the directories they are in, on one disk and two."""
     directed, encoding = request.param

@@ -62,6 +62,7 @@ print(result.values.tolist(), "numba" in sys.modules)
 """
 
 
+@pytest.mark.full
 def test_an_edited_constant_of_a_users_module_changes_the_cache_key(tmp_path):
     (tmp_path / "user_module.py").write_text(USER_MODULE)
 

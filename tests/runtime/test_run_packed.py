@@ -24,7 +24,7 @@ OTHERS = ("SSSP-float", "SSWP-int")
 """Of the exact programs, what two others together do: to compile each over packed edges takes seconds."""
 
 modes = pytest.mark.parametrize("mode", MODES)
-floats = pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank", "NeuralNetwork"))
+floats = pytest.mark.parametrize("case", mostly_full(FLOAT, "PageRank"))
 
 
 def heavy(weights=None, m=30000):
@@ -59,9 +59,7 @@ def both(graph_of):
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", ["auto", *MODES])
-@pytest.mark.parametrize(
-    "case", mostly_full((case for case in EXACT if case.name not in OTHERS), "SSSP-int", "ConnectedComponents")
-)
+@pytest.mark.parametrize("case", mostly_full((case for case in EXACT if case.name not in OTHERS), "SSSP-int"))
 def test_exact_answers(both, case, mode, sync):
     edges, _, packed = both(case)
     expected = case.twin(edges)
@@ -158,9 +156,7 @@ def test_an_encoding_for_one_run(graph_of):
         gp.run(gp.apps.PageRank(), graph, encoding="zip")
 
 
-@pytest.mark.parametrize(
-    "case", mostly_full((case for case in FLOAT if case.name != "HeatSimulation"), "PageRank", "NeuralNetwork")
-)
+@pytest.mark.parametrize("case", mostly_full((case for case in FLOAT if case.name != "HeatSimulation"), "PageRank"))
 def test_tiles(both, case):
     edges, raw, packed = both(case)
     how = {"mode": PULL_TILED, "iterations": 4, "threads": 2}
@@ -172,7 +168,7 @@ def test_tiles(both, case):
 
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
-@pytest.mark.parametrize("case", mostly_full(EXACT, "SSSP-int", "ConnectedComponents"))
+@pytest.mark.parametrize("case", mostly_full(EXACT, "SSSP-int"))
 def test_push(both, case, sync):
     edges, raw, packed = both(case)
     options = {"mode": PUSH, "sync": sync}

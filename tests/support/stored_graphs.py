@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import xxhash
 
 import garaph_py as gp
@@ -14,6 +15,12 @@ from garaph_py.storage import manifest as manifests
 from garaph_py.storage.blocks import INDEX_DTYPE
 from garaph_py.storage.encode import raw_blocks
 from tests.support.graphs import equal, write_array
+
+STORED = [
+    pytest.param(case, id=str(case), marks=() if case in ((True, "packed"), (False, "raw")) else pytest.mark.full)
+    for case in ((True, "raw"), (True, "packed"), (False, "raw"), (False, "packed"))
+]
+"""Whether a graph is directed, and its encoding; two of the four cases have every direction and every encoding."""
 
 
 def opened(path, room):
