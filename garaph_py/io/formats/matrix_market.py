@@ -39,7 +39,8 @@ from .format import (
 from .layout import Layout, data_lines
 from .lists import checked, undirected_graph
 from .streams import compressing, find_line, line_number, text_blocks, uncompressed_size
-from .text import BLOCK, Columns, parsed
+from .text import Columns, parsed
+from .tokens import BLOCK
 
 Array = npt.NDArray[Any]
 

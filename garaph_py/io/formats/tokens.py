@@ -20,8 +20,8 @@ from .streams import BadLine, parsed_in_order, text_blocks
 
 Array = npt.NDArray[Any]
 
-BLOCK = 4 << 20
-"""Bytes of a block of text."""
+BLOCK = 1 << 20
+"""Bytes of a block of text. Numbers and counts of lines take up to 12 times as much; five blocks wait at most."""
 COMMENT = -1
 """Count of a comment line; see `Numbers`."""
 NEWLINE, BLANK, TAB, MARK, MINUS, ZERO = b"\n \t%-0"
@@ -134,4 +134,6 @@ def parse(block: bytes) -> Numbers:
         token = block[bad : bad + 100].split(b"\n")[0].replace(b"\t", b" ").split(b" ")[0]
         problem = f"{shortened(token.decode('utf-8', 'backslashreplace'))!r} is no 64-bit integer"
         raise BadLine(block.count(b"\n", 0, bad), problem)
-    return Numbers(values[: counts.sum(where=counts > 0)], counts)
+    values = values[: counts.sum(where=counts > 0)]
+    # A view of few numbers would keep the memory for all that the block had room for.
+    return Numbers(values.copy() if len(values) < len(text) // 8 else values, counts)

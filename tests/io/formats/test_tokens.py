@@ -65,3 +65,9 @@ def test_blocks_are_put_together_in_order(tmp_path, monkeypatch):
     with pytest.raises(FormatError, match="3O1") as caught:
         read(path)
     assert caught.value.line == 100 + 1 + 300
+
+
+def test_few_numbers_do_not_keep_the_memory_for_many():
+    values = tokens.parse(b"\n" * 10_000 + b"7 8\n").values
+    assert values.tolist() == [7, 8]
+    assert values.base is None
