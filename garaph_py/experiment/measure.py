@@ -106,11 +106,18 @@ def place_in(folder: Path) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         try:
             temporary = tempfile.TemporaryDirectory(dir=folder, prefix=PLACE, ignore_cleanup_errors=True)
-            place = Path(stack.enter_context(temporary))
+            stack.callback(clean_up, temporary)
+            place = Path(temporary.name)
             stack.enter_context(try_lock(place))
         except OSError as error:
             raise ParameterError(f"{folder}: {error.strerror}; choose a place that can be written") from None
         yield place
+
+
+def clean_up(temporary: tempfile.TemporaryDirectory[str]) -> None:
+    """Remove a temporary directory, as far as that works: `sweep` removes what stays."""
+    with contextlib.suppress(OSError):  # Python 3.11 may raise one although it is told to ignore them
+        temporary.cleanup()
 
 
 def sweep(folder: Path) -> None:

@@ -370,6 +370,21 @@ def test_a_new_experiment_survives_a_loss_of_power(tmp_path: Path, monkeypatch: 
     assert synced == [tmp_path / "new", tmp_path]
 
 
+def test_a_temporary_directory_that_stays_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cleanup(self: Any) -> None:
+        self._finalizer.detach()
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(tempfile.TemporaryDirectory, "cleanup", cleanup)
+    with measure.place_in(tmp_path) as place:
+        assert place.is_dir()
+    with pytest.raises(OSError, match="mine"), measure.place_in(tmp_path):
+        raise OSError("mine")
+    monkeypatch.undo()
+    measure.sweep(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_faults_while_it_prepares_are_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, **named: Any) -> None:
         raise OSError(errno.EIO, "Input/output error")
