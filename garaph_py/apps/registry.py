@@ -14,9 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import ParameterError, ProgramError
+from ..errors import ParameterError, ProgramError, did_you_mean
 from ..program import PerVertex, VertexId, VertexProgram
-from ..program.bind import hints
+from ..program.fields import hints
 
 
 def find(name: str) -> type[VertexProgram]:
@@ -110,7 +110,8 @@ def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[st
     types = hints(kind)
     for name in given:
         if name not in fields:
-            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; it has {', '.join(fields) or 'none'}")
+            near = did_you_mean(name, fields, f"it has {', '.join(fields) or 'none'}")
+            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; {near}")
     for name, field in fields.items():
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in given:
             raise ParameterError(f"{kind.__name__} needs its parameter {name!r}; {advice(name)}")

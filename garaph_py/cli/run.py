@@ -15,7 +15,7 @@ from ..apps import registry as programs
 from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
-from ..program.bind import hints
+from ..program.fields import hints
 from ..system.files import check_place
 from . import show
 from .options import Directed, Format, Quiet, Symmetrize, Threads

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
-import sys
 import threading
 import types
 from collections import namedtuple
@@ -19,14 +18,13 @@ import numpy.typing as npt
 from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
 from ..native.references import fingerprint
+from .fields import NUMBERS, PerVertex, VertexId, hints
 from .signatures import check_functions, function_of_sum
-from .vertex_program import PerVertex, VertexId, VertexProgram
+from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
-NUMBERS = (int, float, np.bool_, np.integer, np.floating)
-"""The Python and NumPy types that count as a number."""
 ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
@@ -175,26 +173,6 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     check_apply(bound)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids))
-
-
-def hints(kind: type[VertexProgram]) -> dict[str, Any]:
-    """The annotations of the program's parameters, by name.
-
-    An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
-    function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
-    """
-    found: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
-        scope = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
-        for name, hint in vars(base).get("__annotations__", {}).items():
-            if isinstance(hint, str):
-                try:
-                    found[name] = eval(hint, dict(scope))
-                except Exception:
-                    found[name] = {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
-            else:
-                found[name] = hint
-    return {field.name: found[field.name] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
 def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError
+from ..errors import ParameterError, ProgramError
 from ..native import cache
 from ..native.kernel import compiling
 from ..native.references import fingerprint
@@ -93,14 +93,16 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
 
 def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any], returns: DType | None) -> None:
     """Check one function: it compiles for `arguments` (Numba types by name) and returns `returns`."""
-    from ..native.compiler import jit, obstacle, reduced
+    from ..native.compiler import jit, obstacle, own_settings, reduced
 
     compiled: dict[types.FunctionType, Any] = {}
     dispatcher = jit(with_real(place.function, bound.real), compiled)
     try:
-        with warnings.catch_warnings():
+        with own_settings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             dispatcher.compile(tuple(arguments.values()))
+    except ParameterError:
+        raise
     except Exception as error:  # Numba raises many kinds of errors
         line, problem = explain(bound, error, arguments)
         raise ProgramError(f"{place.line(line)} cannot be compiled: {problem}; {ALLOWED}") from None

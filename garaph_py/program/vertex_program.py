@@ -6,22 +6,14 @@ Garaph's section 2.3 describes this model.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from ..errors import ProgramError
+from .fields import checked
 from .monoids import Monoid
 
 if TYPE_CHECKING:
     from ..graph import Graph
-
-VertexId = Annotated[Any, "vertex id"]
-"""Annotation of a parameter that is one of the user's vertex ids. In `VertexProgram.reports` it is the type of a
-reported vertex."""
-
-PerVertex = Annotated[Any, "per vertex"]
-"""Annotation of a parameter that has a number for each vertex. The user gives a mapping from vertex ids to numbers
-(vertices that it leaves out get the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one
-number for all vertices. Functions ask for the vertex's number by the parameter's name."""
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
@@ -124,6 +116,7 @@ class VertexProgram:
             dataclasses.dataclass(cls)
         except (TypeError, ValueError) as error:
             raise ProgramError(f"{cls.__name__}: {error}") from None
+        cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         """Check the parameters; a subclass raises `ParameterError` here."""
