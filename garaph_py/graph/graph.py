@@ -22,7 +22,7 @@ from .transpose import reversed_values
 
 Array = npt.NDArray[Any]
 
-IN_DEGREES, OUT_DEGREES = "in-degrees", "out-degrees"
+IN_DEGREES, OUT_DEGREES, OUT_WEIGHTS = "in-degrees", "out-degrees", "sums of the values of out-edges"
 PACKED_IN_EDGES = "packed in-edges"
 VALUED_OUT_EDGES = "values of out-edges"
 TILES = {False: "tiles", True: "tiles with values"}

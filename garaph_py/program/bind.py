@@ -46,7 +46,7 @@ class BoundProgram:
     reports : dtype
         Type of the reported values.
     vertex_fields : tuple of str
-        Names of the `PerVertex` parameters.
+        Names of the `PerVertex` parameters that functions ask for.
     parameters : ndarray of a structure, shape (1,)
         The numeric parameters and the identity of `sum`: what compiled functions see as `self`.
     vertex_data : ndarray of a structure, shape (n,), or None
@@ -146,9 +146,12 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     GraphError
         If a vertex is not in the graph, or the program cannot run on this graph.
     """
+    program = program.for_graph(graph)
     kind = type(program)
     vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
     arguments = check_functions(kind, vertex_fields)
+    asked_for = {name for asked in arguments.values() for name in asked}
+    vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
     if program.gathers not in ("in", "both"):
         raise ProgramError(f'{kind.__name__}.gathers is {program.gathers!r}; allowed are "in" and "both"')
     if program.gathers == "both" and graph.directed:
@@ -306,28 +309,37 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
     data = np.zeros(graph.n, np.dtype([(name, dtype) for name in names]))
     defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
     for name in names:
-        where = f"{type(program).__name__}({name}=...)"
-        try:
-            column = vertex_column(getattr(program, name), defaults[name], graph)
-        except (TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, GaraphError):
-                raise
-            raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
-        if column.shape not in ((), (graph.n,)):
-            raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
-        if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
-            raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
-        data[name] = column
+        data[name] = vertex_numbers(program, name, defaults[name], graph, dtype)
     return data
+
+
+def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Graph, dtype: DType) -> Array:
+    """The `PerVertex` parameter `name` as numbers that `dtype` can stand for: of shape (n,), or () for all vertices.
+
+    Vertices that a mapping leaves out get the number `elsewhere`.
+    """
+    where = f"{type(program).__name__}({name}=...)"
+    try:
+        column = vertex_column(getattr(program, name), elsewhere, graph)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GaraphError):
+            raise
+        raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
+    if column.shape not in ((), (graph.n,)):
+        raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
+    if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
+        raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
+    return column
 
 
 def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
     """A `PerVertex` parameter as an array: one number for each vertex, or one for all (shape ()).
 
-    Vertices that the mapping `given` leaves out get the number `elsewhere`.
+    Vertices that the mapping `given` leaves out get the number `elsewhere`. A pandas Series is a mapping too.
     """
-    if not isinstance(given, Mapping):
+    if not hasattr(given, "keys"):
         return np.asarray(given)
+    given = dict(given)
     if not isinstance(elsewhere, NUMBERS):
         raise ValueError("a mapping needs a default for the other vertices")
     column = np.full(graph.n, elsewhere, np.asarray([elsewhere, *given.values()]).dtype)

@@ -96,8 +96,9 @@ class VertexProgram:
     -----
     Names of your own methods begin with an underscore; others are refused, because they may be misspelt functions.
 
-    Two methods run as plain Python. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self,
-    graph, result)`` checks the properties that define the answer and raises `VerificationError`.
+    Three methods run as plain Python. ``for_graph(self, graph)`` returns the program to run on `graph`, by default
+    this one. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self, graph, result)`` checks
+    the properties that define the answer and raises `VerificationError`.
     """
 
     value: ClassVar[Any] = None
@@ -124,6 +125,11 @@ class VertexProgram:
     def converged(self, total: Any, n: int) -> bool:
         """Whether to end the run after an iteration whose aggregated sum is `total`. Runs as plain Python."""
         return False
+
+    def for_graph(self, graph: Graph) -> VertexProgram:
+        """The program to run on `graph`, such as one with functions that make use of the edge values. It is called
+        once, before everything else, and runs as plain Python."""
+        return self
 
     def check_graph(self, graph: Graph) -> None:
         """Raise `GraphError` if the program cannot run on `graph`. Runs once, as plain Python."""
