@@ -9,6 +9,8 @@ import pytest
 
 import garaph_py as gp
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 FAILING = """
@@ -69,6 +71,8 @@ def test_two_threads_run_at_once():
     graph = gp.rmat(14, seed=2)
     expected = gp.run(gp.apps.BFS(0), graph, device="cpu").values
     with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda _: gp.run(gp.apps.BFS(0), graph, device="gpu", page_edges=20000).values, range(8)))
+        runs = list(
+            pool.map(lambda _: run_with(gp.apps.BFS(0), graph, device="gpu", page_edges=20000).values, range(8))
+        )
     for values in runs:
         np.testing.assert_array_equal(values, expected)
