@@ -3,7 +3,7 @@ A program of your own: k-cores
 ==============================
 
 The k-core of a graph is what remains when vertices with fewer than k neighbours are removed again and again. A vertex's
-value says whether it remains; it counts the neighbours that do. Here is how the Debian packages thin out as k grows.
+value says whether it remains; it counts the neighbours that do. Watch the Debian packages thin out as k grows.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ class KCore(gp.VertexProgram):
 
 
 graph = gp.read("../../data/debian-sid-deps.tsv.xz", drop_self_loops=True).symmetrized()
-sizes = {k: gp.run(KCore(k=k), graph).column().sum() for k in range(0, 40, 2)}
+sizes = {k: int(gp.run(KCore(k=k), graph).column().sum()) for k in range(0, 40, 2)}
 print(sizes)
 
 plt.figure(figsize=(7, 4), layout="constrained")

@@ -17,7 +17,7 @@ program = gp.apps.PageRank(stop="never")
 with tempfile.TemporaryDirectory() as folder:
     gp.save(gp.rmat(19, directed=False, seed=1), folder + "/graph")
     read, ranks = {}, []
-    for memory in ("1GiB", "128MiB", "64MiB", "32MiB"):
+    for memory in ("128MiB", "48MiB", "40MiB", "32MiB", "24MiB"):
         graph = gp.open(folder + "/graph", memory=memory)
         result = gp.run(program, graph, iterations=5)
         ranks.append(result.column())
