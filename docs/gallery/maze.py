@@ -3,7 +3,7 @@ The way through a maze
 ======================
 
 A maze of a million cells: a spanning tree of the grid, the least one if every wall has a random price. Its cells are
-vertices, its passages edges. Breadth-first search finds the distance of every cell from the corner at the top left.
+vertices, its passages edges. Breadth-first search finds the distance of every cell from the one at the top left.
 """
 
 import matplotlib.pyplot as plt
@@ -13,22 +13,20 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import garaph_py as gp
 
-side = 1000
-cell = np.arange(side * side).reshape(side, side)
+cell = np.arange(500 * 2000).reshape(500, 2000)
 sources = np.concatenate([cell[:, :-1].ravel(), cell[:-1].ravel()])
 targets = np.concatenate([cell[:, 1:].ravel(), cell[1:].ravel()])
-costs = np.random.default_rng(7).random(len(sources)) + 1
-passages = minimum_spanning_tree(coo_array((costs, (sources, targets)), (cell.size, cell.size))).tocoo()
+prices = np.random.default_rng(7).random(len(sources)) + 1
+passages = minimum_spanning_tree(coo_array((prices, (sources, targets)), (cell.size, cell.size))).tocoo()
 
 graph = gp.from_edges(passages.row, passages.col, directed=False)
 result = gp.run(gp.apps.BFS(source=0), graph)
-distance = result.column("level").reshape(side, side)
+distance = result.column("level").reshape(cell.shape)
 print(f"{graph}; the farthest cell is {distance.max():,} steps away; {result.stats.seconds:.1f} s")
 
 # %%
-# Colours repeat every 500 steps.
 
-plt.figure(figsize=(6, 6), layout="constrained")
-plt.imshow(distance % 500, cmap="twilight")
+plt.figure(figsize=(10, 2.6), layout="constrained")
+plt.imshow(distance, cmap="turbo")
 plt.axis("off")
 plt.show()
