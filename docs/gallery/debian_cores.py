@@ -30,7 +30,7 @@ class KCore(gp.VertexProgram):
 
 
 graph = gp.read("../../data/debian-sid-deps.tsv.xz", drop_self_loops=True).symmetrized()
-sizes = {k: int(gp.run(KCore(k=k), graph).column().sum()) for k in range(0, 40, 2)}
+sizes = {k: gp.run(KCore(k=k), graph).column().sum().item() for k in range(0, 40, 2)}
 print(sizes)
 
 plt.figure(figsize=(7, 4), layout="constrained")

@@ -23,6 +23,7 @@ print(f"{right} of {len(club)} members are with the faction that they really joi
 
 plt.figure(figsize=(7, 5), layout="constrained")
 places = nx.spring_layout(club, seed=4)
-nx.draw_networkx(club, places, node_color=[volts[v] for v in club], cmap="coolwarm", edge_color="silver", font_size=9)
+colours = [volts[v] for v in club]
+nx.draw_networkx(club, places, node_color=colours, cmap="coolwarm", edge_color="silver", font_size=9)
 plt.axis("off")
 plt.show()

@@ -13,7 +13,8 @@ import garaph_py as gp
 
 side, rng = 24, np.random.default_rng(1)
 y, x = np.mgrid[:side, :side] - (side - 1) / 2
-pictures = [np.hypot(x, y) < 8, np.abs(np.abs(x) - np.abs(y)) < 3, np.maximum(np.abs(x), np.abs(y)) % 6 < 3]
+disc, cross = np.hypot(x, y) < 8, np.abs(np.abs(x) - np.abs(y)) < 3
+pictures = [disc, cross, np.maximum(np.abs(x), np.abs(y)) % 6 < 3]
 patterns = np.array([np.where(picture, 1.0, -1.0).ravel() for picture in pictures])
 
 neuron = np.arange(side * side)
@@ -23,8 +24,10 @@ graph = gp.from_edges(sources, targets, weights)
 
 fig, axes = plt.subplots(2, 3, figsize=(7, 5), layout="constrained")
 for column, pattern in zip(axes.T, patterns, strict=True):
-    shown = np.where(rng.random(len(pattern)) < 0.35, rng.choice([-1.0, 1.0], len(pattern)), pattern)
-    recalled = gp.run(gp.apps.NeuralNetwork(initial=shown, tolerance=1e-3), graph).column()
+    noise = rng.choice([-1.0, 1.0], len(pattern))
+    shown = np.where(rng.random(len(pattern)) < 0.35, noise, pattern)
+    program = gp.apps.NeuralNetwork(initial=shown, tolerance=1e-3)
+    recalled = gp.run(program, graph).column()
     for ax, image, title in zip(column, (shown, recalled), ("shown", "recalled"), strict=True):
         ax.imshow(image.reshape(side, side), cmap="gray", vmin=-1, vmax=1)
         ax.set_title(title)

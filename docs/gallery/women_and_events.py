@@ -23,7 +23,8 @@ probability = dict(zip(result.ids, result.column(), strict=True))
 from_table = gp.run(near, gp.from_edges(table["source"], table["target"], directed=False))
 assert np.allclose(from_table.column(), [probability[v] for v in from_table.ids])
 
-by_number = gp.apps.PenalizedHittingProbability(query=names.index("Evelyn Jefferson"))  # a matrix has no names
+# A matrix has no names: its vertices are numbers.
+by_number = gp.apps.PenalizedHittingProbability(query=names.index("Evelyn Jefferson"))
 from_matrix = gp.run(by_number, gp.from_scipy(matrix, directed=False))
 assert np.allclose(from_matrix.column(), [probability[v] for v in names])
 
@@ -32,6 +33,7 @@ assert np.allclose(from_matrix.column(), [probability[v] for v in names])
 women = davis.graph["top"]
 places = nx.bipartite_layout(davis, women, aspect_ratio=1)
 plt.figure(figsize=(7, 6), layout="constrained")
-nx.draw_networkx(davis, places, node_color=[probability[v] for v in davis], edge_color="silver", font_size=8)
+colours = np.log([probability[v] for v in davis])
+nx.draw_networkx(davis, places, node_color=colours, cmap="YlOrRd", edge_color="silver", font_size=8)
 plt.margins(x=0.25)
 plt.show()
