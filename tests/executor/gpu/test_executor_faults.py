@@ -30,7 +30,8 @@ def broken(self, page, buffer=None):
 GpuExecutor.task_of = broken
 program = gp.apps.PageRank(stop="never")
 expected = gp.run(program, graph, iterations=9, device="cpu").values
-result = gp.run(program, graph, iterations=9, device="gpu", sync=SYNC, gather="segmented")
+options = gp.Options(sync=SYNC, gather="segmented")
+result = gp.run(program, graph, iterations=9, device="gpu", options=options)
 assert result.stats.device == "cpu" and "failed after" in result.stats.note, result.stats
 devices = [row.device for row in result.stats.iterations]
 assert devices == ["gpu"] * devices.count("gpu") + ["cpu"] * devices.count("cpu") and devices.count("gpu") > 2, devices
