@@ -23,7 +23,9 @@ GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The blocks of a page run in one namespace, as in a notebook, in a copy of the checkout's data folder."""
-    pytest.importorskip("matplotlib").use("agg")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
     (tmp_path / "data").symlink_to(ROOT / "data")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
