@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,13 +29,14 @@ ANY = "auto"
 """The value of an option that leaves the choice to the run."""
 HYBRID = "hybrid"
 """The device of a run on the CPU and the GPU together."""
-ENGINES = tuple(POLICIES)
+ENGINES = POLICIES.keys()
+"""The engines, and those that a user registers later."""
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_MODES = (PUSH, PULL_TILED)
 """Modes that are not in the paper, and that run on the CPU only."""
 DEVICES = (ANY, CPU, GPU, HYBRID)
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
-CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, Collection[str]] = {
     "engine": ENGINES,
     "mode": MODES,
     "device": DEVICES,
