@@ -11,9 +11,10 @@ import numpy as np
 
 from ... import events
 from ...errors import FormatError
+from ...graph.edges import edge_schema, record_batch
 from ...graph.graph import Graph
 from ...system.files import write_whole
-from .batches import edge_batches, need_edges, user_columns, user_ids
+from .batches import edge_batches, need_edges
 from .format import (
     EdgeList,
     Format,
@@ -201,20 +202,13 @@ def write_table(
     GraphError
         If there are no edges.
     """
-    import pyarrow as pa
-
     need_edges(graph)
-    kinds = [user_ids(graph.ids, np.zeros(0, np.uint32)).type] * 2
-    if graph.edge_dtype is not None:
-        kinds.append(pa.from_numpy_dtype(graph.edge_dtype))
-    schema = pa.schema(list(zip(("source", "target", "weight"), kinds, strict=False)))
+    schema = edge_schema(graph.ids, graph.edge_dtype)
 
     def write(file: IO[bytes]) -> None:
         with new_writer(file, schema) as writer:
             for batch in edge_batches(graph, listener, ROWS):
-                columns = user_columns(graph, batch)
-                columns += [] if batch.values is None else [pa.array(batch.values)]
-                writer.write_batch(pa.record_batch(columns, schema))
+                writer.write_batch(record_batch(graph.ids, batch, schema))
 
     write_whole(path, write)
 
