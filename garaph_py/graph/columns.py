@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ def id_column(name: str, column: Any) -> Any:
         return arrow_column(name, column)
     if isinstance(column, (list, tuple)):  # NumPy would make strings or floats of mixed elements
         return listed_column(name, list(column))
+    if (dtype := getattr(column, "dtype", None)) is not None and not isinstance(dtype, np.dtype):
+        import pyarrow as pa  # strings, categories and numbers of pandas or Polars, which NumPy would make objects
+
+        with contextlib.suppress(pa.ArrowException, TypeError):
+            streamed = hasattr(column, "__arrow_c_stream__")
+            return arrow_column(name, pa.chunked_array(column) if streamed else pa.array(column))
     array = np.asarray(column)
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array

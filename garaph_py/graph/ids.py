@@ -91,6 +91,8 @@ class VertexIds:
         if isinstance(vertices, str) or not isinstance(vertices, Iterable):
             raise GraphError(f"ids is {vertices!r:.40}; give a list, an array or another collection of ids")
         column = id_column("ids", vertices if hasattr(vertices, "__array__") else list(vertices))
+        if not len(column):
+            return np.zeros(0, np.int64)
         places = self._places(column)
         if places is None:  # numbers given as text, or names as numbers
             return np.array([self.index(vertex) for vertex in column.tolist()], np.int64)
@@ -268,7 +270,7 @@ class StringIds(VertexIds):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if isinstance(column, np.ndarray) and len(column):
+        if isinstance(column, np.ndarray):
             return None
         found = pc.index_in(pa.array(column, pa.large_string()), value_set=self.arrow)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
@@ -295,6 +297,29 @@ class StringIds(VertexIds):
 
     def describe(self) -> str:
         return f"its {self.n} vertices have names such as {self.arrow[0].as_py()!r}" if self.n else "it has none"
+
+
+def ids_of(column: Any) -> VertexIds:
+    """The ids of vertices from a column of them, in the order of the internal ids.
+
+    Raises
+    ------
+    GraphError
+        If they are not distinct, or neither all integers nor all strings.
+    """
+    import pyarrow as pa
+
+    found = id_column("ids", column)
+    ids: VertexIds
+    if not isinstance(found, np.ndarray):
+        ids = StringIds(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found)
+    elif found.dtype.kind in "iu" and np.array_equal(found, np.arange(len(found))):
+        return VertexIds(len(found))
+    else:
+        ids = IntegerIds(found.astype(np.uint64 if found.dtype == np.uint64 else np.int64))
+    if ids.has_duplicates():
+        raise GraphError("ids are not distinct; give each vertex an id of its own")
+    return ids
 
 
 def _whole(vertex: Any) -> int | None:
