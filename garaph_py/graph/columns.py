@@ -67,14 +67,23 @@ def arrow_column(name: str, column: Any) -> Any:
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
+        kind = pa.large_string() if is_string(kind.value_type) else kind.value_type
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        column = pa.chunked_array([each.dictionary.cast(kind).take(each.indices) for each in chunks], kind)
     if column.null_count:
         raise missing(name, column.is_null().to_pylist().index(True), None)
     if pa.types.is_integer(kind):
         return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    if not is_string(kind):
         raise GraphError(f"{name} is an Arrow array of {kind}; {WANTED}")
     return column
+
+
+def is_string(kind: Any) -> bool:
+    """Whether a type of Arrow is one of its types of strings."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def listed_column(name: str, items: list[Any]) -> Any:

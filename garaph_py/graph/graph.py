@@ -446,6 +446,18 @@ class Graph:
         weights = "" if self.edge_dtype is None else f", {self.edge_dtype} values"
         return f"<Graph: {self.n:,} vertices, {self.m:,} {kind} edges{weights}>"
 
+    def _repr_html_(self) -> str:
+        """What the graph has, as a table for notebooks."""
+        facts = {
+            "vertices": f"{self.n:,}",
+            "ids": self.ids.kind,
+            "edges": f"{self.m:,} {'directed' if self.directed else 'undirected'}",
+            "edge values": self.edge_dtype or "none",
+            "stored": f"{self.encoding}, {'on disk' if self.on_disk else 'in memory'}",
+        }
+        rows = "".join(f"<tr><th>{name}</th><td>{fact}</td></tr>" for name, fact in facts.items())
+        return f"<table><tbody>{rows}</tbody></table>"
+
 
 def array_bytes(array: Array) -> int:
     return array.nbytes

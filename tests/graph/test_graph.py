@@ -134,3 +134,10 @@ def test_edges_stream_into_other_libraries():
     for rows in (0, 1.5, True):
         with pytest.raises(ParameterError, match="a number of edges"):
             graph.edge_batches(rows)
+
+
+def test_a_notebook_shows_what_a_graph_has():
+    html = gp.from_edges(["<b>"], ["c"], [1.5])._repr_html_()
+    for fact in ("vertices</th><td>2", "ids</th><td>string", "1 directed", "values</th><td>float64", "raw, in memory"):
+        assert fact in html
+    assert "edge values</th><td>none" in gp.from_edges([1], [2]).packed()._repr_html_()
