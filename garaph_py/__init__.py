@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         min,
         mul,
     )
+    from .runtime.options import Options
     from .runtime.run import run
     from .runtime.verify import check
     from .storage.directory import open, save
@@ -49,7 +50,7 @@ _HOME = {
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
-    "check": "runtime.verify", "run": "runtime.run",
+    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -61,7 +62,7 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
     "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
-    "run", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
+    "run", "Options", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",
 ]  # fmt: skip

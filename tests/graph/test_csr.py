@@ -94,7 +94,7 @@ def test_arrays_may_be_read_only_and_are_never_changed(tmp_path):
     indices, weights = np.load(tmp_path / "indices.npy", mmap_mode="r"), WEIGHTS.copy()
     weights.flags.writeable = False
     graph = gp.from_csr(INDPTR, indices, weights)
-    assert gp.run(gp.apps.SSSP(0), graph, mode="push").values.tolist() == [0, 1, 2]
+    assert gp.run(gp.apps.SSSP(0), graph, options=gp.Options(mode="push")).values.tolist() == [0, 1, 2]
     gp.save(graph, tmp_path / "graph")
     assert equal(gp.open(tmp_path / "graph"), graph)
 
