@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ParameterError
 from ..output import Progress
-from .options import Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
+from .options import (
+    Directed,
+    DropParallel,
+    DropSelfLoops,
+    Encoding,
+    NoWeights,
+    Quiet,
+    SourceColumn,
+    Symmetrize,
+    TargetColumn,
+    Threads,
+    WeightColumn,
+)  # fmt: skip
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -34,6 +46,9 @@ def convert(
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
@@ -62,9 +77,17 @@ def convert(
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
+    reading = {
+        "directed": False if undirected else None,
+        "format": from_,
+        "source_column": source_column,
+        "target_column": target_column,
+        "weight_column": weight_column,
+        "weights": False if no_weights else None,
+    }
     with Progress(quiet) as progress, ExitStack() as stack:
         place = stack.enter_context(creating(target)) if format is None else None  # before any work
-        graph = graph_of(source, from_, undirected, no_weights, threads, progress)
+        graph = graph_of(source, reading, threads, progress)
         graph = graph.symmetrized(threads) if symmetrize else graph
         if drop_self_loops or drop_parallel:
             graph = rebuilt(
@@ -85,27 +108,20 @@ def convert(
         say(f"  not kept: {loss}")
 
 
-def graph_of(
-    source: Path, format: str | None, undirected: bool, no_weights: bool, threads: int | None, progress: Progress
-) -> Graph:
-    """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
+def graph_of(source: Path, reading: dict[str, Any], threads: int | None, progress: Progress) -> Graph:
+    """The graph in a graph directory or a file of edges; `reading` are options of `read`, None if not given."""
     if source.is_dir():
         from ..storage import directory as store
 
-        if undirected or format is not None:
-            raise ParameterError(f"{source} is a graph directory; --undirected and --from are for files")
+        if any(value is not None for name, value in reading.items() if name != "weights"):
+            raise ParameterError(
+                f"{source} is a graph directory; --undirected, --from and names of columns are for files"
+            )
         graph = store.open(source, threads=threads, on_event=progress)
-        return without_values(graph) if no_weights else graph
+        return graph if reading["weights"] is None else without_values(graph)
     from ..io.read import read
 
-    return read(
-        source,
-        directed=False if undirected else None,
-        format=format,
-        weights=False if no_weights else None,
-        threads=threads,
-        on_event=progress,
-    )
+    return read(source, threads=threads, on_event=progress, **reading)
 
 
 def file_format(target: Path, name: str | None) -> Format:

@@ -38,6 +38,7 @@ from ...storage.write import HERE, Destination, PathLike, creating, write_manife
 from ...system import interrupts
 from ...system.sizes import show_bytes
 from ..collect import BuildOptions
+from ..formats import USUAL, ColumnNames
 from . import adjacency
 from . import sort as external
 from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
@@ -66,13 +67,14 @@ class ImportOptions(BuildOptions):
     ----------
     encoding : str
         See `storage.directory.save`.
-    weights, format
+    weights, format, columns
         See `io.read.read`; used by `import_file` only.
     """
 
     encoding: str = AUTO
     weights: bool | None = None
     format: str | None = None
+    columns: ColumnNames = USUAL
 
 
 # wide: the memory for sorting is a parameter for tests
