@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,7 +27,8 @@ from .terminal import say
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..io.formats import Format
+    from ..io.collect import BuildOptions
+    from ..io.formats import Format, ReadOptions
 
 Option = typer.Option
 DIRECTORY = "directory"
@@ -68,7 +69,9 @@ def convert(
 
       garaph convert twitter twitter-packed --encoding packed
     """
-    from ..graph.build import rebuilt
+    from ..io.collect import BuildOptions
+    from ..io.formats import ColumnNames, ReadOptions
+    from ..native.threads import ThreadPool
     from ..storage import directory as store
     from ..storage import fit
     from ..storage.write import creating
@@ -77,26 +80,12 @@ def convert(
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
-    reading = {
-        "directed": False if undirected else None,
-        "format": from_,
-        "source_column": source_column,
-        "target_column": target_column,
-        "weight_column": weight_column,
-        "weights": False if no_weights else None,
-    }
+    directed, columns = False if undirected else None, ColumnNames(source_column, target_column, weight_column)
+    reading = ReadOptions(False if no_weights else None, directed, ThreadPool(threads).size, columns=columns)
+    building = BuildOptions(directed, symmetrize, drop_self_loops, drop_parallel)
     with Progress(quiet) as progress, ExitStack() as stack:
         place = stack.enter_context(creating(target)) if format is None else None  # before any work
-        graph = graph_of(source, reading, threads, progress)
-        graph = graph.symmetrized(threads) if symmetrize else graph
-        if drop_self_loops or drop_parallel:
-            graph = rebuilt(
-                graph,
-                drop_self_loops=drop_self_loops,
-                drop_parallel=drop_parallel,
-                threads=threads,
-                on_event=progress,
-            )
+        graph = graph_of(source, from_, reading, building, progress)
         if place is not None:
             store.save(graph, place, encoding=encoding, on_event=progress)
         if format is not None:
@@ -108,20 +97,22 @@ def convert(
         say(f"  not kept: {loss}")
 
 
-def graph_of(source: Path, reading: dict[str, Any], threads: int | None, progress: Progress) -> Graph:
-    """The graph in a graph directory or a file of edges; `reading` are options of `read`, None if not given."""
-    if source.is_dir():
-        from ..storage import directory as store
+def graph_of(
+    source: Path, format: str | None, reading: ReadOptions, building: BuildOptions, progress: Progress
+) -> Graph:
+    """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
+    from ..io.formats import format_of
+    from ..io.read import built, check_file, read_graph
 
-        if any(value is not None for name, value in reading.items() if name != "weights"):
-            raise ParameterError(
-                f"{source} is a graph directory; --undirected, --from and names of columns are for files"
-            )
-        graph = store.open(source, threads=threads, on_event=progress)
-        return graph if reading["weights"] is None else without_values(graph)
-    from ..io.read import read
+    if not source.is_dir():
+        return read_graph(check_file(source), format_of(source, format), reading, building, progress)
+    from ..storage import directory as store
 
-    return read(source, threads=threads, on_event=progress, **reading)
+    if building.directed is False or format is not None or reading.columns:
+        raise ParameterError(f"{source} is a graph directory; --undirected, --from and names of columns are for files")
+    graph = store.open(source, threads=reading.threads, on_event=progress)
+    graph = without_values(graph) if reading.weights is False else graph
+    return built(source, graph, building, reading.threads, progress)
 
 
 def file_format(target: Path, name: str | None) -> Format:

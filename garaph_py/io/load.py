@@ -28,7 +28,7 @@ class LoadOptions:
     undirected : bool
         Each edge of a file counts in both directions.
     symmetrize : bool
-        Add the reverse of every edge.
+        Make the graph undirected, as `Graph.symmetrized` does.
     format : str or None
         The format of a file; None if its name tells.
     encoding : {"auto", "raw", "packed"}

@@ -167,12 +167,12 @@ def built(
     }
     if isinstance(edges, Graph):
         same = options.order == "none" and not (options.drop_self_loops or options.drop_parallel)
-        graph = edges if same else rebuilt(edges, **changes)
-    else:
-        undirected = options.directed is False or (options.directed is None and edges.directed is False)
-        columns, ids = numbered_columns(path, edges, threads)
-        del edges  # `build` frees the columns while it sorts them
-        graph = build(columns, ids, directed=not undirected, **changes)
+        graph = edges.symmetrized(threads) if options.symmetrize else edges
+        return graph if same else rebuilt(graph, **changes)
+    undirected = options.both_ways or (options.directed is None and edges.directed is False)
+    columns, ids = numbered_columns(path, edges, threads)
+    del edges  # `build` frees the columns while it sorts them
+    graph = build(columns, ids, directed=not undirected, **changes)
     return graph.symmetrized(threads) if options.symmetrize else graph
 
 
