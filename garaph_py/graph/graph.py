@@ -13,12 +13,12 @@ import numpy.typing as npt
 from ..codec.arrays import PACKED, RAW
 from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
-from . import group
 from .adjacency import Adjacency
 from .compress import compress
 from .derived import Derived
 from .edges import Batch, edge_batches, edge_schema, record_batch
 from .ids import VertexIds
+from .symmetrize import symmetrized
 from .tiles import Tiles
 from .transpose import reversed_values
 
@@ -263,16 +263,15 @@ class Graph:
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.
 
-        An edge between two vertices is then in the lists of both, with its value; a self-loop is in the list once.
-        Edges that existed in both directions become parallel edges.
+        Two edges u -> v and v -> u become one undirected edge if they have equal values, or none; if their values
+        differ, both stay, as parallel edges. Of k parallel edges u -> v and l edges v -> u with equal values, max(k, l)
+        remain. A self-loop stays as it is. Parallel edges are then in the order of the bits of their values.
         """
         if not self.directed:
             return self
         with ThreadPool(threads) as pool:
-            targets = group.expand(self.in_edges.offsets, pool)
-        columns = [self.in_edges.neighbours, targets, self.in_edges.values]
-        edges, _, ids = compress(columns, self.ids, directed=False, threads=threads)
-        return Graph(edges, edges, False, ids)
+            edges = symmetrized(self.in_edges, self.out_edges, pool)
+        return Graph(edges, edges, False, self.ids)
 
     def subgraph(self, ids: Any, threads: int | None = None) -> Graph:
         """The graph of some vertices and of all edges between them, with their values.

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph, from_edges
-from .formats.format import ENDPOINT_NAMES, WEIGHT_NAMES
+from .formats.columns import ENDPOINT_NAMES, WEIGHT_NAMES
 
 
 # wide: a public function, whose options are keywords.
@@ -29,9 +29,11 @@ def from_pandas(
     frame : pandas.DataFrame
     source, target : label, optional
         The columns of the endpoints: all 64-bit integers, or all strings, of any of pandas' types, categories included.
-        By default the columns called source and target, src and dst, or from and to.
+        By default those with usual names, such as source and target, src and dst, from and to, in any case; or the two
+        columns of a frame that has no others.
     weight : label or False, optional
-        The column of the edge values. By default the one called weight, value or w, if there is one. False: none.
+        The column of the edge values. By default one with a usual name, such as weight or value, if there is
+        one. False: none.
     directed : bool
         If False, every row stands for both directions.
     **options
@@ -112,13 +114,14 @@ def chosen(names: Sequence[Any], source: Any, target: Any, weight: Any) -> list[
     there = ", ".join(map(str, names)) or "none"
     if (source is None) != (target is None):
         raise ParameterError(f"give both source and target, or neither; the columns are {there}")
+    usual = {str(name).strip().lower(): name for name in reversed(names)}
     if source is None:
-        usual = next((pair for pair in ENDPOINT_NAMES if set(pair) <= set(names)), None)
-        if usual is None:
+        pair = next((pair for pair in ENDPOINT_NAMES if set(pair) <= set(usual)), None)
+        if pair is None and len(names) != 2:
             raise ParameterError(f"which columns are the edges? Give source and target; the columns are {there}")
-        source, target = usual
+        source, target = names if pair is None else (usual[name] for name in pair)
     if weight is None:
-        weight = next((name for name in WEIGHT_NAMES if name in names and name not in (source, target)), False)
+        weight = next((usual[w] for w in WEIGHT_NAMES if w in usual and usual[w] not in (source, target)), False)
     columns = [source, target] + ([] if weight is False else [weight])
     for name in columns:
         if name not in names:

@@ -65,6 +65,8 @@ def test_columns_by_name(build):
     assert equal(build(frame, "who", "whom", "euros"), EXPECTED)
     assert build(frame, "who", "whom").edges()["weight"].to_pylist() == [7] * 3
     assert build(frame, "who", "whom", False).edge_dtype is None
+    assert equal(build(FRAME.rename(columns=str.title)), EXPECTED)
+    assert equal(build(frame[["who", "whom"]]), build(frame, "who", "whom", False))
     assert build(frame, "who", "whom", drop_parallel=True, vertices=["z"]).n == 5
 
 
@@ -72,7 +74,7 @@ def test_columns_by_name(build):
 @pytest.mark.parametrize(
     ("columns", "arguments", "kind", "message"),
     [
-        ({"a": [1], "b": [2]}, (), ParameterError, "Give source and target; the columns are a, b"),
+        ({"a": [1], "b": [2], "c": [3]}, (), ParameterError, "Give source and target; the columns are a, b, c"),
         ({"a": [1], "b": [2]}, ("a",), ParameterError, "both source and target, or neither"),
         ({"a": [1], "b": [2]}, ("a", "c"), ParameterError, "no column 'c'; the columns are a, b"),
         ({"a": [1], "b": [2]}, ("a", "b", "w"), ParameterError, "no column 'w'; the columns are a, b"),
