@@ -22,8 +22,11 @@ from .options import (
     Memory,
     NoWeights,
     Quiet,
+    SourceColumn,
     Symmetrize,
+    TargetColumn,
     Threads,
+    WeightColumn,
 )  # fmt: skip
 from .terminal import say
 
@@ -39,6 +42,9 @@ def import_(
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
@@ -64,6 +70,7 @@ def import_(
     """
     from ..io.bulk.build import ImportOptions
     from ..io.bulk.import_ import import_file
+    from ..io.formats import ColumnNames
     from ..storage.write import HERE
 
     options = ImportOptions(
@@ -75,6 +82,7 @@ def import_(
         encoding,
         weights=False if no_weights else None,
         format=format,
+        columns=ColumnNames(source_column, target_column, weight_column),
     )
     with saying_if_written(out), Progress(quiet) as progress:
         manifest = import_file(

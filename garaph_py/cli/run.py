@@ -18,7 +18,17 @@ from ..program import VertexId, VertexProgram
 from ..program.fields import hints
 from ..system.files import check_place
 from . import show
-from .options import Directed, Format, Quiet, Symmetrize, Threads
+from .options import (
+    Directed,
+    Format,
+    NoWeights,
+    Quiet,
+    SourceColumn,
+    Symmetrize,
+    TargetColumn,
+    Threads,
+    WeightColumn,
+)  # fmt: skip
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
 from .terminal import say
@@ -101,6 +111,10 @@ def run(
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
+    no_weights: NoWeights = False,
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
@@ -117,6 +131,7 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
     from ..executor.gpu.device import find as find_device
+    from ..io.formats import ColumnNames
     from ..io.load import LoadOptions, load
     from ..runtime import run as runtime
     from ..runtime.options import RunOptions
@@ -129,6 +144,8 @@ def run(
             check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
+    columns = ColumnNames(source_column, target_column, weight_column)
+    loading = LoadOptions(undirected, symmetrize, format, encoding, memory, columns, False if no_weights else None)
     options = RunOptions(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
         gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
@@ -142,7 +159,7 @@ def run(
     outputs = {"output": output, "trace": trace, "report": report}
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
-            loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
+            loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
             result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet), request)
         with result:
