@@ -68,14 +68,14 @@ class Iteration:
     pages, pages_skipped : int
         The numbers of pages that were processed, and of pages without a vertex to update.
     seconds : float
-        The wall time.
+        The wall time, without compiling.
     device : str
         ``"cpu"``, ``"gpu"`` or ``"both"``.
     to_device, from_device : int
         Bytes copied to the GPU's memory, and back. Edges that were copied in an earlier iteration count in the one that
         first uses them.
     started : float
-        When the iteration began, in seconds after the run did.
+        When the iteration began, in seconds after the run did: its end less `seconds`.
     why : str
         Why this mode was chosen.
     alpha : float or None

@@ -12,6 +12,7 @@ import typer
 
 from ..errors import Interrupted, ParameterError
 from ..output import Progress
+from ..system.sizes import show_number
 from .options import (
     Directed,
     Disks,
@@ -180,9 +181,9 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     for name, array in manifest.arrays.items():
         say(
             f"  {name:<12} {array.dtype!s:<8} {array.encoding[0]:<8} {array.blocks:>8,} {array.stored_bytes:>16,} "
-            f"{manifest.bytes_per_edge[name]:>10.2f}"
+            f"{show_number(manifest.bytes_per_edge[name]):>10}"
         )
-    say(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
+    say(f"  {'total':<38} {manifest.stored_bytes:>16,} {show_number(sum(manifest.bytes_per_edge.values())):>10}")
 
 
 def restripe(

@@ -144,7 +144,7 @@ def run(
         with Progress(quiet) as progress:
             loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
             read_seconds = time.perf_counter() - started
-            result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet), request)
+            result = runtime.execute(chosen, loaded, options, progress, request)
         with result:
             if write is not None:
                 write(result, output)
@@ -221,18 +221,3 @@ def writer(output: Path | None, raw_names: bool) -> Any:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
     check_place(output, "--output")
     return writers[output.suffix]
-
-
-def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
-    """A listener: `progress`, plus one line on standard error if the program has to be compiled."""
-    from .. import events
-
-    said: list[bool] = []
-
-    def listen(event: events.Event) -> None:
-        if isinstance(event, events.Step) and event.unit == "functions" and not said and not quiet:
-            said.append(True)
-            say("compiling, once; later runs load it from disk", error=True)
-        progress(event)
-
-    return listen

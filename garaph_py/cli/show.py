@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import printable
 from ..output.table import per_edge, table, used_gpu
-from ..system.sizes import show_bytes
+from ..system.sizes import show_bytes, show_seconds
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def ending(stats: Stats) -> str:
     count = len(stats.iterations)
     text = (
         f"{'converged' if stats.converged else 'stopped'} after {count} iteration{'s' * (count != 1)} in "
-        f"{stats.seconds:.3f} s on {stats.device}, {stats.threads} threads"
+        f"{show_seconds(stats.seconds)} on {stats.device}, {stats.threads} threads"
     )
     if stats.resumed:
         text += f", and {stats.resumed} before"
@@ -53,7 +53,10 @@ def answer(result: Result, seconds: tuple[float, float], count: int, quiet: bool
     """
     if not quiet:
         iterations(result.stats)
-    say(f"{ending(result.stats)}; read in {seconds[0]:.2f} s, {seconds[1]:.2f} s in all")
+    read, total = map(show_seconds, seconds)
+    compiled = result.stats.compile_seconds
+    times = f"read in {read}" + f", compiled in {show_seconds(compiled)}" * bool(compiled) + f", {total} in all"
+    say(f"{ending(result.stats)}; {times}")
     if verified:
         say("verified: the answer has the properties that define it")
     top(result, count)
@@ -100,7 +103,7 @@ def document(result: Result, graph: Graph, count: int, read_seconds: float) -> d
         "encoding": result.stats.encoding,
         "threads": result.stats.threads,
         "resumed": result.stats.resumed,
-        "seconds": {"read": read_seconds, "run": result.stats.seconds},
+        "seconds": {"read": read_seconds, "compile": result.stats.compile_seconds, "run": result.stats.seconds},
         "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
         "top": [[vertex, number(value)] for vertex, value in result.top(count)],
     }

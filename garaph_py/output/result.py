@@ -16,6 +16,7 @@ from ..errors import ParameterError
 from ..events import Iteration
 from ..graph import VertexIds
 from ..system.files import write_whole
+from ..system.sizes import show_seconds
 from .table import table
 
 Array = npt.NDArray[Any]
@@ -35,7 +36,7 @@ class Stats:
     converged : bool
         False if the limit on iterations ended the run.
     seconds : float
-        Wall time of all iterations.
+        Wall time of all iterations, without compiling.
     threads : int
         CPU threads.
     device : str
@@ -46,6 +47,8 @@ class Stats:
         How the edges were stored.
     resumed : int
         If the run resumed from a checkpoint: the iterations that were done before it.
+    compile_seconds : float
+        Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
     """
 
     iterations: list[Iteration]
@@ -56,6 +59,7 @@ class Stats:
     note: str | None = None
     encoding: str = RAW
     resumed: int = 0
+    compile_seconds: float = 0.0
 
     @property
     def edges(self) -> int:
@@ -75,7 +79,8 @@ class Stats:
         return _pandas().DataFrame(self.columns())
 
     def __str__(self) -> str:
-        return table(self.iterations)
+        compiled = f"\ncompiling took {show_seconds(self.compile_seconds)} more" if self.compile_seconds else ""
+        return table(self.iterations) + compiled
 
 
 class Checkpoints(Protocol):
