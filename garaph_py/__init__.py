@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         min,
         mul,
     )
+    from .runtime.options import Options
     from .runtime.run import run
     from .runtime.verify import check
     from .storage.directory import open, save
@@ -46,7 +47,7 @@ _HOME = {
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
-    "check": "runtime.verify", "run": "runtime.run",
+    "Options": "runtime.options", "check": "runtime.verify", "run": "runtime.run",
 } | dict.fromkeys(
     ("add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor",
      "bitwise_and", "bitwise_or", "bitwise_xor"),
@@ -57,7 +58,7 @@ _MODULES = ("apps", "errors", "events")
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
     "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx", "rmat", "uniform", "Graph",
-    "run", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
+    "run", "Options", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",
 ]  # fmt: skip

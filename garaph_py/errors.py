@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False  # as in `typing`, whose import takes longer than this module's
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 def printable(text: str) -> str:
     """`text` for a terminal or a log: characters that do not print are escaped, as `repr` does it.
@@ -14,6 +18,14 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Advice for a message that refuses `word`: the nearest of the `known` words, or else `otherwise`."""
+    import difflib  # takes milliseconds to import
+
+    near = difflib.get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else otherwise
 
 
 class GaraphError(Exception):

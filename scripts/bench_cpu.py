@@ -53,8 +53,10 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
         return gp.run(gp.apps.ConnectedComponents(), undirected["graph"], threads=threads)
 
     return {
-        "pr": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads, mode="pull"),
-        "pr-tiled": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads, mode="pull-tiled"),
+        "pr": lambda: gp.run(pagerank, graph, iterations=ITERATIONS, threads=threads, options=gp.Options(mode="pull")),
+        "pr-tiled": lambda: gp.run(
+            pagerank, graph, iterations=ITERATIONS, threads=threads, options=gp.Options(mode="pull-tiled")
+        ),
         "bfs": lambda: gp.run(gp.apps.BFS(source), graph, threads=threads),
         "sssp": lambda: gp.run(gp.apps.SSSP(source), graph, threads=threads),
         "cc": components,

@@ -23,6 +23,7 @@ import argparse
 import json
 import statistics
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +61,22 @@ def busy(names: list[str], repeats: int) -> None:
         for gather in ("segmented", "packed"):
             for device in ("gpu", "hybrid"):
                 shares, times = [], []
+                options = gp.Options(gather=gather, gpu_memory=memory)
                 for _ in range(repeats + WARM):
-                    found = shares_of(program, graph, device=device, gather=gather, gpu_memory=memory, iterations=6)
+                    found = shares_of(program, graph, options, device=device, iterations=6)
                     shares += found[0][WARM:]
                     times += found[1][WARM:]
                 edges = "raw" if gather == "segmented" else gather
                 row(name, edges, device, f"{1e3 * statistics.median(times):.2f}", f"{statistics.median(shares):.3f}")
 
 
-def shares_of(program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> tuple[list[float], list[float]]:
+def shares_of(
+    program: gp.VertexProgram, graph: gp.Graph, options: gp.Options, **how: Any
+) -> tuple[list[float], list[float]]:
     """For each iteration, the share of the time from the first to the last copy that is copying, and its seconds."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
-        steps = gp.run(program, graph, trace=path, **how).stats.iterations
+        steps = gp.run(program, graph, options=replace(options, trace=path), **how).stats.iterations
         events = json.loads(path.read_text())["traceEvents"]
     tracks = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
     copies = [event for event in events if event["ph"] == "X" and tracks[event["tid"]] == "copy to device"]
@@ -87,11 +91,12 @@ def shares_of(program: gp.VertexProgram, graph: gp.Graph, **how: Any) -> tuple[l
 def overhead(repeats: int) -> None:
     graph = load("uniform:14:16")
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
-    how = {"iterations": 20, "gather": "segmented", "mode": "pull"}
+    options = gp.Options(gather="segmented", mode="pull")
     table("device", "pages that are copied", "us an iteration", "us a page")
     memory, counts, times = quarter(program, graph), [], []
     for page_edges in (1 << 14, 1 << 13, 1 << 12, 1 << 11):
-        cut = how | {"device": "gpu", "gpu_memory": memory, "page_edges": page_edges}
+        parts = replace(options, gpu_memory=memory, page_edges=page_edges)
+        cut = {"iterations": 20, "device": "gpu", "options": parts}
         counts.append(gp.run(program, graph, **cut).stats.iterations[0].pages)
         times.append(1e6 * statistics.median(seconds_of(repeats, program, graph, **cut)))
     slope, _ = np.polyfit(counts, times, 1)
@@ -99,8 +104,9 @@ def overhead(repeats: int) -> None:
     print()
     table("device", "pages that stay", "us an iteration")
     for device in ("gpu", "hybrid"):
-        taken = gp.run(program, graph, device=device, **how).stats.iterations[-1]
-        times = seconds_of(repeats, program, graph, device=device, **how)
+        how = {"iterations": 20, "device": device, "options": options}
+        taken = gp.run(program, graph, **how).stats.iterations[-1]
+        times = seconds_of(repeats, program, graph, **how)
         row(f"{device} ({taken.device} works)", taken.pages, f"{1e6 * statistics.median(times):.0f}")
 
 

@@ -79,8 +79,8 @@ def main() -> None:
                 times: dict[str, list[float]] = {way: [] for way in WAYS}
                 for _ in range(options.repeats + WARM):
                     for way, how in WAYS.items():
-                        given = {} if way == "CPU" else {"gpu_memory": memory}
-                        result = gp.run(made[0], graph, iterations=made[1], **how, **given)
+                        given = gp.Options(gpu_memory=None if way == "CPU" else memory)
+                        result = gp.run(made[0], graph, iterations=made[1], options=given, **how)
                         assert result.stats.note is None or "short" in result.stats.note, result.stats.note
                         times[way].append(result.stats.seconds)
                         check(result, answers.setdefault(called, result), called)

@@ -62,7 +62,9 @@ def run(graph: gp.Graph, program: gp.VertexProgram, iterations: int | None, memo
         share, used = sum(page.edges for page in resident) / graph.m, executor.residency.used
         width = executor.edges.arrays.width
     started = time.perf_counter()
-    result = gp.run(program, graph, iterations=iterations, device="gpu", gpu_memory=memory, gather="packed")
+    result = gp.run(
+        program, graph, iterations=iterations, device="gpu", options=gp.Options(gpu_memory=memory, gather="packed")
+    )
     whole = time.perf_counter() - started
     rows = result.stats.iterations
     middle = statistics.median(row.seconds for row in rows[1:])

@@ -35,7 +35,7 @@ def peak():
 kind, path = sys.argv[1:]
 program = gp.apps.PageRank(stop='never') if kind == 'PageRank' else getattr(gp.apps, kind)(0)
 gp.run(program, gp.from_edges([0, 1], [1, 0]), iterations=2)  # loads every library
-gp.run(program, gp.from_edges([0, 1], [1, 0]), iterations=2, mode='notify-pull')
+gp.run(program, gp.from_edges([0, 1], [1, 0]), iterations=2, options=gp.Options(mode='notify-pull'))
 base = psutil.Process().memory_info().rss
 open('/proc/self/clear_refs', 'w').write('5')  # forget the peak so far
 graph = gp.open(path)

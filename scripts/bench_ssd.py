@@ -187,7 +187,7 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
     logging.disable(logging.WARNING)
     tiny = gp.rmat(8, 8, directed=False)
     tiny = tiny.packed() if info(path).arrays["in_sources"].encoding[0] == "packed" else tiny
-    gp.run(programs(tiny)[called], tiny, device=device, iterations=1, sync=True, mode="pull")
+    gp.run(programs(tiny)[called], tiny, device=device, iterations=1, options=gp.Options(sync=True, mode="pull"))
     before, made = status("VmRSS"), list[Any]()
 
     class Seen(SourceFactory):
@@ -199,8 +199,8 @@ def one(path: str, called: str, memory: int, device: str, gpu_memory: str | None
 
     runtime.SourceFactory = Seen  # type: ignore[misc]
     graph = opened(path, memory)
-    how = {"device": device, "gpu_memory": gpu_memory, "sync": True, "mode": "pull"}
-    result = gp.run(programs(graph)[called], graph, iterations=ITERATIONS, **how)
+    how = gp.Options(gpu_memory=gpu_memory, sync=True, mode="pull")
+    result = gp.run(programs(graph)[called], graph, device=device, iterations=ITERATIONS, options=how)
     source, steps = made[-1], result.stats.iterations
     width = info(path).arrays["in_sources"].stored_bytes / graph.m
     stays = source.stays if graph.on_disk else [True] * len(source.pages)

@@ -59,17 +59,24 @@ def main() -> None:
     pagerank = gp.apps.PageRank(dtype=np.float32, stop="never")
     with tempfile.TemporaryDirectory() as name:
         for label, run in (
-            ("PageRank", lambda path: gp.run(pagerank, graph, iterations=10, trace=path, **how)),
+            ("PageRank", lambda path: gp.run(pagerank, graph, iterations=10, options=gp.Options(trace=path), **how)),
             (
                 "PageRank, pages of 262,144 edges",
-                lambda path: gp.run(pagerank, graph, iterations=10, page_edges=1 << 18, trace=path, **how),
+                lambda path: gp.run(
+                    pagerank, graph, iterations=10, options=gp.Options(page_edges=1 << 18, trace=path), **how
+                ),
             ),
-            ("BFS", lambda path: gp.run(gp.apps.BFS(source), graph, trace=path, **how)),
+            ("BFS", lambda path: gp.run(gp.apps.BFS(source), graph, options=gp.Options(trace=path), **how)),
             (
                 "ConnectedComponents, synchronous",
-                lambda path: gp.run(gp.apps.ConnectedComponents(), graph, sync=True, trace=path, **how),
+                lambda path: gp.run(
+                    gp.apps.ConnectedComponents(), graph, options=gp.Options(sync=True, trace=path), **how
+                ),
             ),
-            ("BFS over a grid of 256 x 256", lambda path: gp.run(gp.apps.BFS(0), road, trace=path, **how)),
+            (
+                "BFS over a grid of 256 x 256",
+                lambda path: gp.run(gp.apps.BFS(0), road, options=gp.Options(trace=path), **how),
+            ),
         ):
             compare(label, run, options.rounds, Path(name))
 

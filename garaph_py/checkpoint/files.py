@@ -21,7 +21,7 @@ class Files:
     def make_directory(self, path: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
         with contextlib.suppress(PermissionError):  # who may not read the parent has not made a directory in it
-            make_names_durable(path.parent)
+            make_names_durable(path.parent)  # also if it exists: who made it may have died before this
         if not os.access(path, os.W_OK | os.X_OK):  # fail now, not at the first checkpoint of a long run
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 

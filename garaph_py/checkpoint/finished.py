@@ -40,7 +40,10 @@ class FinishedRun:
     def remove(self) -> None:
         """Remove the checkpoints: the answer is safe, or nobody needs it. A second call does nothing."""
         if self._release():
-            remove(self._store)
+            try:
+                self._store.remove()
+            except OSError as error:
+                log.warning("%s: the checkpoints cannot be removed: %s", self._store.directory, error.strerror or error)
             self._store.close()
 
     def keep(self, error: BaseException | None = None) -> None:
@@ -51,16 +54,11 @@ class FinishedRun:
                 note_the_end(error, self._store.directory)
 
     def _release(self) -> bool:
-        """Whether the checkpoints were still this object's; a forked child has none."""
-        return _here.get(self._key) is self and self._process == os.getpid() and bool(_here.pop(self._key))
-
-
-def remove(store: Store) -> None:
-    """Remove the checkpoints in `store`; if that fails, log the reason."""
-    try:
-        store.remove()
-    except OSError as error:
-        log.warning("%s: the checkpoints cannot be removed: %s", store.directory, error.strerror or error)
+        """Give the checkpoints up; return whether they were still this object's. A forked child has none."""
+        if _here.get(self._key) is not self or self._process != os.getpid():
+            return False
+        del _here[self._key]
+        return True
 
 
 def remove_earlier(directory: str | os.PathLike[str]) -> None:

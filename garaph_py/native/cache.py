@@ -11,7 +11,6 @@ import logging
 import os
 import platform
 import secrets
-import stat
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -60,10 +59,7 @@ def opened(path: Path, directory: int | None = None) -> Iterator[int]:
     kind, name = (os.O_DIRECTORY, path) if directory is None else (os.O_NOFOLLOW | os.O_NONBLOCK, path.name)
     handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | kind, dir_fd=directory)
     try:
-        status = os.fstat(handle)
-        # `distrust` allows a directory like /tmp, but in that others can make entries.
-        problem = distrust(status) or ("all users can write to it" if status.st_mode & stat.S_IWOTH else None)
-        if problem is not None:
+        if (problem := distrust(os.fstat(handle))) is not None:
             report(path, problem)
             raise PermissionError(problem)
         yield handle

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import types
 
-from ..errors import ProgramError
+from ..errors import ProgramError, did_you_mean
 from ..native.references import plain
 from .body import Place, check_body
 from .monoids import Monoid
@@ -82,8 +81,7 @@ def check_methods(kind: type[VertexProgram]) -> None:
     for base in kind.__mro__[: kind.__mro__.index(VertexProgram)]:
         for name, value in vars(base).items():
             if isinstance(value, types.FunctionType) and name not in RESERVED and not name.startswith("_"):
-                near = difflib.get_close_matches(name, RESERVED, 1)
-                advice = f"did you mean {near[0]}?" if near else f"if it is your own, call it _{name}"
+                advice = did_you_mean(name, RESERVED, f"if it is your own, call it _{name}")
                 raise ProgramError(f"{kind.__name__}.{name} is not a function of a vertex program; {advice}")
 
 

@@ -1,4 +1,4 @@
-"""`RunOptions`: the options of a run, in one object that is checked once."""
+"""`Options` and `RunOptions`: the options of a run, each in one object that is checked once."""
 
 from __future__ import annotations
 
@@ -46,76 +46,108 @@ MAX_STREAMS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
-    """The options of `garaph_py.run`, whose docstring describes each of them.
+class Options:
+    """Options of a run that few runs need; `run` takes the others as arguments of its own.
 
-    The constructor checks what can be checked without a program and a graph; `check_run_options` checks the rest.
+    The options of one line serve the same task:
+
+    - to choose how edges are visited: `engine`, `mode`, `sync`;
+    - to choose what is in memory, and how: `encoding`, `page_edges`, `gpu_memory`;
+    - to choose how a GPU works: `streams`, `gather`, `replication`;
+    - to get the same bits each time: `deterministic`;
+    - to record what happened: `trace`;
+    - to lose less at a crash: `checkpoint_every`.
+
+    Parameters
+    ----------
+    engine : {"auto", "garaph"}
+        ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
+        rules that were fastest in measurements.
+    mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
+        The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
+        (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
+        ``dst``: it is several times faster if many iterations update all vertices. Its tiles take 4 more bytes per
+        edge, plus a copy of the edge values if the program reads them. The graph keeps the tiles, and later runs with
+        ``"auto"`` use them. If the edges stay on disk, the tiles must fit in the memory that the graph was opened with,
+        and are freed after the run. Push and pull-tiled run on the CPU only.
+    sync : bool, optional
+        True for a synchronous run: new values become visible in the next iteration, and the answer does not depend on
+        timing. False for an asynchronous run: new values are visible at once, which often takes fewer iterations; the
+        program's `done` is then not used. By default, a run is synchronous, unless it is a run to convergence of a
+        program that is `monotone`, which ends in the same values either way.
+    encoding : {"auto", "raw", "packed"}
+        How edges are stored during the run: ``"auto"`` as in `graph`, otherwise as `Graph.unpacked` or `Graph.packed`
+        makes them for this run. Packed edges take about half the bytes, and cost more work. The answer is the same.
+    page_edges : int, optional
+        Upper bound on the in-edges of a page.
+    gpu_memory : int or str, optional
+        Bytes of the GPU's memory to use, such as ``"6GiB"``, to emulate a smaller GPU; by default nine tenths of the
+        free memory. Pages that do not fit are streamed. The driver's own memory (some hundred MB) is not counted.
+    streams : int
+        Maximum number of pages in flight on the GPU (section 5.2).
+    gather : {"auto", "replicated", "segmented", "packed"}
+        How the GPU sums: ``"replicated"`` with replicated accumulators in shared memory (section 3.2),
+        ``"segmented"`` with segmented reductions in registers, ``"packed"`` likewise over packed edges. ``"auto"``
+        times the first two on the first page, and packs edges that do not fit in the GPU's memory if that saves time
+        within the iterations of the run. The edges of a packed graph stay packed.
+    replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
+        Copies of each sum, for ``"replicated"``: by equation 2, by a measurement on the device, or this number for
+        every shard.
+    deterministic : bool
+        Every run with the same arguments on the same device gives the same bits, also of floats. The run is
+        synchronous, and a GPU sums with ``"segmented"``.
+    trace : path, optional
+        Write a timeline to this JSON file, with a track for each CPU thread, stream and copy engine; ui.perfetto.dev
+        opens it.
+    checkpoint_every : int or str, optional
+        Interval between checkpoints: a number of iterations, or a time such as ``"30s"``, ``"5min"`` or ``"1h"``. By
+        default, checkpoints take at most 2 % of the run's time.
 
     Raises
     ------
     ParameterError
         If an option has an invalid value, or two options contradict each other.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges([0, 1, 2], [1, 2, 3])
+    >>> gp.run(gp.apps.BFS(0), graph, options=gp.Options(mode="push", sync=True)).column("level")
+    array([0, 1, 2, 3])
     """
 
-    iterations: int | None = None
     engine: str = ANY
     mode: str = ANY
     sync: bool | None = None
-    threads: int | None = None
-    page_edges: int | None = None
     encoding: str = ANY
-    device: str = ANY
+    page_edges: int | None = None
     gpu_memory: int | str | None = None
     streams: int = STREAMS
     gather: str = AUTO
     replication: int | str = CUSTOM
     deterministic: bool = False
-    verify: bool = False
     trace: str | os.PathLike[str] | None = None
-    report: str | os.PathLike[str] | None = None
-    checkpoint: str | os.PathLike[str] | None = None
     checkpoint_every: int | str | None = None
-    resume: bool = False
 
     def __post_init__(self) -> None:
-        if not is_count(self.iterations) and self.iterations is not None:
-            raise ParameterError(f"iterations={self.iterations!r}: give a whole number, 0 or more")
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ParameterError(f"{name}={getattr(self, name)!r}: choose from {', '.join(choices)}")
+        for name in CHOICES.keys() & vars(self):  # `device` is in `RunOptions` only
+            if getattr(self, name) not in CHOICES[name]:
+                raise ParameterError(f"{name}={getattr(self, name)!r}: choose from {', '.join(CHOICES[name])}")
         if self.page_edges is not None:
             check_page_edges(self.page_edges)
-        check_threads(self.threads)
         if not is_count(self.streams) or not 1 <= self.streams <= MAX_STREAMS:
             raise ParameterError(f"streams={self.streams!r}: give a whole number from 1 to {MAX_STREAMS}")
         if isinstance(self.replication, bool) or self.replication_factor not in (CUSTOM, CALIBRATED, *FACTORS):
             allowed = ", ".join(map(str, (CUSTOM, CALIBRATED, *FACTORS)))
             raise ParameterError(f"replication={self.replication!r}: choose from {allowed}")
-        _ = self.gpu_bytes
-        if self.checkpoint is not None:
-            _ = self.checkpoint_interval
-        self._check_pairs()
-
-    def _check_pairs(self) -> None:
-        """Refuse options that contradict each other for every program and graph."""
+        _ = self.gpu_bytes, self.checkpoint_interval
         if self.deterministic and self.sync is False:
             raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
-        if self.deterministic and self.device == HYBRID:
-            raise ParameterError(
-                "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
-            )
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
         if self.mode not in (ANY, *self.policy.modes):
             raise ParameterError(
                 f"mode={self.mode!r} is not the paper's; leave engine={self.engine!r} out, or choose another mode"
             )
-        if self.needs_gpu and self.mode in CPU_MODES:
-            raise ParameterError(
-                f"mode={self.mode!r} runs on the CPU, because the GPU only pulls; leave device={self.device!r} out"
-            )
-        if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
-            raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
 
     @property
     def policy(self) -> Policy:
@@ -126,11 +158,6 @@ class RunOptions:
     def forced_mode(self) -> str | None:
         """The mode of every iteration; None if the engine chooses it."""
         return None if self.mode == ANY else self.mode
-
-    @property
-    def needs_gpu(self) -> bool:
-        """Whether the run fails if no GPU can be used, instead of using the CPU."""
-        return self.device in (GPU, HYBRID)
 
     @property
     def gpu_bytes(self) -> int | None:
@@ -150,6 +177,43 @@ class RunOptions:
     def encoding_of(self, graph: Graph) -> str:
         """The encoding of the edges in a run on `graph`: ``"raw"`` or ``"packed"``."""
         return graph.encoding if self.encoding == ANY else self.encoding
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """All options of a run: `Options`, and those that `run` takes as arguments, whose docstring describes them.
+
+    The constructor checks what can be checked without a program and a graph; `check_run_options` checks the rest.
+    """
+
+    iterations: int | None = None
+    device: str = ANY
+    threads: int | None = None
+    verify: bool = False
+    report: str | os.PathLike[str] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not is_count(self.iterations) and self.iterations is not None:
+            raise ParameterError(f"iterations={self.iterations!r}: give a whole number, 0 or more")
+        check_threads(self.threads)
+        if self.deterministic and self.device == HYBRID:
+            raise ParameterError(
+                "deterministic=True: timing decides which processor takes a page; leave device='hybrid' out"
+            )
+        if self.needs_gpu and self.mode in CPU_MODES:
+            raise ParameterError(
+                f"mode={self.mode!r} runs on the CPU, because the GPU only pulls; leave device={self.device!r} out"
+            )
+        if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
+            raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
+
+    @property
+    def needs_gpu(self) -> bool:
+        """Whether the run fails if no GPU can be used, instead of using the CPU."""
+        return self.device in (GPU, HYBRID)
 
 
 def is_count(value: object) -> bool:

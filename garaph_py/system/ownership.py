@@ -9,13 +9,10 @@ import stat
 def distrust(status: os.stat_result) -> str | None:
     """The reason not to trust the content of a file or directory; None if only this user and root can have written it.
 
-    A directory that others can write is trusted if its sticky bit is set, as that of ``/tmp`` is: nobody can replace
-    another user's files in it. Each file in it must then be checked, too.
+    The sticky bit of a directory such as ``/tmp`` changes nothing: others cannot replace files in it, but can add some.
     """
     if status.st_uid not in (os.geteuid(), 0):
         return f"it belongs to {user_name(status.st_uid)}"
-    if stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX:
-        return None
     if status.st_mode & stat.S_IWOTH:
         return "all users can write to it"
     if status.st_mode & stat.S_IWGRP and not is_private_group(status.st_gid):

@@ -278,6 +278,7 @@ def opened(path: Path, form: str) -> Graph:
 def run(program: Callable[[Any], gp.VertexProgram], graph: Graph, mode: str, rng: random.Random) -> None:
     vertex = graph.ids.take(np.array([rng.randrange(graph.n)]))[0] if graph.n else 0
     sync, page_edges = rng.choice((None, True, False)), rng.choice((None, 700))
-    options = {"sync": sync, "page_edges": page_edges, "iterations": ITERATIONS, "threads": THREADS}
-    with gp.run(program(vertex), graph, device="cpu", mode=mode, **options) as result:
+    how = {"device": "cpu", "iterations": ITERATIONS, "threads": THREADS}
+    options = gp.Options(mode=mode, sync=sync, page_edges=page_edges)
+    with gp.run(program(vertex), graph, options=options, **how) as result:
         _ = result.values

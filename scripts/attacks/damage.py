@@ -216,8 +216,8 @@ def left_behind(graph: Graph, folder: Path) -> Parts:
     raise AssertionError("the run was not stopped")
 
 
-def ranks(graph: Graph, folder: Path, checkpoint_every: int | str = "1h", **options: Any) -> bytes:
-    options |= {"checkpoint": folder, "checkpoint_every": checkpoint_every}
-    result = gp.run(apps.PageRank(), graph, threads=1, sync=True, deterministic=True, **options)
+def ranks(graph: Graph, folder: Path, checkpoint_every: int | str = "1h", **how: Any) -> bytes:
+    options = gp.Options(sync=True, deterministic=True, checkpoint_every=checkpoint_every)
+    result = gp.run(apps.PageRank(), graph, threads=1, checkpoint=folder, options=options, **how)
     with result:
         return result.values.tobytes()

@@ -266,8 +266,8 @@ def script(resume: bool) -> Callable[[], None]:
     def start() -> None:
         graph = replace(store.open("graph", memory=100_000), memory=RUN_MEMORY)
         result = gp.run(
-            gp.apps.PageRank(), graph, device="cpu", iterations=ITERATIONS, page_edges=4000, checkpoint=CHECKPOINTS,
-            checkpoint_every=1, resume=resume, on_event=tell_checkpoints,
+            gp.apps.PageRank(), graph, device="cpu", iterations=ITERATIONS, checkpoint=CHECKPOINTS, resume=resume,
+            options=gp.Options(page_edges=4000, checkpoint_every=1), on_event=tell_checkpoints,
         )  # fmt: skip
         with result:
             result.to_npy("ranks.npy")

@@ -14,6 +14,8 @@ from garaph_py.checkpoint.files import Files
 from garaph_py.checkpoint.store import Store
 from garaph_py.errors import ParameterError
 
+from ..support.runs import run_with
+
 PROGRAM = gp.apps.PageRank(tolerance=1e-4)
 HOW = {"device": "cpu", "sync": True}
 
@@ -44,17 +46,17 @@ def iterations_in(directory):
 )
 def test_the_last_checkpoint_holds_the_end(graph, directory, every, program, how):
     """After an exception in the ``with`` block, the next run computes nothing and has the same answer."""
-    expected = gp.run(program, graph, **(HOW | how))
+    expected = run_with(program, graph, **(HOW | how))
     with (
         pytest.raises(ZeroDivisionError) as caught,
-        gp.run(program, graph, checkpoint=directory, checkpoint_every=every, **(HOW | how)),
+        run_with(program, graph, checkpoint=directory, checkpoint_every=every, **(HOW | how)),
     ):
         1 / 0  # noqa: B018 - raises
     assert caught.value.__notes__ == [
         f"the run itself has ended; {directory} has its last checkpoint: resume from there"
     ]
     assert iterations_in(directory) == len(expected.stats.iterations)
-    with gp.run(program, graph, checkpoint=directory, resume=True, **(HOW | how)) as again:
+    with run_with(program, graph, checkpoint=directory, resume=True, **(HOW | how)) as again:
         assert not again.stats.iterations
         assert again.stats.resumed == len(expected.stats.iterations)
         assert again.stats.converged == expected.stats.converged
@@ -68,7 +70,7 @@ def test_outputs_that_fail_leave_it(graph, directory, tmp_path, monkeypatch):
 
     monkeypatch.setattr("garaph_py.output.record.Record.write", full)
     with pytest.raises(ParameterError, match="No space left") as caught:
-        gp.run(PROGRAM, graph, checkpoint=directory, report=tmp_path / "report.html", **HOW)
+        run_with(PROGRAM, graph, checkpoint=directory, report=tmp_path / "report.html", **HOW)
     assert "resume from there" in caught.value.__notes__[0]
     assert iterations_in(directory) > 3
 
@@ -78,7 +80,7 @@ def test_an_end_that_cannot_be_written_is_logged(graph, directory, monkeypatch, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Files, "write", full)
-    result = gp.run(PROGRAM, graph, checkpoint=directory, iterations=3, **HOW)
+    result = run_with(PROGRAM, graph, checkpoint=directory, iterations=3, **HOW)
     assert "no checkpoint after 3 iterations" in caplog.text
     result.close()
     assert not directory.exists()
@@ -86,34 +88,34 @@ def test_an_end_that_cannot_be_written_is_logged(graph, directory, monkeypatch, 
 
 def test_no_second_checkpoint_of_the_end(graph, directory):
     seen = []
-    with gp.run(PROGRAM, graph, checkpoint=directory, checkpoint_every=1, iterations=3, on_event=seen.append, **HOW):
+    with run_with(PROGRAM, graph, checkpoint=directory, checkpoint_every=1, iterations=3, on_event=seen.append, **HOW):
         pass
     assert [event.iterations for event in seen if isinstance(event, events.Checkpoint)] == [1, 2, 3]
 
 
 def test_close_removes_them_once(graph, directory):
-    first = gp.run(PROGRAM, graph, checkpoint=directory, **HOW)
+    first = run_with(PROGRAM, graph, checkpoint=directory, **HOW)
     with pytest.raises(ParameterError, match="another run uses this directory"):
         Store(directory, Files())
     first.close()
     assert not directory.exists()
-    second = gp.run(PROGRAM, graph, checkpoint=directory, **HOW)
+    second = run_with(PROGRAM, graph, checkpoint=directory, **HOW)
     first.close()
     assert directory.exists()
     second.close()
     assert not directory.exists()
-    gp.run(PROGRAM, graph, **HOW).close()  # without checkpoints there is nothing to do
+    run_with(PROGRAM, graph, **HOW).close()  # without checkpoints there is nothing to do
 
 
 def test_the_next_run_there_removes_them(graph, directory):
     for source in (1, 2):
-        result = gp.run(gp.apps.SSSP(source), graph, checkpoint=directory, resume=True, **HOW)
+        result = run_with(gp.apps.SSSP(source), graph, checkpoint=directory, resume=True, **HOW)
         assert result.stats.resumed == 0
     result.close()
 
 
 def test_a_copy_or_a_pickle_of_a_result(graph, directory):
-    result = gp.run(PROGRAM, graph, checkpoint=directory, **HOW)
+    result = run_with(PROGRAM, graph, checkpoint=directory, **HOW)
     pickle.loads(pickle.dumps(result)).close()
     copy.copy(result).close()
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(result)).values, result.values)

@@ -23,6 +23,8 @@ from tests.support.command import garaph
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 from tests.support.programs import DataDriven
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
@@ -48,11 +50,11 @@ def stopped(program, graph, directory, after, **how):
             raise Stop
 
     with pytest.raises(Stop):
-        gp.run(program, graph, checkpoint=directory, checkpoint_every=1, on_event=see, **how)
+        run_with(program, graph, checkpoint=directory, checkpoint_every=1, on_event=see, **how)
 
 
 def resumed(program, graph, directory, **how):
-    with gp.run(program, graph, checkpoint=directory, resume=True, **how) as result:
+    with run_with(program, graph, checkpoint=directory, resume=True, **how) as result:
         assert directory.exists()
     assert not directory.exists()
     return result
@@ -72,7 +74,7 @@ def test_any_device_goes_on_where_another_was(device_for, graph, directory, monk
     monkeypatch.setattr(Rates, "cpu_helps", True)
     device_for(program, graph)
     how = {"gather": "segmented", "page_edges": 3000, "gpu_memory": memory_for(program, graph, 0.3), "sync": sync}
-    expected = gp.run(program, graph, device="cpu", sync=sync)
+    expected = run_with(program, graph, device="cpu", sync=sync)
     count = len(expected.stats.iterations)
     for after in range(1, 3):
         stopped(program, graph, directory, after, device=first, **how)
@@ -94,7 +96,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, directory, name):
     program, how = PROGRAMS[name], {"device": "cpu", "sync": True, "iterations": 30}
-    expected = gp.run(program, graph, **how)
+    expected = run_with(program, graph, **how)
     count = len(expected.stats.iterations)
     for after in [*range(1, min(count, 4)), count // 2, count]:
         stopped(program, graph, directory, after, **how)
@@ -113,12 +115,12 @@ def test_edges_may_be_elsewhere_when_it_goes_on(graph, directory, tmp_path, firs
         gp.save(graph, tmp_path / name, block_bytes=1 << 14)
         found[name, "memory"] = gp.open(tmp_path / name)
         found[name, "disk"] = read_graph(tmp_path / name, "auto", 8 << 20, None, events.ignore, on_disk=True)
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     stopped(program, found["g", first], directory, 1, device="cpu", sync=True)
     other = found["again", second]
     if (first, second) != ("memory", "memory"):  # else edges are compared, and nobody knows that they are the same
         with pytest.raises(ParameterError, match=r"another run .graph directory: not the same"):
-            gp.run(program, other, checkpoint=directory, resume=True, sync=True)
+            run_with(program, other, checkpoint=directory, resume=True, sync=True)
         other = found["g", second]
     result = resumed(program, other, directory, device="cpu", sync=True)
     assert result.stats.resumed == 1
@@ -137,7 +139,7 @@ def test_a_directory_does_not_make_other_edges_the_same():
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
 def test_pending_vertices_are_saved(graph, directory, mode):
     program, how = gp.apps.SSSP(HUB), {"device": "cpu", "sync": False, "mode": mode}
-    expected = gp.run(program, graph, **how)
+    expected = run_with(program, graph, **how)
     for after in range(1, min(len(expected.stats.iterations) - 1, 8)):
         stopped(program, graph, directory, after, **how)
         result = resumed(program, graph, directory, **how)
@@ -183,7 +185,7 @@ def test_a_checkpoint_of_something_else_is_refused_by_name(graph, graph_of, dire
         (gp.apps.PageRank(0.8), graph, {"sync": False}, "synchronous: True there, False here"),
     ):
         with pytest.raises(ParameterError, match=f"checkpoint of another run .*{said}"):
-            gp.run(other, on, checkpoint=directory, resume=True, **({"sync": True} | how))
+            run_with(other, on, checkpoint=directory, resume=True, **({"sync": True} | how))
     with pytest.raises(ParameterError, match="PageRank after 1 iterations; add --resume"):
         gp.run(gp.apps.PageRank(), graph, checkpoint=directory)
 
@@ -215,7 +217,7 @@ def test_what_is_asked_for_must_make_sense(graph, directory):
         ({"checkpoint": directory, "checkpoint_every": 0}, "checkpoint_every=0"),
     ):
         with pytest.raises(ParameterError, match=said):
-            gp.run(gp.apps.PageRank(), graph, **how)
+            run_with(gp.apps.PageRank(), graph, **how)
     assert not directory.exists()
 
 
@@ -264,7 +266,7 @@ def test_every_call_that_fails(directory, monkeypatch, number):
             failing = Failing(k, number)
             monkeypatch.setattr(saver, "Files", lambda made=failing: made)
             try:
-                with gp.run(
+                with run_with(
                     program, graph, device="cpu", iterations=4, checkpoint=directory, checkpoint_every=1, resume=True
                 ) as result:
                     np.testing.assert_array_equal(result.values, expected)
@@ -296,7 +298,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint_and_the_run_goes_on(graph, d
 
     monkeypatch.setattr(saver, "Files", Full)
     with pytest.raises(Stop):
-        gp.run(program, graph, device="cpu", checkpoint=directory, checkpoint_every=1, on_event=see)
+        run_with(program, graph, device="cpu", checkpoint=directory, checkpoint_every=1, on_event=see)
     assert "no checkpoint after 3 iterations" in caplog.text
     assert "No space left on device" in caplog.text
     assert seen == ["even.checkpoint", "odd.checkpoint"]
@@ -325,7 +327,7 @@ def test_an_interrupt_leaves_a_checkpoint_of_the_iteration_under_way(graph, dire
 
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(KeyboardInterrupt):
-        gp.run(program, graph, device="cpu", checkpoint=directory, checkpoint_every="1h", on_event=see)
+        run_with(program, graph, device="cpu", checkpoint=directory, checkpoint_every="1h", on_event=see)
     assert made == ([] if again else [4])
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert directory.exists() != again
@@ -342,13 +344,13 @@ def test_termination_too_and_whoever_handles_it(graph, directory):
 
     how = {"device": "cpu", "checkpoint": directory, "checkpoint_every": "1h", "on_event": see}
     with pytest.raises(SystemExit, match="143"):
-        gp.run(gp.apps.PageRank(), graph, **how)
+        run_with(gp.apps.PageRank(), graph, **how)
     assert (directory / "odd.checkpoint").exists()
     heard = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
     try:
         how["on_event"] = lambda event: signal.raise_signal(signal.SIGTERM) if not heard else None
-        with gp.run(gp.apps.PageRank(), graph, resume=True, **how):  # it does not mind
+        with run_with(gp.apps.PageRank(), graph, resume=True, **how):  # it does not mind
             pass
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -19,6 +19,8 @@ from garaph_py.pages.passes import listed
 from garaph_py.storage import directory as store
 from tests.support import twins
 
+from ..support.runs import run_with
+
 MEMORY, DISK = "memory", "disk"
 WAYS = [(codec, location) for codec in CODECS for location in (MEMORY, DISK)]
 BLOCK_BYTES = 1 << 13
@@ -219,7 +221,7 @@ def test_pages_hold_the_edges(graph, plain):
     (gp.apps.HeatSimulation(), {"iterations": 3, "sync": True, "mode": "pull"}),
 ], ids=["BFS", "PageRank", "HeatSimulation"])  # fmt: skip
 def test_answers_are_the_same(graph, plain, program, options):
-    found, expected = (gp.run(program, each, threads=2, page_edges=4000, **options) for each in (graph, plain))
+    found, expected = (run_with(program, each, threads=2, page_edges=4000, **options) for each in (graph, plain))
     assert found.values.tobytes() == expected.values.tobytes()
 
 

@@ -7,9 +7,11 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.events import PageGroup
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 
+from ..support.runs import run_with
+
 
 def test_a_record_shows_how_pages_were_processed(graph_of):
-    result = gp.run(gp.apps.PageRank(), graph_of(GRAPH), device="cpu", iterations=2, page_edges=8000)
+    result = run_with(gp.apps.PageRank(), graph_of(GRAPH), device="cpu", iterations=2, page_edges=8000)
     for row in result.stats.iterations:
         assert row.groups == (PageGroup(row.mode, "cpu", None, row.pages, row.edges),)
 
@@ -23,7 +25,7 @@ def test_a_record_shows_who_processed_which_pages(device_for, graph_of, monkeypa
     monkeypatch.setattr(Rates, "share", lambda self, waiting: waiting)
     memory = memory_for(program, graph, 0.5)
     how = {"gather": "segmented", "page_edges": 3000, "streams": 3, "gpu_memory": memory}
-    rows = gp.run(program, graph, device="hybrid", **how).stats.iterations
+    rows = run_with(program, graph, device="hybrid", **how).stats.iterations
     for row in rows:
         assert sum(group.pages for group in row.groups) == row.pages
         assert sum(group.edges for group in row.groups) == row.edges

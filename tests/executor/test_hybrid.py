@@ -19,6 +19,8 @@ from garaph_py.graph.vertex_set import VertexSet
 from tests.support import numpy_gpu, twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "10"))
@@ -34,7 +36,7 @@ def always(monkeypatch):
 
 def run(program, graph, **how):
     given = {"device": "hybrid", "gather": "segmented", "page_edges": 3000, "streams": 3} | how
-    return gp.run(program, graph, **given)
+    return run_with(program, graph, **given)
 
 
 @pytest.mark.parametrize("seed", range(SCHEDULES))
@@ -52,7 +54,7 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, p
     monkeypatch.setattr(Rates, "cpu_helps", property(lambda self: rng.random() < 0.6))
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if rng.random() < 0.7 else 1e-9))
     monkeypatch.setattr(decisions, "PUSH_THRESHOLD", rng.choice([1, decisions.PUSH_THRESHOLD]))
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     result = run(program, graph, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
     if sync:
@@ -82,7 +84,7 @@ def divided(monkeypatch):
 def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_poisoned, program, sync):
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     memory = memory_for(program, graph, 0.3)
     result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
     np.testing.assert_array_equal(result.values, expected.values)
@@ -98,7 +100,7 @@ def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pendin
     memory = memory_for(program, graph, 0.3)
     fail_after(at, driver, monkeypatch)
     result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
-    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "launch failure" in result.stats.note
 
 
@@ -114,7 +116,7 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
     monkeypatch.setattr(Rates, "cpu_helps", helps)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9 if 20 <= next(turns) < until else 1e-9))
     result = run(program, graph, sync=sync, page_edges=1000, threads=2)
-    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     devices = [row.device for row in result.stats.iterations]
     assert devices == [
         "both" if helps and 20 <= k < until else "gpu" if 20 <= k < until else "cpu" for k in range(len(devices))
@@ -152,7 +154,7 @@ def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_
     monkeypatch.setattr(numpy_gpu.FakeFunction, "prepared_async_call", launch)
     how = {"sync": True, "iterations": 40}
     result = run(program, graph, gpu_memory=memory_for(program, graph, 0.5), page_edges=1000, **how)
-    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", **how).values)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", **how).values)
     assert {row.device for row in result.stats.iterations} == {"both"}
 
 
@@ -182,7 +184,7 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
     memory = memory_for(program, graph, share)
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     for ratio in (1e-9, 3.0):
         monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
         result = run(program, graph, engine=engine, sync=True, gpu_memory=memory)
@@ -226,7 +228,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
     driver = device_for(program, graph)
     memory = memory_for(program, graph, 0.3)
     fail_after(at, driver, monkeypatch)
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     result = run(program, graph, sync=sync, gpu_memory=memory)
     np.testing.assert_array_equal(result.values, expected.values)
     assert "launch failure" in result.stats.note
@@ -245,7 +247,7 @@ def test_a_gpu_fails_between_values_and_bits_of_a_page(device_for, graph_of, alw
     monkeypatch.setattr(Rates, "cpu_helps", helps)
     fail_after(at, driver, monkeypatch, "memcpy_dtoh_async")
     result = run(program, graph, sync=sync, page_edges=200)
-    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "launch failure" in result.stats.note
 
 
@@ -266,7 +268,7 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
 
 def test_deterministic_hybrid_runs_are_refused(graph_of):
     with pytest.raises(gp.errors.ParameterError, match="leave device='hybrid' out"):
-        gp.run(gp.apps.PageRank(), graph_of(GRAPH), device="hybrid", deterministic=True)
+        run_with(gp.apps.PageRank(), graph_of(GRAPH), device="hybrid", deterministic=True)
 
 
 def test_asynchronous_values_of_several_fields_are_in_one_array():

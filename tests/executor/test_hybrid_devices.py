@@ -20,6 +20,8 @@ from tests.support.cpu_gpu import CpuGpu
 from tests.support.executors import Run
 from tests.support.policies import Sharing
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 PROGRAM, ITERATIONS = gp.apps.PageRank(), 5
@@ -53,7 +55,7 @@ def graph(graph_of):
 
 @pytest.fixture
 def expected(graph):
-    return gp.run(PROGRAM, graph, device="cpu", sync=True, iterations=ITERATIONS, mode="pull").values
+    return run_with(PROGRAM, graph, device="cpu", sync=True, iterations=ITERATIONS, mode="pull").values
 
 
 @pytest.mark.parametrize("first", [CpuGpu, Loses], ids=["both work", "the first fails"])

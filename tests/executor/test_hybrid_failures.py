@@ -24,6 +24,8 @@ from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for, when_iterations_begin
 from tests.support.programs import DataDriven
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
@@ -131,7 +133,7 @@ class HalfDone:
 
 
 def run(program, graph, **how):
-    return gp.run(program, graph, device="hybrid", sync=False, page_edges=3000, **how)
+    return run_with(program, graph, device="hybrid", sync=False, page_edges=3000, **how)
 
 
 @pytest.fixture
@@ -150,7 +152,7 @@ def test_the_same_answer(half_done, graph_of, program, at):
     graph = graph_of(
         twins.skewed(3, 9000, 60000, "int32"), directed=not isinstance(program, gp.apps.ConnectedComponents)
     )
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     half_done(at)
     result = run(program, graph, threads=1)  # two that work at once may read each other's values half new
     np.testing.assert_array_equal(result.values, expected.values)
@@ -161,7 +163,7 @@ def test_the_same_answer(half_done, graph_of, program, at):
 @pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])
 def test_floats_converge_to_the_same(half_done, graph_of, program, at):
     graph = graph_of(GRAPH)
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     half_done(at)
     result = run(program, graph)
     values, wanted = (given.values if given.values.dtype.names is None else given.values["rank"] for given in
@@ -174,14 +176,14 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
     """The GPU fails after the CPU has prepared its values."""
     rng = np.random.default_rng(41)
     graph = graph_of(twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int)))
-    expected = gp.run(DataDriven(), graph, device="cpu", sync=True)
+    expected = run_with(DataDriven(), graph, device="cpu", sync=True)
     half_done(0)
 
     def fails(self, state):
         raise DeviceError("the fake GPU is gone; look for it")
 
     monkeypatch.setattr(HalfDone, "ready", fails)
-    result = gp.run(DataDriven(), graph, device="hybrid", sync=True, page_edges=3000)
+    result = run_with(DataDriven(), graph, device="hybrid", sync=True, page_edges=3000)
     np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
 
 
@@ -193,7 +195,7 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
     monkeypatch.setattr(Rates, "cpu_helps", not alone)
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
-    memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu", sync=True)
+    memory, expected = memory_for(program, graph, 0.3), run_with(program, graph, device="cpu", sync=True)
     to, back, copies, fails_at = driver.memcpy_htod_async, driver.memcpy_dtoh_async, [], [1 << 30]
     begun = threading.Event()
     when_iterations_begin(monkeypatch, begun.set)
@@ -218,7 +220,7 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
         driver.next = 256
         copies.clear()
         begun.clear()
-        return gp.run(
+        return run_with(
             program, graph, device=device, sync=sync, gpu_memory=memory, gather="segmented", page_edges=8000, streams=3
         )
 
@@ -249,7 +251,7 @@ def test_other_errors_than_the_gpus_end_the_run(device_for, graph_of, monkeypatc
 
     driver.memcpy_dtoh_async = fails
     with pytest.raises(kind):
-        gp.run(
+        run_with(
             program,
             graph,
             device="hybrid",

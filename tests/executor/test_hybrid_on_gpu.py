@@ -9,6 +9,8 @@ from tests.support import twins
 from tests.support.cases import EXACT, FLOAT
 from tests.support.real_gpu import memory_for
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 
@@ -30,8 +32,8 @@ def at_random(request, monkeypatch):
 def both(program, graph, **how):
     known = {name: how[name] for name in ("iterations", "sync") if name in how}
     memory = memory_for(program, graph, 0.3)
-    cpu = gp.run(program, graph, device="cpu", **known)
-    hybrid = gp.run(program, graph, device="hybrid", gpu_memory=memory, page_edges=4000, streams=3, **how)
+    cpu = run_with(program, graph, device="cpu", **known)
+    hybrid = run_with(program, graph, device="hybrid", gpu_memory=memory, page_edges=4000, streams=3, **how)
     assert hybrid.stats.note is None
     return cpu, hybrid
 
@@ -59,6 +61,6 @@ def test_float_programs_are_close(graph_of, edges, at_random, case):
 def test_alpha_as_measured(graph_of, edges, engine, memory, sync):
     graph = graph_of(edges["int32"])
     program = gp.apps.SSSP(int(graph.out_degrees.argmax()))
-    cpu = gp.run(program, graph, device="cpu", sync=True)
-    hybrid = gp.run(program, graph, device="hybrid", engine=engine, sync=sync, gpu_memory=memory, page_edges=4000)
+    cpu = run_with(program, graph, device="cpu", sync=True)
+    hybrid = run_with(program, graph, device="hybrid", engine=engine, sync=sync, gpu_memory=memory, page_edges=4000)
     assert cpu.values.tobytes() == hybrid.values.tobytes()

@@ -94,7 +94,7 @@ def test_the_product_of_a_sweep(spec_of: Any) -> None:
         for graph in ("rmat:6:4", "uniform:6:4:symmetric:weights")
         for replication in ("custom", 2)
     }
-    assert all(row["streams"] == inspect.signature(gp.run).parameters["streams"].default for row in settings)
+    assert all(row["streams"] == gp.Options().streams for row in settings)
 
 
 def test_runs_share_the_sweep_and_override_it(spec_of: Any) -> None:
@@ -136,8 +136,8 @@ def test_rounds_are_interleaved_and_shuffled(spec_of: Any) -> None:
 
 
 def test_everything_that_run_takes_can_be_set() -> None:
-    parameters = inspect.signature(gp.run).parameters
-    assert {"program", "graph"} | set(kinds.OF_RUN) == set(parameters) - {"on_event"}
+    parameters = {*inspect.signature(gp.run).parameters, *inspect.signature(gp.Options).parameters}
+    assert {"program", "graph"} | set(kinds.OF_RUN) == parameters - {"options", "on_event", "unknown"}
     assert set(kinds.CHOICES) <= {*kinds.OF_RUN, *kinds.OF_READ}
     assert kinds.OF_RUN["device"].choices is DEVICES
     assert set(kinds.OF_RUN["gpu_memory"].types) == {int, str}
@@ -162,7 +162,7 @@ def test_no_two_columns_have_one_name() -> None:
         ("sweep = 3", "sweep=3: give a table"),
         ("runs = 3", "runs=3: give a list of tables"),
         ("runs = [3]", "runs=3: write [[runs]]"),
-        (SWEEP + "devise = 'cpu'", "sweep: there is no 'devise'; choose from program, graph, iterations, engine"),
+        (SWEEP + "devise = 'cpu'", "sweep: there is no 'devise'; choose from program, graph, engine, mode"),
         (SWEEP + "device = []", "sweep: device is an empty list"),
         (SWEEP + "device = ['cpu', 'tpu']", "sweep: device='tpu': choose from auto, cpu"),
         (SWEEP + "threads = '2'", "sweep: threads='2': give a whole number"),

@@ -13,6 +13,8 @@ from garaph_py.graph.derived import Derived
 from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 
+from ..support.runs import run_with
+
 
 def made():
     edges = twins.skewed(4, 500, 5000, "int32")
@@ -23,7 +25,7 @@ def use_all(graph):
     with ThreadPool(1) as pool:
         graph.valued_out_edges(pool)
         graph.packed_in_edges(pool)
-    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
+    run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
     assert graph.in_degrees.sum() == graph.out_degrees.sum() == graph.m
 
 
@@ -72,8 +74,8 @@ def test_release_by_name():
 
 def test_what_is_released_during_a_run_is_kept_by_it():
     graph = made()
-    expected = gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5).values
-    found = gp.run(
+    expected = run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5).values
+    found = run_with(
         gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5, on_event=lambda event: graph.derived.release()
     ).values
     assert found.tobytes() == expected.tobytes()

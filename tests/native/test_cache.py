@@ -185,7 +185,7 @@ import garaph_py as gp
 light = not {"numba", "llvmlite", "pyarrow", "scipy", "typer", "rich", "pandas"} & set(sys.modules)
 graph = gp.from_edges([0, 1, 2], [1, 2, 0])
 for mode in ("pull", "notify-pull"):
-    result = gp.run(gp.apps.BFS(source=0), graph, mode=mode)
+    result = gp.run(gp.apps.BFS(source=0), graph, options=gp.Options(mode=mode))
 print(light, result.values["level"].tolist(), "numba" in sys.modules)
 """
 

@@ -16,6 +16,8 @@ from garaph_py.output.page import page
 from garaph_py.output.result import Stats
 from tests.support.reports import EVIL, Reader
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_pages")
 
 
@@ -31,7 +33,7 @@ def long_run(count: int, **more: object) -> Stats:
 
 def test_a_report_has_every_iteration(graph: gp.Graph, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    stats = gp.run(gp.apps.BFS(0), graph, page_edges=5000, threads=2, report=target).stats
+    stats = run_with(gp.apps.BFS(0), graph, page_edges=5000, threads=2, report=target).stats
     read = Reader(target.read_text())
     heading, *lines = read.cells
     assert heading[:6] == ["#", "mode", "why", "device", "f", "alpha"]
@@ -73,7 +75,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 @pytest.mark.skipif(BROWSER is None, reason="no browser is installed")
 def test_a_browser_shows_it(graph: gp.Graph, tmp_path: Path) -> None:
     target, picture = tmp_path / "report.html", tmp_path / "report.png"
-    gp.run(gp.apps.PageRank(), graph, iterations=5, page_edges=5000, threads=2, report=target)
+    run_with(gp.apps.PageRank(), graph, iterations=5, page_edges=5000, threads=2, report=target)
     command = [
         BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
         "--window-size=1280,1200",

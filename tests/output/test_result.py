@@ -17,6 +17,8 @@ from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
 from garaph_py.output.result import Result, Stats
 from tests.support import twins
 
+from ..support.runs import run_with
+
 STATS = Stats([], True, 0.0, 1)
 NAMES = ["zoë", "a", "", 'quote"d', "e, f"]
 
@@ -257,7 +259,7 @@ def test_stats():
     edges = twins.skewed(61, 300, 1500)
     graph = gp.from_edges(edges.sources, edges.targets)
     heard = []
-    stats = gp.run(gp.apps.PageRank(), graph, iterations=3, threads=2, page_edges=400, on_event=heard.append).stats
+    stats = run_with(gp.apps.PageRank(), graph, iterations=3, threads=2, page_edges=400, on_event=heard.append).stats
     assert [event for event in heard if isinstance(event, Iteration)] == stats.iterations
     columns = stats.columns()
     assert columns["number"] == [0, 1, 2]
@@ -278,7 +280,7 @@ def test_stats():
 
 def test_stats_say_why_and_print_as_a_table():
     edges = twins.skewed(62, 300, 1500)
-    stats = gp.run(gp.apps.BFS(0), gp.from_edges(edges.sources, edges.targets), mode="pull").stats
+    stats = run_with(gp.apps.BFS(0), gp.from_edges(edges.sources, edges.targets), mode="pull").stats
     columns = stats.columns()
     assert set(columns["why"]) == {"as asked"}
     assert columns["alpha"] == [None] * len(stats.iterations)

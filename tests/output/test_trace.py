@@ -18,6 +18,8 @@ from garaph_py.errors import ParameterError
 from garaph_py.events import Iteration, Span
 from garaph_py.output.trace import trace_events, tracks_of
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_pages")
 
 
@@ -54,7 +56,9 @@ def by_track(events: list[dict]) -> dict[str, list[dict]]:
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])
 def test_a_trace_shows_every_page_of_every_iteration(graph: gp.Graph, tmp_path: Path, threads: int, mode: str) -> None:
     target = tmp_path / "trace.json"
-    result = gp.run(gp.apps.PageRank(), graph, iterations=4, threads=threads, page_edges=5000, mode=mode, trace=target)
+    result = run_with(
+        gp.apps.PageRank(), graph, iterations=4, threads=threads, page_edges=5000, mode=mode, trace=target
+    )
     events = read_trace(target)
     tracks = by_track(events)
     rows = result.stats.iterations
@@ -82,7 +86,7 @@ def test_a_trace_shows_every_page_of_every_iteration(graph: gp.Graph, tmp_path: 
 
 def test_modes_that_are_not_by_pages_are_in_the_trace_too(graph: gp.Graph, tmp_path: Path) -> None:
     for mode, program in (("push", gp.apps.BFS(0)), ("pull-tiled", gp.apps.PageRank())):
-        gp.run(program, graph, iterations=3, mode=mode, trace=tmp_path / mode)
+        run_with(program, graph, iterations=3, mode=mode, trace=tmp_path / mode)
         names = {event["name"] for event in by_track(read_trace(tmp_path / mode))["cpu 0"]}
         assert mode.replace("-", "_") in names
 
@@ -118,13 +122,13 @@ def test_a_place_that_cannot_be_written_is_found_before_the_run(graph: gp.Graph,
         (7, "give the name of a file"),
     ):
         with pytest.raises(ParameterError, match=f"^{name}.*{problem}"):
-            gp.run(gp.apps.PageRank(), graph, on_event=heard.append, **{name: place})
+            run_with(gp.apps.PageRank(), graph, on_event=heard.append, **{name: place})
     assert not heard
 
 
 def test_two_files_for_two_things(graph: gp.Graph, tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match="name two files"):
-        gp.run(gp.apps.PageRank(), graph, trace=tmp_path / "a", report=str(tmp_path / "." / "a"))
+        run_with(gp.apps.PageRank(), graph, trace=tmp_path / "a", report=str(tmp_path / "." / "a"))
 
 
 @pytest.mark.parametrize("name", ["trace", "report"])
@@ -139,14 +143,14 @@ def test_nothing_half_written_is_left(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ParameterError, match="nothing was written"):
-        gp.run(gp.apps.PageRank(), graph, iterations=1, **{name: target})
+        run_with(gp.apps.PageRank(), graph, iterations=1, **{name: target})
     assert target.read_text() == "yesterday's"
     assert os.listdir(tmp_path) == ["file"]
 
 
 def test_spans_are_in_the_time_of_the_run(graph: gp.Graph, tmp_path: Path) -> None:
     before = time.perf_counter()
-    gp.run(Program(), graph, iterations=2, threads=2, trace=tmp_path / "t", report=tmp_path / "r")
+    run_with(Program(), graph, iterations=2, threads=2, trace=tmp_path / "t", report=tmp_path / "r")
     taken = (time.perf_counter() - before) * 1e6
     spans = [event for event in read_trace(tmp_path / "t") if event["ph"] == "X"]
     assert all(0 <= event["ts"] <= event["ts"] + event["dur"] <= taken for event in spans)

@@ -28,6 +28,8 @@ from tests.support import command
 from tests.support.reads import failing
 from tests.support.stored_graphs import hub, opened, with_memory
 
+from ..support.runs import run_with
+
 
 def programs(graph):
     yield gp.apps.SSSP(hub(graph)), {}
@@ -44,8 +46,8 @@ def test_answers_are_those_of_memory(saved, room):
     graph, path, _ = saved
     stored = opened(path, room)
     for program, how in programs(graph):
-        here = gp.run(program, graph, device="cpu", page_edges=5000, **how)
-        there = gp.run(program, stored, device="cpu", page_edges=5000, **how)
+        here = run_with(program, graph, device="cpu", page_edges=5000, **how)
+        there = run_with(program, stored, device="cpu", page_edges=5000, **how)
         if here.values.dtype.kind == "f":
             np.testing.assert_allclose(there.values, here.values, rtol=1e-9 if "deterministic" in how else 1e-2)
         else:
@@ -58,14 +60,14 @@ def test_what_is_read_is_what_is_needed(saved):
     stored, needed = opened(path, 300_000), store.info(path).arrays["in_sources"].stored_bytes
     slack = 3 * needed if encoding == "packed" else disks.ALIGNMENT  # blocks are smaller here than what is aligned
     program = gp.apps.PageRank(stop="never")
-    pulled = gp.run(program, stored, device="cpu", page_edges=5000, iterations=3, mode="pull").stats.iterations
+    pulled = run_with(program, stored, device="cpu", page_edges=5000, iterations=3, mode="pull").stats.iterations
     assert all(step.from_disk < needed + slack for step in pulled)
     assert pulled[1].from_disk < pulled[0].from_disk  # some stay
     assert encoding == "packed" or pulled[1].from_disk
-    ample = gp.run(program, opened(path, 1 << 22), device="cpu", iterations=3, mode="pull").stats.iterations
+    ample = run_with(program, opened(path, 1 << 22), device="cpu", iterations=3, mode="pull").stats.iterations
     assert [step.from_disk for step in ample[1:]] == [0, 0]
     leaf = int(np.flatnonzero(graph.out_degrees == 1)[0])
-    steps = gp.run(gp.apps.BFS(leaf), stored, device="cpu", page_edges=1000, mode="notify-pull", sync=True).stats
+    steps = run_with(gp.apps.BFS(leaf), stored, device="cpu", page_edges=1000, mode="notify-pull", sync=True).stats
     assert 0 < steps.iterations[0].from_disk <= 6 * 8192 + 1000 * 4
     assert steps.iterations[0].pages_skipped > 0
 
@@ -82,10 +84,10 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
         with pytest.raises(
             DamagedGraphError, match=r"in_sources.data, byte \d+: block \d+: its checksum does not match"
         ):
-            gp.run(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+            run_with(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
         data.write_bytes(whole[:place])
         with pytest.raises(DamagedGraphError, match=r"in_sources\.data"):
-            gp.run(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+            run_with(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
     finally:
         data.write_bytes(whole)
 
@@ -104,9 +106,9 @@ def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):
         return errno.EIO * mine if failure != "short" else 0
 
     numbers = failing(monkeypatch, fails, lambda number: failure == "short" and number == chosen[0])
-    gp.run(program, stored, device="cpu", page_edges=8000)  # also looks for a negative length, once
+    run_with(program, stored, device="cpu", page_edges=8000)  # also looks for a negative length, once
     numbers.clear()
-    gp.run(program, stored, device="cpu", page_edges=8000)
+    run_with(program, stored, device="cpu", page_edges=8000)
     for k in range(1, len(numbers) + 1, 3):
         chosen[0] = k
         numbers.clear()
@@ -114,9 +116,9 @@ def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):
             with pytest.raises(
                 DamagedGraphError, match=r"data, byte \d+: cannot be read \(Input/output error\), tried"
             ):
-                gp.run(program, stored, device="cpu", page_edges=8000)
+                run_with(program, stored, device="cpu", page_edges=8000)
         else:
-            np.testing.assert_array_equal(gp.run(program, stored, device="cpu", page_edges=8000).values, expected)
+            np.testing.assert_array_equal(run_with(program, stored, device="cpu", page_edges=8000).values, expected)
     assert len(os.listdir("/proc/self/fd")) == open_files
 
 
@@ -131,8 +133,8 @@ def test_a_stored_run_is_seen_and_resumed(saved, tmp_path):
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        gp.run(program, stored, checkpoint_every=1, on_event=stop, **how)
-    resumed = gp.run(program, opened(path, 150_000), resume=True, trace=tmp_path / "t.json", **how)
+        run_with(program, stored, checkpoint_every=1, on_event=stop, **how)
+    resumed = run_with(program, opened(path, 150_000), resume=True, trace=tmp_path / "t.json", **how)
     tracks = {event["args"]["name"] for event in json.loads((tmp_path / "t.json").read_text())["traceEvents"]
               if event["name"] == "thread_name"}  # fmt: skip
     assert {str(path / disk) for disk in store.info(path).disks} == {
@@ -149,7 +151,7 @@ def test_the_disks_k_decides_when_to_notify(saved):
     for array in (*slow.in_edges.arrays(), *slow.out_edges.arrays()):
         array.k = 1e6
     for graph, expected in ((stored, "notify-pull"), (slow, "pull")):
-        run = gp.run(gp.apps.BFS(hub(graph)), graph, device="cpu", engine="garaph", iterations=1)
+        run = run_with(gp.apps.BFS(hub(graph)), graph, device="cpu", engine="garaph", iterations=1)
         assert run.stats.iterations[0].mode == expected
 
 
@@ -248,9 +250,9 @@ def test_small_blocks_apart_from_each_other(tmp_path):
     graph = gp.from_edges(*np.nonzero(there))
     store.save(graph, tmp_path / "g", encoding="packed", block_bytes=8192)
     how = {"device": "cpu", "mode": "notify-pull", "sync": True}
-    expected = gp.run(gp.apps.BFS(n - 1), graph, **how).values
+    expected = run_with(gp.apps.BFS(n - 1), graph, **how).values
     stored = opened(tmp_path / "g", 4_000_000)
-    np.testing.assert_array_equal(gp.run(gp.apps.BFS(n - 1), stored, **how).values, expected)
+    np.testing.assert_array_equal(run_with(gp.apps.BFS(n - 1), stored, **how).values, expected)
 
 
 def test_packed_blocks_begin_where_their_words_can(tmp_path):
@@ -284,7 +286,7 @@ def test_masks_say_where_lists_begin(lengths, first, count, data):
 
 def test_too_little_memory_says_how_much_is_needed(saved):
     _, path, _ = saved
-    gp.run(gp.apps.PageRank(), opened(path, 160_000), device="cpu", page_edges=1 << 20)  # by smaller pages
+    run_with(gp.apps.PageRank(), opened(path, 160_000), device="cpu", page_edges=1 << 20)  # by smaller pages
     for program, how in (
         (gp.apps.PageRank(), {}),
         (gp.apps.SSSP(0), {"mode": "push"}),
@@ -295,13 +297,13 @@ def test_too_little_memory_says_how_much_is_needed(saved):
         for room in (-(1 << 17), -1):
             graph = opened(path, room)
             try:
-                gp.run(program, graph, device="cpu", **how)
+                run_with(program, graph, device="cpu", **how)
             except GraphError as refusal:
                 refused += 1
                 what = "to verify the answer" if "verify" in how else "the run"
                 said = rf"^{what} takes .* for the vertices and .* allow (.*) when the graph is opened"
                 advised = re.search(said, str(refusal))[1]
-                gp.run(program, with_memory(graph, parse_bytes(advised, "memory")), device="cpu", **how)
+                run_with(program, with_memory(graph, parse_bytes(advised, "memory")), device="cpu", **how)
         assert refused
 
 

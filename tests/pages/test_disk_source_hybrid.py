@@ -17,6 +17,8 @@ from garaph_py.storage.disks import Disk
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 from tests.support.stored_graphs import opened, with_memory
 
+from ..support.runs import run_with
+
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
@@ -29,14 +31,14 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
     driver = device_for(program, graph)
     monkeypatch.setattr(Rates, "share", lambda self, waiting: rng.integers(waiting + 1))
     monkeypatch.setattr(Rates, "cpu_helps", True)
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     for room in (900_000, 3_000_000):
         stored = opened(tmp_path / "g", room)
         how = {"gather": "segmented", "streams": 3, "gpu_memory": memory_for(program, graph, share), "sync": sync}
         for mode in ("pull", "auto"):
             for ratio in (1e9, 1e-9):
                 monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
-                result = gp.run(program, stored, device=device, page_edges=3000, mode=mode, **how)
+                result = run_with(program, stored, device=device, page_edges=3000, mode=mode, **how)
                 np.testing.assert_array_equal(result.values, expected.values)
                 assert driver.held == 0
     assert sum(step.from_disk for step in result.stats.iterations) > 0
@@ -69,7 +71,9 @@ def test_both_processors_share_the_pages_in_memory(device_for, graph_of, monkeyp
     monkeypatch.setattr(Rates, "cpu_helps", True)
     monkeypatch.setattr(Rates, "share", lambda self, waiting: int(share * waiting))
     how = {"gather": "segmented", "streams": 2, "gpu_memory": memory_for(program, graph, 0.2), "sync": True}
-    result = gp.run(program, opened(tmp_path / "g", 2 * edges), device="hybrid", page_edges=10_000, mode="pull", **how)
+    result = run_with(
+        program, opened(tmp_path / "g", 2 * edges), device="hybrid", page_edges=10_000, mode="pull", **how
+    )
     assert {step.device for step in result.stats.iterations} == {"both"}
     assert later(result)
     assert set(later(result)) == {0}
@@ -92,9 +96,9 @@ def test_the_cpu_has_all_the_memory_when_the_gpu_is_gone(
         driver.memcpy_htod_async = fail
     device = "auto" if fails == "start" else "gpu"
     room = edges + (1 << 16)
-    result = gp.run(program, opened(tmp_path / "g", room), device=device, gather="segmented", **how)
+    result = run_with(program, opened(tmp_path / "g", room), device=device, gather="segmented", **how)
     assert "launch failure" in result.stats.note
-    alone = gp.run(program, opened(tmp_path / "g", room), device="cpu", **how)
+    alone = run_with(program, opened(tmp_path / "g", room), device="cpu", **how)
     np.testing.assert_array_equal(result.values, alone.values)
     assert later(result) == later(alone)
     assert set(later(result)) == {0}
@@ -120,10 +124,10 @@ def test_the_cpu_reads_on_when_the_gpu_pins_no_more(device_for, graph_of, monkey
 
     driver.memcpy_htod_async = copied
     stored = opened(tmp_path / "g", 2 * edges)
-    result = gp.run(program, stored, device="hybrid", gather="segmented", streams=2, **how)
+    result = run_with(program, stored, device="hybrid", gather="segmented", streams=2, **how)
     assert result.stats.note.startswith("the GPU failed, the CPU goes on alone")
     assert result.stats.iterations[-1].device == "cpu"
-    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
 
 
 def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
@@ -134,7 +138,7 @@ def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
     bound = bind(program, stored)
     counted = [vertex_bytes(bound, stored, False, gpu) for gpu in (False, True)]
     stored = with_memory(stored, (counted[0] + counted[1]) // 2)
-    result = gp.run(program, stored, sync=False, mode="pull", page_edges=1000)
+    result = run_with(program, stored, sync=False, mode="pull", page_edges=1000)
     assert result.stats.note.startswith("no GPU used: the run takes")
     with pytest.raises(GraphError, match="of memory for the vertices and"):
         gp.run(program, stored, device="gpu")
@@ -160,6 +164,6 @@ def test_a_page_whose_requests_fail_has_not_been_read(device_for, graph_of, monk
     monkeypatch.setattr(Disk, "put", fails)
     how = {"gather": "segmented", "page_edges": 10_000, "mode": "pull", "streams": 2, "sync": True}
     memory = memory_for(program, graph, 0.2)
-    result = gp.run(program, opened(tmp_path / "g", 3 * edges), device="hybrid", gpu_memory=memory, **how)
-    np.testing.assert_array_equal(result.values, gp.run(program, graph, device="cpu", sync=True).values)
+    result = run_with(program, opened(tmp_path / "g", 3 * edges), device="hybrid", gpu_memory=memory, **how)
+    np.testing.assert_array_equal(result.values, run_with(program, graph, device="cpu", sync=True).values)
     assert "can't start new thread" in result.stats.note

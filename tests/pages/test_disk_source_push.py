@@ -17,6 +17,8 @@ from tests.support import twins
 from tests.support.graphs import equal
 from tests.support.stored_graphs import forge, hub, opened
 
+from ..support.runs import run_with
+
 
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("room", [150_000, 500_000])
@@ -28,8 +30,8 @@ def test_push_follows_out_edges_from_disk(saved, room, sync):
         programs.append(gp.apps.ConnectedComponents())
     for program in programs:
         for threads in (1, 2):
-            here = gp.run(program, graph, threads=threads, **how)
-            there = gp.run(program, stored, threads=threads, page_edges=5000, **how)
+            here = run_with(program, graph, threads=threads, **how)
+            there = run_with(program, stored, threads=threads, page_edges=5000, **how)
             np.testing.assert_array_equal(there.values, here.values)
             if sync:
                 assert [(i.mode, i.active, i.f, i.edges) for i in there.stats.iterations] == [
@@ -70,10 +72,10 @@ def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, leng
     assert arrays["out_values"].encoding == ("raw", 1)
     assert arrays["in_values"].encoding == (encoding if lengths is wide else "raw", 1)
     program = gp.apps.SSSP(hub(graph))
-    expected = gp.run(program, graph, mode="pull", sync=True).values
+    expected = run_with(program, graph, mode="pull", sync=True).values
     for there in (opened(path, 200_000), store.open(path, encoding=encoding)):
         for how in ({"mode": "push", "sync": True}, {"mode": "push", "sync": False}, {}):
-            found = gp.run(program, there, device="cpu", **how)
+            found = run_with(program, there, device="cpu", **how)
             assert found.values.tobytes() == expected.tobytes()
             assert "push" in {step.mode for step in found.stats.iterations}
 
@@ -100,7 +102,7 @@ def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
         with pytest.raises(
             ParameterError, match=rf"mode='{mode}'.*saved without those of its out-edges; import it again"
         ):
-            gp.run(sssp, stored, mode=mode)
+            run_with(sssp, stored, mode=mode)
 
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
@@ -114,7 +116,7 @@ def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
         np.testing.assert_array_equal(found.values, gp.run(sssp, graph, device="cpu").values)
         assert ("push" in {step.mode for step in found.stats.iterations}) == pushes
     with pytest.raises(ParameterError, match=r"mode='push'.*out-edges do not fit its memory; allow more"):
-        gp.run(sssp, loaded, mode="push")
+        run_with(sssp, loaded, mode="push")
 
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
@@ -128,7 +130,7 @@ def test_no_memory_between_two_that_do_is_refused(saved):
     for memory in sorted({*range(most // 8, most, most // 16), packed - 1, packed, most - 1, most}):
         try:
             loaded = store.open(path, memory=memory)
-            found = gp.run(sssp, loaded, device="cpu", mode="push", threads=1)
+            found = run_with(sssp, loaded, device="cpu", mode="push", threads=1)
         except GraphError:
             assert not places
             continue
@@ -147,7 +149,7 @@ def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, gr
     limit = bytes_held(graph) + graph.bytes_to_reverse - packed
     loaded = fitted(graph, "a file", "auto", limit, 1)
     assert loaded.encoding == ("packed" if packed else "raw")
-    assert "push" in {step.mode for step in gp.run(gp.apps.SSSP(0), loaded, mode="push").stats.iterations}
+    assert "push" in {step.mode for step in run_with(gp.apps.SSSP(0), loaded, mode="push").stats.iterations}
 
 
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
@@ -177,11 +179,11 @@ def test_damage_to_the_values_of_out_edges(saved, tmp_path):
     named = rf"out_values.data, byte {block}: block 3: its checksum does not match"
     assert [re.search(named, str(problem)) is not None for problem in store.verify(path)] == [True]
     expected = gp.run(sssp, graph, device="cpu").values
-    np.testing.assert_array_equal(gp.run(sssp, store.open(path), mode="push").values, expected)
+    np.testing.assert_array_equal(run_with(sssp, store.open(path), mode="push").values, expected)
     with pytest.raises(DamagedGraphError, match=named):
         store.open(path, encoding="packed")
     stored = opened(path, 200_000)
     gp.run(gp.apps.BFS(hub(graph)), stored, device="cpu")
     for mode in ("push", "pull"):
         with pytest.raises(DamagedGraphError, match=named):
-            gp.run(sssp, stored, device="cpu", mode=mode)
+            run_with(sssp, stored, device="cpu", mode=mode)

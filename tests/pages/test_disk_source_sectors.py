@@ -9,6 +9,8 @@ from garaph_py.storage import directory as store
 from garaph_py.storage import sectors
 from tests.support.stored_graphs import hub, opened
 
+from ..support.runs import run_with
+
 SECTOR = sectors.SECTOR
 WIDTH = SECTOR // 4
 
@@ -77,8 +79,8 @@ def test_few_vertices_are_updated_from_few_sectors(saved):
     leaf = int(np.flatnonzero((graph.out_degrees == 1) & (graph.in_degrees > 0))[0])
     target = int(graph.out_edges.neighbours[graph.out_edges.offsets[leaf]])
     how = {"device": "cpu", "mode": "notify-pull", "sync": True, "iterations": 1, "page_edges": 12_000}
-    gp.run(gp.apps.SSSP(leaf), stored, **how | {"mode": "pull"})
-    step = gp.run(gp.apps.SSSP(leaf), stored, **how).stats.iterations[0]
+    run_with(gp.apps.SSSP(leaf), stored, **how | {"mode": "pull"})
+    step = run_with(gp.apps.SSSP(leaf), stored, **how).stats.iterations[0]
     lists = (1 + bool(graph.directed)) * 8192 + SECTOR  # in- and out-edges, of which nobody knew the latter
     around = ends[min((target // 64 + 1) * 64, graph.n)] - ends[target // 64 * 64]
     assert step.from_disk <= lists + 2 * (int(around) * 4 + 2 * SECTOR) + 2 * SECTOR
@@ -88,5 +90,5 @@ def test_blocks_that_do_not_begin_where_sectors_do_are_read_whole(tmp_path):
     graph = gp.rmat(11, 8, weights=(1, 255))
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=4608)
     stored, how = opened(tmp_path / "g", 180_000), {"device": "cpu", "mode": "notify-pull", "sync": True}
-    expected = gp.run(gp.apps.SSSP(hub(graph)), graph, **how).values
-    np.testing.assert_array_equal(gp.run(gp.apps.SSSP(hub(graph)), stored, page_edges=1500, **how).values, expected)
+    expected = run_with(gp.apps.SSSP(hub(graph)), graph, **how).values
+    np.testing.assert_array_equal(run_with(gp.apps.SSSP(hub(graph)), stored, page_edges=1500, **how).values, expected)

@@ -22,6 +22,8 @@ from garaph_py.system.sizes import show_bytes
 from tests.support import twins
 from tests.support.stored_graphs import STORED, hub, with_memory
 
+from ..support.runs import run_with
+
 N, M = 2 * 65536 + 1000, 60_000
 NUMBERS = np.random.default_rng(8).random(N)
 
@@ -66,9 +68,9 @@ def test_answers_are_those_of_memory(saved, room):
     for weights, program in programs(saved[None][0]):
         graph, path = saved[weights]
         stored, *_ = opened(path, program, room)
-        here = gp.run(program, graph, threads=2, **how)
+        here = run_with(program, graph, threads=2, **how)
         for threads, page_edges in ((1, None), (3, None), (2, 1000)):
-            there = gp.run(program, stored, threads=threads, page_edges=page_edges, **how)
+            there = run_with(program, stored, threads=threads, page_edges=page_edges, **how)
             assert there.values.tobytes() == here.values.tobytes()
             steps = there.stats.iterations
             assert [(step.mode, step.f, step.edges) for step in steps] == [
@@ -92,7 +94,7 @@ def test_tiles_are_for_one_run(saved, monkeypatch):
 
     monkeypatch.setattr(pull_tiled, "make_tiles", make_tiles)
     monkeypatch.setattr(runtime, "check", lambda *_: left.append(made[0]()))
-    there = gp.run(program, stored, mode=PULL_TILED, verify=True, threads=2)
+    there = run_with(program, stored, mode=PULL_TILED, verify=True, threads=2)
     assert (len(made), left) == (1, [None])
     np.testing.assert_array_equal(there.values, gp.run(program, graph, threads=2).values)
     assert not stored.has_tiles(weighted=True)
@@ -109,9 +111,9 @@ def test_no_room_for_tiles_is_named_before_the_run(saved):
         rf"may take {show_bytes(vertices + 300_000)}; allow .* when the graph is opened .*, or choose another mode"
     )
     with pytest.raises(GraphError, match=named):
-        gp.run(program, stored, mode=PULL_TILED)
+        run_with(program, stored, mode=PULL_TILED)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
-    found = gp.run(program, stored, mode=PULL, sync=True, device="cpu")
+    found = run_with(program, stored, mode=PULL, sync=True, device="cpu")
     np.testing.assert_array_equal(found.values, gp.run(program, graph).values)
 
 
@@ -122,15 +124,15 @@ def test_tiles_that_have_no_room_in_memory_are_refused(graph_of, tmp_path, kind,
     graph, refused = graph_of(twins.skewed(61, 70_000, 900_000, kind)), []
     gp.save(graph, tmp_path / "g", encoding=encoding)
     for program in (gp.apps.SSSP(hub(graph)), gp.apps.PageRank(stop="never")):
-        expected = gp.run(program, graph, device="cpu", sync=True, iterations=2).values
+        expected = run_with(program, graph, device="cpu", sync=True, iterations=2).values
         for memory in range(bytes_held(graph) // 3, 4 * bytes_held(graph), bytes_held(graph) // 3):
             found = gp.open(tmp_path / "g", memory=memory)
             try:
-                gp.run(program, found, mode=PULL_TILED, iterations=2)
+                run_with(program, found, mode=PULL_TILED, iterations=2)
             except GraphError as error:
                 refused.append(found.on_disk)
                 advised = re.search(r"allow (.*) when the graph is opened", str(error))[1]
-                again = gp.run(program, gp.open(tmp_path / "g", memory=advised), mode=PULL_TILED, iterations=2)
+                again = run_with(program, gp.open(tmp_path / "g", memory=advised), mode=PULL_TILED, iterations=2)
                 np.testing.assert_allclose(again.values, expected, rtol=1e-12)
     assert True in refused
     assert False in refused

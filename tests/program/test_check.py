@@ -13,6 +13,8 @@ import garaph_py as gp
 from garaph_py.errors import ProgramError
 from tests.support.programs import FLOAT64, PROGRAM, RING, WEIGHTED, check, program
 
+from ..support.runs import run_with
+
 BODY = 1 + PROGRAM.format(value="", body="BODY").split("\n").index("        BODY")
 REFUSED = {
     # what no compiled function contains
@@ -173,7 +175,7 @@ def test_compiled_programs_compute_what_python_does(value):
     kind = program("\n".join(branches) + "\nreturn acc", value)
     kind = dataclasses.make_dataclass("Mine", [("which", int, 0)], bases=(kind,))
     for which, wanted in enumerate(MEANING.values()):
-        result = gp.run(kind(which=which), RING, iterations=1, threads=1, mode="pull")
+        result = run_with(kind(which=which), RING, iterations=1, threads=1, mode="pull")
         assert result.values.dtype == getattr(np, value[3:])
         np.testing.assert_allclose(result.values, wanted, rtol=1e-6)
 

@@ -13,6 +13,8 @@ from garaph_py.program import bind
 from garaph_py.program.functions import functions
 from tests.support.programs import FLOAT64, RING, check, derived
 
+from ..support.runs import run_with
+
 OPERATIONS = {
     "add": (gp.add, 6), "mul": (gp.mul, 6), "min": (gp.min, 1), "max": (gp.max, 3), "bitwise_and": (gp.bitwise_and, 0),
     "bitwise_or": (gp.bitwise_or, 3), "bitwise_xor": (gp.bitwise_xor, 0), "logical_and": (gp.logical_and, 1),
@@ -32,7 +34,7 @@ def test_unified_operations(monoid, wanted):
 def test_vertices_without_in_edges_have_the_identity():
     star = gp.from_edges([0, 1, 2], [3, 3, 3])
     kind = derived(sum=OPERATIONS["own with a name"][0], init=lambda self, id: id + 1)
-    assert gp.run(kind(), star, iterations=1, mode="pull").values.tolist() == [0, 0, 0, 6]
+    assert run_with(kind(), star, iterations=1, mode="pull").values.tolist() == [0, 0, 0, 6]
 
 
 BROKEN_SUMS = {
@@ -86,7 +88,7 @@ def add_both(left, right):
 def test_fields_are_summed_one_by_one_or_by_the_users_function(monoid):
     graph = gp.from_edges([0, 1, 2, 3, 4], [5, 5, 5, 6, 6])
     kind = type("Own", (Fields,), {"sum": monoid})
-    values = gp.run(kind(), graph, iterations=1, mode="pull").values
+    values = run_with(kind(), graph, iterations=1, mode="pull").values
     assert values[5:].tolist() == [1, 3.5]
     assert np.isnan(values[:5]).all()
 

@@ -1,5 +1,6 @@
 """Decisions of a run before it begins: a table of options, machines and graphs, and what each is run as."""
 
+import dataclasses
 import inspect
 
 import numpy as np
@@ -201,8 +202,23 @@ def test_options_are_checked_when_they_are_made(options, problem):
 def test_options_have_the_defaults_of_run():
     defaults = {name: field.default for name, field in RunOptions.__dataclass_fields__.items()}
     of_run = inspect.signature(gp.run).parameters
-    assert defaults == {name: one.default for name, one in of_run.items() if name in defaults}
-    assert set(of_run) - set(defaults) == {"program", "graph", "on_event"}
+    front = set(defaults) - {field.name for field in dataclasses.fields(gp.Options)}
+    assert {name: defaults[name] for name in front} == {name: of_run[name].default for name in front}
+    assert set(of_run) - front == {"program", "graph", "options", "on_event", "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"mode": "push"}, r"run has no argument mode; write options=gp\.Options\(mode=\.\.\.\)$"),
+        ({"itertions": 3}, r"run has no argument itertions; did you mean iterations\?$"),
+        ({"colour": "red"}, r"run has no argument colour; see help\(gp\.run\)$"),
+        ({"options": {"mode": "push"}}, r"options=\{'mode': 'push'\}: write options=gp\.Options\(\.\.\.\)$"),
+    ],
+)
+def test_an_argument_in_the_wrong_place(given, problem):
+    with pytest.raises(gp.errors.ParameterError, match=problem):
+        gp.run(gp.apps.BFS(0), gp.from_edges([0], [1]), **given)
 
 
 @pytest.mark.parametrize(

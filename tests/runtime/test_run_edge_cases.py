@@ -9,6 +9,8 @@ from garaph_py.errors import GraphError, ParameterError, ProgramError
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = ("auto", "pull", "notify-pull")
@@ -49,9 +51,9 @@ def test_odd_graphs(graph_of, case, edges, mode):
     graph, edges = graph_of(edges, directed=not symmetric), edges.both_ways() if symmetric else edges
     for threads in (1, 3):
         if case in EXACT:
-            assert_exact(gp.run(case.program(edges), graph, mode=mode, threads=threads), case.twin(edges))
+            assert_exact(run_with(case.program(edges), graph, mode=mode, threads=threads), case.twin(edges))
         else:
-            run = gp.run(case.program(edges), graph, mode=mode, threads=threads, iterations=4)
+            run = run_with(case.program(edges), graph, mode=mode, threads=threads, iterations=4)
             assert_close(run, case.twin(edges, 4))
 
 
@@ -71,7 +73,7 @@ def test_odd_graphs(graph_of, case, edges, mode):
 def test_no_vertices(graph_of, program, weights, mode):
     edges = edges_of(0) if weights is None else edges_of(0).weighted(np.zeros(0, weights))
     verify = type(program).verify is not None
-    result = gp.run(program, graph_of(edges, directed=False), mode=mode, threads=3, verify=verify)
+    result = run_with(program, graph_of(edges, directed=False), mode=mode, threads=3, verify=verify)
     assert result.values.shape == result.ids.shape == (0,)
     assert result.stats.converged
     assert result.stats.iterations == []
@@ -162,9 +164,9 @@ def test_zero_weights(dtype):
     graph = gp.from_edges(edges.sources, edges.targets, edges.weights)
     far = FAR if dtype == "int32" else np.inf
     for sync in (True, False):
-        distance = gp.run(gp.apps.SSSP(0), graph, sync=sync, verify=True).values
+        distance = run_with(gp.apps.SSSP(0), graph, sync=sync, verify=True).values
         assert distance.tolist() == [0, 0, 0, far, far]
-        assert gp.run(gp.apps.SSWP(0), graph, sync=sync, verify=True).values.tolist() == [far, 0, 0, 0, 0]
+        assert run_with(gp.apps.SSWP(0), graph, sync=sync, verify=True).values.tolist() == [far, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("kind", [gp.apps.SSSP, gp.apps.SSWP])
@@ -223,7 +225,7 @@ def test_numbers_of_numpy_count_iterations():
 )
 def test_wrong_options(options, problem):
     with pytest.raises(ParameterError, match=problem):
-        gp.run(gp.apps.PageRank(), small(), **options)
+        run_with(gp.apps.PageRank(), small(), **options)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from garaph_py.pages.memory_source import MemoryPageSource
 from garaph_py.runtime import runner
 from tests.support import twins
 
+from ..support.runs import run_with
+
 
 @pytest.fixture(scope="module")
 def edges():
@@ -103,10 +105,10 @@ PROGRAMS = {
 )
 def test_the_cpu_continues_after_a_gpu_failure(failing_at, monkeypatch, caplog, graph_of, edges, name, sync, how, at):
     graph, program = graph_of(edges), PROGRAMS[name](edges)
-    expected = gp.run(program, graph, device="cpu", sync=True, page_edges=5000)
+    expected = run_with(program, graph, device="cpu", sync=True, page_edges=5000)
     failing_at(at)
     monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
-    result = gp.run(program, graph, sync=sync, page_edges=5000, **how)
+    result = run_with(program, graph, sync=sync, page_edges=5000, **how)
     assert result.values.tobytes() == expected.values.tobytes()
     assert result.stats.converged
     rows = result.stats.iterations
@@ -133,7 +135,9 @@ def test_lack_of_memory_is_reported_once(monkeypatch, caplog, graph_of, edges):
 
 def test_a_trace_shows_both(failing_at, tmp_path, graph_of, edges):
     failing_at(2)
-    gp.run(gp.apps.PageRank(), graph_of(edges), device="gpu", iterations=5, trace=tmp_path / "t", report=tmp_path / "r")
+    run_with(
+        gp.apps.PageRank(), graph_of(edges), device="gpu", iterations=5, trace=tmp_path / "t", report=tmp_path / "r"
+    )
     events = json.loads((tmp_path / "t").read_text())["traceEvents"]
     assert [event["args"]["device"] for event in events if "device" in event["args"]] == ["gpu"] * 2 + ["cpu"] * 3
     tracks = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
@@ -192,4 +196,4 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
 )
 def test_parameters(settings, message):
     with pytest.raises(ParameterError, match=f"^{message}"):
-        gp.run(gp.apps.BFS(0), gp.from_edges([0], [1]), **settings)
+        run_with(gp.apps.BFS(0), gp.from_edges([0], [1]), **settings)

@@ -13,6 +13,8 @@ from garaph_py.pages.memory_source import MemoryPageSource
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns, hub, mostly_full
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = (PULL, NOTIFY_PULL)
@@ -64,7 +66,7 @@ def test_exact_answers(both, case, mode, sync):
     edges, _, packed = both(case)
     expected = case.twin(edges)
     for threads, page_edges in WAYS:
-        run = gp.run(case.program(edges), packed, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
+        run = run_with(case.program(edges), packed, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
         assert_exact(run, expected)
         assert run.stats.encoding == "packed"
         assert {i.mode for i in run.stats.iterations} <= {*MODES, PUSH}
@@ -77,7 +79,7 @@ def test_floats_have_the_same_bits(both, case, mode):
     expected = case.twin(edges, ITERATIONS)
     for threads, page_edges in WAYS:
         options = {"mode": mode, "threads": threads, "page_edges": page_edges, "iterations": ITERATIONS}
-        found, other = (gp.run(case.program(edges), graph, **options) for graph in (packed, raw))
+        found, other = (run_with(case.program(edges), graph, **options) for graph in (packed, raw))
         assert_close(found, expected)
         assert_same_bits(found, other)
         assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
@@ -87,7 +89,7 @@ def test_floats_have_the_same_bits(both, case, mode):
 def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
     edges, raw, packed = both(case)
     options = {"sync": False, "threads": 1, "mode": PULL, "iterations": ITERATIONS, "page_edges": 3000}
-    assert_same_bits(*(gp.run(case.program(edges), graph, **options) for graph in (packed, raw)))
+    assert_same_bits(*(run_with(case.program(edges), graph, **options) for graph in (packed, raw)))
 
 
 @pytest.mark.parametrize("directed", [True, False])
@@ -106,7 +108,7 @@ def test_edge_values(graph_of, weights, mode, directed):
     source = int(graph.out_degrees.argmax())
     for threads, page_edges in WAYS:
         options = {"mode": mode, "threads": threads, "page_edges": page_edges}
-        assert_same_bits(*(gp.run(gp.apps.SSSP(source), g, **options) for g in (graph.packed(1), graph)))
+        assert_same_bits(*(run_with(gp.apps.SSSP(source), g, **options) for g in (graph.packed(1), graph)))
 
 
 def test_integers_that_do_not_fit_stay_raw(graph_of):
@@ -123,7 +125,7 @@ def test_the_papers_engine(both, mode, engine):
     for case in (EXACT[0], FLOAT[0]):
         edges, raw, packed = both(case)
         options = {"engine": engine, "mode": mode, "threads": 3, "iterations": 3}
-        assert_same_bits(*(gp.run(case.program(edges), graph, **options) for graph in (packed, raw)))
+        assert_same_bits(*(run_with(case.program(edges), graph, **options) for graph in (packed, raw)))
 
 
 @modes
@@ -141,7 +143,7 @@ def test_small_graphs(graph_of, edges, mode):
     graph = graph_of(edges)
     for threads in (1, 3):
         options = {"mode": mode, "threads": threads, "iterations": 3}
-        assert_same_bits(*(gp.run(gp.apps.PageRank(), g, **options) for g in (graph.packed(1), graph)))
+        assert_same_bits(*(run_with(gp.apps.PageRank(), g, **options) for g in (graph.packed(1), graph)))
 
 
 def test_an_encoding_for_one_run(graph_of):
@@ -150,19 +152,19 @@ def test_an_encoding_for_one_run(graph_of):
         (graph, "auto", "raw"), (graph, "packed", "packed"), (graph.packed(1), "auto", "packed"),
         (graph.packed(1), "raw", "raw"),
     ):  # fmt: skip
-        run = gp.run(gp.apps.PageRank(), given, encoding=wanted, iterations=2, threads=2)
+        run = run_with(gp.apps.PageRank(), given, encoding=wanted, iterations=2, threads=2)
         assert run.stats.encoding == stored
     with pytest.raises(ParameterError, match="encoding='zip': choose from auto, raw, packed"):
-        gp.run(gp.apps.PageRank(), graph, encoding="zip")
+        run_with(gp.apps.PageRank(), graph, encoding="zip")
 
 
 @pytest.mark.parametrize("case", mostly_full((case for case in FLOAT if case.name != "HeatSimulation"), "PageRank"))
 def test_tiles(both, case):
     edges, raw, packed = both(case)
     how = {"mode": PULL_TILED, "iterations": 4, "threads": 2}
-    expected = gp.run(case.program(edges), raw, **how)
+    expected = run_with(case.program(edges), raw, **how)
     for given, encoding in ((packed, "auto"), (raw, "packed"), (packed, "raw")):
-        run = gp.run(case.program(edges), given, encoding=encoding, **how)
+        run = run_with(case.program(edges), given, encoding=encoding, **how)
         assert_same_bits(run, expected)
         assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
 
@@ -173,7 +175,7 @@ def test_push(both, case, sync):
     edges, raw, packed = both(case)
     options = {"mode": PUSH, "sync": sync}
     for threads, _ in WAYS:
-        found, other = (gp.run(case.program(edges), g, threads=threads, **options) for g in (packed, raw))
+        found, other = (run_with(case.program(edges), g, threads=threads, **options) for g in (packed, raw))
         assert_exact(found, case.twin(edges))
         if sync:
             assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
@@ -186,7 +188,7 @@ def test_push_along_edges_with_values(graph_of, weights, directed):
     program = gp.apps.SSSP(int(graph.out_degrees.argmax()))
     for threads, _ in WAYS:
         options = {"mode": PUSH, "threads": threads, "sync": True}
-        assert_same_bits(*(gp.run(program, g, **options) for g in (graph.packed(1), graph)))
+        assert_same_bits(*(run_with(program, g, **options) for g in (graph.packed(1), graph)))
 
 
 def test_a_run_unpacks_no_array(graph_of, monkeypatch):

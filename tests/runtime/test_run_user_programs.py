@@ -8,6 +8,8 @@ from tests.support import twins
 from tests.support.cases import mostly_full
 from tests.support.programs import DataDriven
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = ("pull", "notify-pull")
@@ -19,7 +21,7 @@ def test_prepare(graph_of, mode):
     rng = np.random.default_rng(41)
     edges = twins.Edges(600, np.arange(600), (600 * rng.random(600) ** 2).astype(int))
     for threads in (1, 7):
-        result = gp.run(DataDriven(), graph_of(edges), mode=mode, threads=threads)
+        result = run_with(DataDriven(), graph_of(edges), mode=mode, threads=threads)
         np.testing.assert_allclose(result.values, twins.pagerank(edges, 200), atol=600 * 1e-7)
         active = [iteration.active for iteration in result.stats.iterations]
         assert active[0] == 600
@@ -44,7 +46,7 @@ def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
     edges = twins.skewed(42, 2000, 30000)
     source, graph = int(edges.out_degrees.argmax()), graph_of(edges)
     earliest, early, all_edges = (
-        gp.run(kind(source), graph, mode="pull", threads=threads) for kind in (gp.apps.BFS, WaitingOnly, Exhaustive)
+        run_with(kind(source), graph, mode="pull", threads=threads) for kind in (gp.apps.BFS, WaitingOnly, Exhaustive)
     )
     assert (earliest.values == all_edges.values).all()
     assert (early.values == all_edges.values).all()
@@ -57,7 +59,7 @@ def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
 
 def test_done_is_not_used_asynchronously(graph_of):
     edges = twins.skewed(42, 2000, 30000)
-    result = gp.run(gp.apps.BFS(int(edges.out_degrees.argmax())), graph_of(edges), mode="pull", sync=False)
+    result = run_with(gp.apps.BFS(int(edges.out_degrees.argmax())), graph_of(edges), mode="pull", sync=False)
     assert {i.edges for i in result.stats.iterations} == {30000}
 
 
@@ -102,7 +104,7 @@ def test_aggregate_and_converged(graph_of, mode):
     for threads in (1, 7):
         program = Relabel()
         program.seen = []
-        result = gp.run(program, graph_of(edges), mode=mode, threads=threads, page_edges=2000)
+        result = run_with(program, graph_of(edges), mode=mode, threads=threads, page_edges=2000)
         np.testing.assert_array_equal(result.values, label)
         assert [(total.changed, total.labels, n) for total, n in program.seen] == expected  # they may be kept
         assert result.stats.converged
@@ -141,7 +143,7 @@ class Strongest(gp.VertexProgram):
 def test_own_monoid_over_named_fields(graph_of, mode, threads):
     edges = twins.skewed(44, 300, 2500, "float64")
     edges = edges.weighted(np.round(edges.weights, 1))
-    result = gp.run(Strongest(), graph_of(edges), mode=mode, threads=threads, iterations=1)
+    result = run_with(Strongest(), graph_of(edges), mode=mode, threads=threads, iterations=1)
     for v in range(edges.n):
         here = np.flatnonzero(edges.targets == v)
         strength, source = max(((edges.weights[e], -edges.sources[e]) for e in here), default=(-1, 1))
@@ -187,7 +189,7 @@ def test_unified_operations(graph_of, name):
         for v in range(edges.n)
     ]
     for threads in (1, 7):
-        values = gp.run(program, graph_of(edges), mode="pull", threads=threads, iterations=1).values
+        values = run_with(program, graph_of(edges), mode="pull", threads=threads, iterations=1).values
         assert values.dtype == dtype
         np.testing.assert_array_equal(values, np.array(expected).astype(dtype))
 
@@ -216,14 +218,14 @@ class AnyNeighbour(gp.VertexProgram):
 def test_done_ends_a_gather_once_the_sum_is_final(graph_of):
     edges = twins.skewed(46, 300, 3000)
     marked = (np.arange(edges.n) % 3 == 0).astype(int)
-    result = gp.run(AnyNeighbour(marked), graph_of(edges), engine="garaph", mode="pull", threads=1, iterations=1)
+    result = run_with(AnyNeighbour(marked), graph_of(edges), engine="garaph", mode="pull", threads=1, iterations=1)
     visited = 0
     for v in range(edges.n):
         found = marked[np.sort(edges.sources[edges.targets == v])]
         assert result.values[v] == found.any()
         visited += found.argmax() + 1 if found.any() else len(found)
     assert result.stats.edges == visited < 3000
-    cut = gp.run(AnyNeighbour(marked), graph_of(edges), mode="pull", threads=7, iterations=1)
+    cut = run_with(AnyNeighbour(marked), graph_of(edges), mode="pull", threads=7, iterations=1)
     assert (cut.values == result.values).all()
 
 
@@ -286,7 +288,7 @@ def test_every_argument(graph_of, mode):
     acc = edges.sums(edges.weights * (old[u] - old[v]) + u)
     expected = acc + ids * edges.in_degrees + edges.out_degrees / edges.n - old
     for threads in (1, 7):
-        values = gp.run(Balance(), graph_of(edges), mode=mode, threads=threads, iterations=1).values
+        values = run_with(Balance(), graph_of(edges), mode=mode, threads=threads, iterations=1).values
         np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
 
 

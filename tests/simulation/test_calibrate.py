@@ -22,6 +22,8 @@ from garaph_py.simulation.workload import (
 from tests.support.command import garaph
 from tests.support.simulated import KNOWN, LABELS, SUMS, how
 
+from ..support.runs import run_with
+
 
 def recorded(scale: int, traits: Traits, device: str, share: float, machine: Machine = KNOWN) -> RecordedRun:
     """A run as the known machine has it, over a graph so dense that it pays to share one of these sizes."""
@@ -129,8 +131,8 @@ def test_recorded_costs_of_pages_are_kept(tmp_path):
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
     graph = gp.rmat(14, 16, directed=False)
-    gp.run(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu")  # compiles
-    result = gp.run(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu", trace=tmp_path / "trace.json")
+    run_with(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu")  # compiles
+    result = run_with(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu", trace=tmp_path / "trace.json")
     run = read_trace(tmp_path / "trace.json")
     assert (run.workload.vertices, run.workload.edges) == (graph.n, graph.m)
     assert [row["mode"] for row in run.rows] == [row.mode for row in result.stats.iterations]

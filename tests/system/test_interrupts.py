@@ -15,6 +15,8 @@ from garaph_py.executor.gpu import executor as kernel
 from garaph_py.system import interrupts
 from tests.support.numpy_gpu import GRAPH, HUB, FakePinned, Hops, memory_for
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 EVERY = int(os.environ.get("GARAPH_INTERRUPTS", "120"))
@@ -137,7 +139,7 @@ def test_interrupted_anywhere_nothing_stays(device_for, graph_of, monkeypatch, p
 
         sys.settrace(trace)
         try:
-            gp.run(
+            run_with(
                 program, graph, device=device, gather="segmented", page_edges=8000, streams=3, gpu_memory=memory,
                 threads=2, iterations=2,
             )  # fmt: skip

@@ -16,6 +16,8 @@ from garaph_py.runtime import run as runtime
 from garaph_py.system.watchdog import Heartbeat, Watchdog
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for, when_iterations_begin
 
+from ..support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
@@ -126,7 +128,7 @@ def test_a_copy_that_takes_its_time(device_for, graph_of, monkeypatch, device):
 
     logging.getLogger("garaph_py").addHandler(handler)
     try:
-        result = gp.run(
+        result = run_with(
             program, graph, device=device, gather="segmented", gpu_memory=memory, page_edges=3000, streams=3
         )
     finally:
@@ -165,7 +167,7 @@ def test_threads_that_cannot_be_had(device_for, graph_of, monkeypatch, no_more_t
     driver = device_for(program, graph)
     memory, expected = memory_for(program, graph, 0.3), gp.run(program, graph, device="cpu").values
     no_more_threads(name)
-    result = gp.run(
+    result = run_with(
         program, graph, device=device, gather="segmented", gpu_memory=memory, page_edges=3000, streams=3, threads=3
     )
     np.testing.assert_array_equal(result.values, expected)
@@ -189,7 +191,7 @@ def test_a_gpu_that_fails_before_its_pages(device_for, graph_of, monkeypatch, ca
         real(*arguments)
 
     monkeypatch.setattr(driver, call, fails, raising=False)
-    result = gp.run(
+    result = run_with(
         program, graph, device="hybrid", gather="segmented", gpu_memory=memory, page_edges=3000, streams=3,
         on_event=begun.append,
     )  # fmt: skip

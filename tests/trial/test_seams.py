@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import garaph_py as gp
 from garaph_py import events
 from garaph_py.dispatch.policy import POLICIES
 from garaph_py.dispatch.rates import Rates
@@ -33,6 +32,8 @@ from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
 from tests.support.cpu_gpu import CpuGpu
 from tests.support.executors import Run, run_on
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
+
+from ..support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -116,7 +117,7 @@ def graph_and_edges(graph_of, given, case):
 @ways
 def test_a_toy_policy_gives_the_answers(toys, graph_of, given, case, sync):
     graph, edges = graph_and_edges(graph_of, given, case)
-    result = gp.run(case.program(edges), graph, engine="toy", device="cpu", sync=sync, page_edges=3000)
+    result = run_with(case.program(edges), graph, engine="toy", device="cpu", sync=sync, page_edges=3000)
     assert_exact(result, case.twin(edges))
     assert {"many", "few"} >= {row.why for row in result.stats.iterations}
 
@@ -124,7 +125,7 @@ def test_a_toy_policy_gives_the_answers(toys, graph_of, given, case, sync):
 @pytest.mark.parametrize("case", FLOAT, **by_name)
 def test_a_toy_policy_gives_the_floats(toys, graph_of, given, case):
     edges, how = given[case.weights], {"engine": "toy", "device": "cpu", "sync": True, "iterations": ITERATIONS}
-    assert_close(gp.run(case.program(edges), graph_of(edges), **how), case.twin(edges, ITERATIONS))
+    assert_close(run_with(case.program(edges), graph_of(edges), **how), case.twin(edges, ITERATIONS))
 
 
 # A transfer
@@ -135,10 +136,10 @@ def test_a_toy_policy_gives_the_floats(toys, graph_of, given, case):
 @ways
 def test_a_toy_transfer_gives_the_answers(toys, device_for, graph_of, device, program, sync):
     graph = graph_of(GRAPH, weighted=False)
-    expected = gp.run(program, graph, device="cpu", sync=True).values
+    expected = run_with(program, graph, device="cpu", sync=True).values
     device_for(program, graph)
     how = {"gpu_memory": memory_for(program, graph, 0.3), "page_edges": 3000, "sync": sync}
-    result = gp.run(program, graph, device=device, engine="staged", **how)
+    result = run_with(program, graph, device=device, engine="staged", **how)
     np.testing.assert_array_equal(result.values, expected)
     used = {group.transfer for row in result.stats.iterations for group in row.groups}
     assert {"staged"} <= used <= {"staged", "resident", None}
@@ -180,7 +181,7 @@ def run_on_three(everybody_works):
 def test_two_gpus_give_the_answers(run_on_three, graph_of, given, case, sync):
     graph, edges = graph_and_edges(graph_of, given, case)
     values, devices = run_on_three(case.program(edges), graph, sync)
-    expected = gp.run(case.program(edges), graph, device="cpu", sync=True).values
+    expected = run_with(case.program(edges), graph, device="cpu", sync=True).values
     np.testing.assert_array_equal(values, expected)
     assert all(device.processed for device in devices)
 
@@ -197,7 +198,7 @@ def test_two_gpus_give_the_floats(run_on_three, graph_of, given, case):
 @ways
 def test_kernels_run_on_both_gpus(everybody_works, device_for, graph_of, program, sync):
     graph = graph_of(GRAPH, weighted=False)
-    expected = gp.run(program, graph, device="cpu", sync=True).values
+    expected = run_with(program, graph, device="cpu", sync=True).values
     with run_on("hybrid of two GPUs", program, graph, device_for) as run:
         np.testing.assert_array_equal(run.result(sync), expected)
         for driver in run.drivers:

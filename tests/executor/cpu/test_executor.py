@@ -12,6 +12,8 @@ from garaph_py.executor.modes import NOTIFY_PULL, PULL
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact, columns
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 MODES = ("auto", "pull", "notify-pull")
@@ -48,7 +50,7 @@ def test_exact_answers_are_one_and_the_same(example, case, mode, sync):
     expected = case.twin(edges)
     for threads in THREADS:
         for page_edges in PAGES:
-            run = gp.run(case.program(edges), graph, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
+            run = run_with(case.program(edges), graph, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
             assert_exact(run, expected)
             assert run.stats.converged
 
@@ -61,7 +63,7 @@ def test_synchronous_floats_equal_their_twin_and_themselves(example, case, mode)
     for threads in THREADS:
         for page_edges in PAGES:
             options = {"mode": mode, "threads": threads, "page_edges": page_edges, "iterations": ITERATIONS}
-            first, again = (gp.run(case.program(edges), graph, **options) for _ in range(2))
+            first, again = (run_with(case.program(edges), graph, **options) for _ in range(2))
             assert_close(first, expected)
             assert first.values.tobytes() == again.values.tobytes()
 
@@ -73,7 +75,7 @@ def test_floats_settle_on_a_solution(graph_of, case, mode, sync):
     edges = twins.regular(22, 600, 4, case.weights)
     graph = graph_of(edges)
     for threads, page_edges in ((1, None), (2, 500), (7, None)):
-        run = gp.run(case.settling(edges), graph, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
+        run = run_with(case.settling(edges), graph, mode=mode, sync=sync, threads=threads, page_edges=page_edges)
         assert run.stats.converged
         np.testing.assert_allclose(case.step(edges, run.values), run.values, atol=1e-7)
 
@@ -82,15 +84,15 @@ def test_floats_settle_on_a_solution(graph_of, case, mode, sync):
 def test_the_papers_engine_gives_the_same_answers(example, case):
     edges, graph = example(case)
     if case in EXACT:
-        assert_exact(gp.run(case.program(edges), graph, engine="garaph", threads=2), case.twin(edges))
+        assert_exact(run_with(case.program(edges), graph, engine="garaph", threads=2), case.twin(edges))
     else:
-        run = gp.run(case.program(edges), graph, engine="garaph", threads=2, iterations=ITERATIONS)
+        run = run_with(case.program(edges), graph, engine="garaph", threads=2, iterations=ITERATIONS)
         assert_close(run, case.twin(edges, ITERATIONS))
 
 
 def test_the_papers_engine_switches_at_one_half(graph_of):
     edges = twins.skewed(21, 2000, 40000)
-    run = gp.run(EXACT[0].program(edges), graph_of(edges), engine="garaph")
+    run = run_with(EXACT[0].program(edges), graph_of(edges), engine="garaph")
     assert {i.mode for i in run.stats.iterations} == {PULL, NOTIFY_PULL}
     assert all((i.mode == NOTIFY_PULL) == (i.f <= 0.5) for i in run.stats.iterations)
 
@@ -98,20 +100,20 @@ def test_the_papers_engine_switches_at_one_half(graph_of):
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_a_forced_mode_is_used_throughout(example, mode):
     edges, graph = example(EXACT[0])
-    assert {i.mode for i in gp.run(EXACT[0].program(edges), graph, mode=mode).stats.iterations} == {mode}
+    assert {i.mode for i in run_with(EXACT[0].program(edges), graph, mode=mode).stats.iterations} == {mode}
 
 
 def test_asynchronous_runs_need_no_more_iterations(graph_of):
     path = twins.Edges(500, np.arange(499), np.arange(1, 500))
     options = {"mode": "pull", "threads": 1}
-    late, at_once = (gp.run(EXACT[0].program(path), graph_of(path), sync=sync, **options) for sync in (True, False))
+    late, at_once = (run_with(EXACT[0].program(path), graph_of(path), sync=sync, **options) for sync in (True, False))
     assert len(late.stats.iterations) == 500
     assert len(at_once.stats.iterations) == 2  # in the order of the path; and one that changes nothing
 
 
 def test_pages_nobody_notified_are_skipped(graph_of):
     path = twins.Edges(500, np.arange(499), np.arange(1, 500))
-    run = gp.run(EXACT[0].program(path), graph_of(path), mode="notify-pull", page_edges=50, threads=2)
+    run = run_with(EXACT[0].program(path), graph_of(path), mode="notify-pull", page_edges=50, threads=2)
     assert all(i.pages + i.pages_skipped == 10 for i in run.stats.iterations)
     assert all(i.pages <= 1 and i.edges <= 2 for i in run.stats.iterations)
 
@@ -140,9 +142,9 @@ def test_one_vertex_with_nine_tenths_of_the_edges(graph_of, case, inwards):
             for page_edges in PAGES:
                 options = {"mode": mode, "threads": threads, "page_edges": page_edges}
                 if case in EXACT:
-                    assert_exact(gp.run(case.program(edges), graph, **options), expected)
+                    assert_exact(run_with(case.program(edges), graph, **options), expected)
                 else:
-                    assert_close(gp.run(case.program(edges), graph, iterations=ITERATIONS, **options), expected)
+                    assert_close(run_with(case.program(edges), graph, iterations=ITERATIONS, **options), expected)
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
@@ -154,9 +156,9 @@ def test_more_threads_than_edges(graph_of, case, mode):
         symmetric = getattr(case, "symmetric", False)
         graph, edges = graph_of(edges, directed=not symmetric), edges.both_ways() if symmetric else edges
         if case in EXACT:
-            assert_exact(gp.run(case.program(edges), graph, mode=mode, threads=7), case.twin(edges))
+            assert_exact(run_with(case.program(edges), graph, mode=mode, threads=7), case.twin(edges))
         else:
-            assert_close(gp.run(case.program(edges), graph, mode=mode, threads=7, iterations=3), case.twin(edges, 3))
+            assert_close(run_with(case.program(edges), graph, mode=mode, threads=7, iterations=3), case.twin(edges, 3))
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
@@ -169,7 +171,7 @@ def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
     made = []
     monkeypatch.setattr(launch, "Partitions", Watched)
     edges = star(inwards=True)
-    gp.run(gp.apps.PageRank(), graph_of(edges), engine="garaph", threads=7, iterations=1, mode=mode)
+    run_with(gp.apps.PageRank(), graph_of(edges), engine="garaph", threads=7, iterations=1, mode=mode)
     (heads, tails) = next(parts.cuts.T for parts in made if len(parts.cuts) == 7)
     assert (tails == 4321).sum() == 1  # the hub begins in one partition, spans some, ends in another
     assert (heads == 4321).sum() >= 5
@@ -199,7 +201,7 @@ def test_notify_pull_with_everybody_active(graph_of, case, threads):
     targets = np.flatnonzero(np.arange(n) % 4096 < 3996)  # none at the blocks' ends, where three threads' bounds are
     ends = twins.Edges(n, np.arange(len(targets)), targets)
     for edges in (beginning, ends):
-        run = gp.run(case.program(edges), graph_of(edges), mode="notify-pull", threads=threads, iterations=2)
+        run = run_with(case.program(edges), graph_of(edges), mode="notify-pull", threads=threads, iterations=2)
         assert_close(run, case.twin(edges, 2))
 
 
@@ -208,7 +210,7 @@ def test_a_vertex_that_gathers_from_itself_goes_on_alone(graph_of, mode):
     """Its neighbours no longer change, but heat still flows to it."""
     edge = twins.Edges(2, np.array([0]), np.array([1]), np.array([1.0]))
     program = gp.apps.HeatSimulation(fixed={0: 1.0}, tolerance=1e-9)
-    np.testing.assert_allclose(gp.run(program, graph_of(edge), mode=mode).values, 1, atol=1e-7)
+    np.testing.assert_allclose(run_with(program, graph_of(edge), mode=mode).values, 1, atol=1e-7)
 
 
 # Runs do not meet.

@@ -17,6 +17,8 @@ from garaph_py.runtime.plan import suits_tiles
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
 
+from ...support.runs import run_with
+
 N = 3 * 65536 - 1000  # three blocks, the last one partial, and of its last words none or part
 
 
@@ -64,7 +66,7 @@ def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, dire
 def test_floats_equal_their_twin_and_themselves(graph_of, case):
     edges, graph = example(graph_of, case)
     expected = case.twin(edges, 4)
-    runs = [gp.run(case.program(edges), graph, mode="pull-tiled", threads=k, iterations=4) for k in (1, 2, 7)]
+    runs = [run_with(case.program(edges), graph, mode="pull-tiled", threads=k, iterations=4) for k in (1, 2, 7)]
     for run in runs:
         assert_close(run, expected)
         assert run.values.tobytes() == runs[0].values.tobytes()
@@ -74,7 +76,7 @@ def test_floats_equal_their_twin_and_themselves(graph_of, case):
 @pytest.mark.parametrize("case", [case for case in EXACT if case.name != "BFS"], ids=lambda case: case.name)
 def test_exact_answers_are_the_same(graph_of, case):
     edges, graph = example(graph_of, case, m=400_000)
-    run = gp.run(case.program(edges), graph, mode="pull-tiled", threads=2)
+    run = run_with(case.program(edges), graph, mode="pull-tiled", threads=2)
     assert_exact(run, case.twin(edges))
 
 
@@ -83,7 +85,7 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
     graph = graph_of(chain, directed=False)
     for iterations in range(1, 4):
         tiled, paged = (
-            gp.run(gp.apps.ConnectedComponents(), graph, mode=mode, sync=True, iterations=iterations, threads=2)
+            run_with(gp.apps.ConnectedComponents(), graph, mode=mode, sync=True, iterations=iterations, threads=2)
             for mode in ("pull-tiled", "pull")
         )
         assert tiled.values.tobytes() == paged.values.tobytes()
@@ -95,7 +97,7 @@ def test_tiled_and_other_iterations_take_turns(graph_of):
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
     assert PULL_TILED not in {i.mode for i in gp.run(gp.apps.PageRank(), graph, threads=1).stats.iterations}
-    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)  # makes tiles, which the graph keeps
+    run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)  # makes tiles, which the graph keeps
     run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60, threads=1)
     modes = [i.mode for i in run.stats.iterations]
     assert modes[0] == PULL_TILED
@@ -115,7 +117,7 @@ def test_tiled_and_other_iterations_take_turns(graph_of):
 def test_programs_that_cannot_use_tiles_are_refused(graph_of, program, options):
     graph = graph_of(twins.skewed(64, 50, 200), directed=False)
     with pytest.raises(ParameterError, match=r"mode='pull-tiled' is for synchronous runs.*choose another mode"):
-        gp.run(program, graph, mode="pull-tiled", **options)
+        run_with(program, graph, mode="pull-tiled", **options)
 
 
 def seen(engine="auto", active_edges=900, tiles=True):
@@ -131,7 +133,7 @@ def test_dense_iterations_use_tiles_where_there_are_some():
 
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
-    gp.run(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
+    run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
     assert suits_tiles(graph, False, 1)
     assert PULL_TILED not in {
         i.mode for i in gp.run(gp.apps.CircuitSimulation(), graph, iterations=2, threads=1).stats.iterations

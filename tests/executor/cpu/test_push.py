@@ -16,6 +16,8 @@ from garaph_py.native.threads import ThreadPool
 from tests.support import twins
 from tests.support.cases import EXACT, assert_exact
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 exact = pytest.mark.parametrize("case", EXACT, ids=lambda case: case.name)
@@ -35,7 +37,7 @@ def example(case, seed=41, n=9000, m=30000):
 @exact
 def test_push_gives_the_same_answers(case, threads, sync):
     edges, graph = example(case)
-    run = gp.run(case.program(edges), graph, mode="push", sync=sync, threads=threads)
+    run = run_with(case.program(edges), graph, mode="push", sync=sync, threads=threads)
     assert_exact(run, case.twin(edges))
     assert {i.mode for i in run.stats.iterations} == {PUSH}
 
@@ -45,7 +47,7 @@ def test_synchronous_push_and_pull_agree_after_every_iteration(case):
     edges, graph = example(case, n=400, m=900)
     for iterations in range(6):
         push, pull, paper = (
-            gp.run(case.program(edges), graph, sync=True, iterations=iterations, **options)
+            run_with(case.program(edges), graph, sync=True, iterations=iterations, **options)
             for options in ({"mode": "push"}, {"mode": "pull"}, {"engine": "garaph"})
         )
         assert push.values.tobytes() == pull.values.tobytes() == paper.values.tobytes()
@@ -90,9 +92,9 @@ class Largest(gp.VertexProgram):
 def test_programs_of_ones_own_may_push(program):
     edges = twins.skewed(43, 6000, 20000)
     graph = graph_of(edges)
-    expected = gp.run(program, graph, engine="garaph").values
+    expected = run_with(program, graph, engine="garaph").values
     for options in ({}, {"mode": "push"}, {"mode": "push", "sync": False}, {"mode": "pull", "sync": False}):
-        np.testing.assert_array_equal(gp.run(program, graph, threads=3, **options).values, expected)
+        np.testing.assert_array_equal(run_with(program, graph, threads=3, **options).values, expected)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +103,13 @@ def test_programs_of_ones_own_may_push(program):
 def test_programs_that_do_not_relax_cannot_push(program):
     graph = graph_of(twins.skewed(43, 60, 200))
     with pytest.raises(ParameterError, match=r"mode='push'.*idempotent sum.*choose another mode"):
-        gp.run(program, graph, mode="push")
+        run_with(program, graph, mode="push")
 
 
 @pytest.mark.parametrize("mode", ["push", "pull-tiled"])
 def test_the_papers_engine_does_not_know_our_modes(mode):
     with pytest.raises(ParameterError, match=rf"mode='{mode}' is not the paper's"):
-        gp.run(gp.apps.ConnectedComponents(), graph_of(twins.skewed(43, 60, 200), False), engine="garaph", mode=mode)
+        run_with(gp.apps.ConnectedComponents(), graph_of(twins.skewed(43, 60, 200), False), engine="garaph", mode=mode)
 
 
 class Hops(gp.VertexProgram):
@@ -158,7 +160,7 @@ class Number(gp.VertexProgram):
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "pull-tiled"])
 def test_any_number_but_0_is_yes(mode):
     graph = graph_of(twins.Edges(6, np.array([0, 1, 2, 3, 4, 5, 5]), np.array([1, 2, 3, 4, 5, 0, 3])))
-    run = gp.run(Number(), graph, mode=mode, iterations=2)
+    run = run_with(Number(), graph, mode=mode, iterations=2)
     expected = sum(new != old for new, old in zip(gp.run(Number(), graph, iterations=1).values, range(6), strict=True))
     assert run.stats.iterations[1].active == expected
 
@@ -184,7 +186,7 @@ class TwoFields(gp.VertexProgram):
 
 def test_a_priority_is_only_a_hint():
     graph = graph_of(twins.skewed(48, 100, 500))
-    assert gp.run(TwoFields(), graph, sync=False).stats.converged
+    assert run_with(TwoFields(), graph, sync=False).stats.converged
 
 
 def test_without_apply_values_and_sums_are_of_one_kind():
@@ -209,10 +211,10 @@ def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
     path = twins.Edges(300, np.arange(299), np.arange(1, 300))
     components = gp.apps.ConnectedComponents()
     both = graph_of(path, directed=False)
-    free, in_order = gp.run(components, both, threads=1), gp.run(components, both, threads=1, sync=True)
+    free, in_order = gp.run(components, both, threads=1), run_with(components, both, threads=1, sync=True)
     assert len(free.stats.iterations) < len(in_order.stats.iterations) == 299 + 1
     assert free.values.tobytes() == in_order.values.tobytes()
-    counted = [gp.run(components, both, iterations=3, sync=sync).values.tobytes() for sync in (None, True)]
+    counted = [run_with(components, both, iterations=3, sync=sync).values.tobytes() for sync in (None, True)]
     assert counted[0] == counted[1]  # three iterations mean something only if they are synchronous
 
 
@@ -231,7 +233,7 @@ def test_near_vertices_go_first():
     followed = {}
     for turns in (True, False):
         kind = gp.apps.SSSP if turns else type("Plain", (gp.apps.SSSP,), {"priority": None})
-        run = gp.run(kind(0), graph, mode="push", sync=False, threads=1)
+        run = run_with(kind(0), graph, mode="push", sync=False, threads=1)
         np.testing.assert_array_equal(run.values, np.arange(n))
         followed[turns] = sum(i.edges for i in run.stats.iterations)
     assert followed[True] <= followed[False]
@@ -276,4 +278,4 @@ def test_out_edges_that_differ_from_the_in_edges_are_reported():
     graph = graph_of(twins.skewed(46, 50, 300, "int32"))
     out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
     with pytest.raises(GraphError, match="out-edges are not its in-edges reversed; import it again"):
-        gp.run(gp.apps.SSSP(0), replace(graph, out_edges=out), mode="push")
+        run_with(gp.apps.SSSP(0), replace(graph, out_edges=out), mode="push")

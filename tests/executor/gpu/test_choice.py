@@ -14,6 +14,8 @@ from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.plan import gather_of
 from tests.support import twins
 
+from ...support.runs import run_with
+
 
 @pytest.fixture
 def graph(graph_of):
@@ -113,7 +115,7 @@ def test_auto_over_raw_edges(graph, how, gather):
 @pytest.mark.parametrize("gather", ["segmented", "replicated"])
 def test_gathers_for_raw_edges_say_so(graph, gather):
     with pytest.raises(ParameterError, match="--encoding raw"):
-        gp.run(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather)
-    result = gp.run(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather, encoding="raw", iterations=2)
+        run_with(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather)
+    result = run_with(gp.apps.PageRank(), graph.packed(), device="cpu", gather=gather, encoding="raw", iterations=2)
     assert result.stats.encoding == "raw"
     assert np.isfinite(result.values).all()

@@ -13,6 +13,8 @@ from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
 from tests.support import twins
 
+from ...support.runs import run_with
+
 
 class DriverError(Exception):
     pass
@@ -211,6 +213,6 @@ def test_no_gpu_is_looked_for_where_none_is_wanted(monkeypatch, caplog, graph_of
     graph = graph_of(edges)
     small = gp.run(gp.apps.BFS(0), graph)
     monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
-    results = [small, gp.run(gp.apps.BFS(0), graph, device="cpu"), gp.run(gp.apps.BFS(0), graph, mode="push")]
+    results = [small, gp.run(gp.apps.BFS(0), graph, device="cpu"), run_with(gp.apps.BFS(0), graph, mode="push")]
     assert [(result.stats.device, result.stats.note) for result in results] == [("cpu", None)] * 3
     assert not warnings_of(caplog)

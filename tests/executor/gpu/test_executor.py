@@ -5,7 +5,6 @@ import tracemalloc
 import numpy as np
 import pytest
 
-import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu import executor as kernel
@@ -14,6 +13,8 @@ from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
+
+from ...support.runs import run_with
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -25,8 +26,8 @@ def test_the_answer_is_the_cpus(device_for, graph_of, program, share, sync):
     graph = graph_of(GRAPH)
     driver = device_for(program, graph)
     memory = None if share is None else memory_for(program, graph, share)
-    expected = gp.run(program, graph, device="cpu", sync=True)
-    result = gp.run(
+    expected = run_with(program, graph, device="cpu", sync=True)
+    result = run_with(
         program, graph, device="gpu", sync=sync, gather="segmented", gpu_memory=memory, page_edges=3000, streams=3
     )
     assert result.stats.device == "NumPy"
@@ -80,8 +81,8 @@ def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode)
     graph = graph_of(edges)
     program = Quiet()
     driver = device_for(program, graph)
-    expected = gp.run(program, graph, device="cpu", sync=True, iterations=30)
-    result = gp.run(
+    expected = run_with(program, graph, device="cpu", sync=True, iterations=30)
+    result = run_with(
         program, graph, device="gpu", sync=True, iterations=30, mode=mode, page_edges=500, gather="segmented"
     )
     np.testing.assert_array_equal(result.values, expected.values)
@@ -97,13 +98,15 @@ def test_less_memory_is_tried_if_an_allocation_fails(device_for, graph_of):
     needed = memory_for(Quiet(HUB), graph, 1)
     driver.refuses = needed - 100_000
     memory = needed + 1000
-    result = gp.run(Quiet(HUB), graph, device="gpu", sync=True, gpu_memory=memory, gather="segmented", page_edges=3000)
-    np.testing.assert_array_equal(result.values, gp.run(Quiet(HUB), graph, device="cpu", sync=True).values)
+    result = run_with(
+        Quiet(HUB), graph, device="gpu", sync=True, gpu_memory=memory, gather="segmented", page_edges=3000
+    )
+    np.testing.assert_array_equal(result.values, run_with(Quiet(HUB), graph, device="cpu", sync=True).values)
     assert sum(row.to_device for row in result.stats.iterations[1:]) > 0
     assert driver.held == 0
     driver.refuses = 50_000
     with pytest.raises(DeviceMemoryError):
-        gp.run(Quiet(HUB), graph, device="gpu", gpu_memory=memory, page_edges=3000)
+        run_with(Quiet(HUB), graph, device="gpu", gpu_memory=memory, page_edges=3000)
     assert driver.held == 0
 
 
@@ -112,7 +115,7 @@ def test_the_budget_is_kept(device_for, graph_of):
     driver = device_for(Hops(HUB), graph)
     memory = memory_for(Hops(HUB), graph, 0.4)
     driver.refuses = memory
-    result = gp.run(
+    result = run_with(
         Hops(HUB), graph, device="gpu", sync=True, gpu_memory=memory, gather="segmented", page_edges=3000, streams=3
     )
     assert result.stats.note is None

@@ -9,6 +9,8 @@ import pytest
 
 import garaph_py as gp
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 FAILING = """
@@ -28,7 +30,8 @@ def broken(self, page, buffer=None):
 GpuExecutor.task_of = broken
 program = gp.apps.PageRank(stop="never")
 expected = gp.run(program, graph, iterations=9, device="cpu").values
-result = gp.run(program, graph, iterations=9, device="gpu", sync=SYNC, gather="segmented")
+options = gp.Options(sync=SYNC, gather="segmented")
+result = gp.run(program, graph, iterations=9, device="gpu", options=options)
 assert result.stats.device == "cpu" and "failed after" in result.stats.note, result.stats
 devices = [row.device for row in result.stats.iterations]
 assert devices == ["gpu"] * devices.count("gpu") + ["cpu"] * devices.count("cpu") and devices.count("gpu") > 2, devices
@@ -69,6 +72,8 @@ def test_two_threads_run_at_once():
     graph = gp.rmat(14, seed=2)
     expected = gp.run(gp.apps.BFS(0), graph, device="cpu").values
     with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda _: gp.run(gp.apps.BFS(0), graph, device="gpu", page_edges=20000).values, range(8)))
+        runs = list(
+            pool.map(lambda _: run_with(gp.apps.BFS(0), graph, device="gpu", page_edges=20000).values, range(8))
+        )
     for values in runs:
         np.testing.assert_array_equal(values, expected)

@@ -8,7 +8,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-import garaph_py as gp
 from garaph_py.dispatch import policy as decisions
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import device
@@ -17,6 +16,8 @@ from garaph_py.executor.gpu.ranks import RUN
 from tests.support import twins
 from tests.support.late_gpu import LateDriver
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
+
+from ...support.runs import run_with
 
 SCHEDULES = int(os.environ.get("GARAPH_SCHEDULES", "1"))
 """Of each graph, synchronous and not, by both processors and the GPU alone, and both engines: 20 take two minutes."""
@@ -92,7 +93,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
         "device": processor, "sync": sync, "engine": engine, "gather": "segmented", "page_edges": page_edges,
         "streams": streams, "gpu_memory": memory, "threads": int(rng.integers(1, 3)),
     }  # fmt: skip
-    expected = gp.run(program, graph, device="cpu", sync=True)
+    expected = run_with(program, graph, device="cpu", sync=True)
     initialize = GpuExecutor.initialize
 
     def armed(self, synchronous, sources):
@@ -106,7 +107,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
     def begin(fails_at=None):
         chance = random.Random(int(rng.integers(1 << 32)))
         driver = device_for(program, graph, partial(LateDriver, rng=chance, fails_at=fails_at))
-        result = gp.run(program, graph, **how)
+        result = run_with(program, graph, **how)
         np.testing.assert_array_equal(result.values, expected.values)
         if sync:
             assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]

@@ -8,6 +8,8 @@ import pytest
 import garaph_py as gp
 from garaph_py.storage import directory as store
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 
@@ -31,7 +33,7 @@ def test_answers_are_those_of_memory(stored, device, engine, program, memory):
     encoding = opened.encoding
     if engine == "garaph" and encoding == "packed":
         pytest.skip("the paper's edges are raw")
-    result = gp.run(program, opened, device=device, engine=engine, gpu_memory=memory)
+    result = run_with(program, opened, device=device, engine=engine, gpu_memory=memory)
     assert result.stats.note is None or "short" in result.stats.note
     if isinstance(program, gp.apps.BFS):
         np.testing.assert_array_equal(result.values["level"], expected["level"])
@@ -45,5 +47,5 @@ def test_pagerank(stored, device):
     graph, opened = stored
     program = gp.apps.PageRank(stop="never")
     expected = gp.run(program, graph, device="cpu", iterations=10).values
-    result = gp.run(program, opened, device=device, iterations=10, gpu_memory="10MiB", mode="pull")
+    result = run_with(program, opened, device=device, iterations=10, gpu_memory="10MiB", mode="pull")
     np.testing.assert_allclose(result.values, expected, rtol=1e-9)

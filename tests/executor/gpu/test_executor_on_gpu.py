@@ -10,6 +10,8 @@ from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
 from tests.support.real_gpu import memory_for
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 WAYS = {
@@ -30,7 +32,7 @@ def edges():
 def both(program, graph, **how):
     """The answers of the CPU and of the GPU alone."""
     known = {name: how[name] for name in ("iterations", "sync") if name in how}
-    cpu, gpu = gp.run(program, graph, device="cpu", **known), gp.run(program, graph, device="gpu", **how)
+    cpu, gpu = run_with(program, graph, device="cpu", **known), run_with(program, graph, device="gpu", **how)
     assert gpu.stats.note is None or "memory is short" in gpu.stats.note
     assert gpu.stats.device != "cpu"
     return cpu, gpu
@@ -100,7 +102,7 @@ def test_streamed_pages_give_the_same(graph_of, edges, share, way):
 
 def test_resident_pages_are_copied_once(graph_of, edges):
     graph = graph_of(edges[None])
-    result = gp.run(gp.apps.PageRank(), graph, iterations=3, device="gpu", page_edges=10000)
+    result = run_with(gp.apps.PageRank(), graph, iterations=3, device="gpu", page_edges=10000)
     copied = [row.to_device for row in result.stats.iterations]
     assert copied == [4 * graph.m, 0, 0]
     assert all(row.from_device >= 8 * graph.n for row in result.stats.iterations)
@@ -111,7 +113,7 @@ def test_pages_nobody_notified_are_skipped(graph_of):
     cpu, gpu = both(gp.apps.BFS(0), graph_of(path), page_edges=1000, sync=True, iterations=60)
     assert_same_bits(cpu, gpu)
     assert sum(row.pages_skipped for row in gpu.stats.iterations) > 1000
-    paper = gp.run(gp.apps.BFS(0), graph_of(path), device="gpu", engine="garaph", page_edges=1000, iterations=60)
+    paper = run_with(gp.apps.BFS(0), graph_of(path), device="gpu", engine="garaph", page_edges=1000, iterations=60)
     assert_same_bits(cpu, paper)
     assert sum(row.pages_skipped for row in paper.stats.iterations) == 0
 
@@ -119,12 +121,12 @@ def test_pages_nobody_notified_are_skipped(graph_of):
 def test_deterministic_runs_have_the_same_bits(edges, graph_of):
     graph = rmat(16, seed=3)
     runs = [
-        gp.run(gp.apps.PageRank(dtype=np.float32), graph, iterations=6, device="gpu", deterministic=True).values
+        run_with(gp.apps.PageRank(dtype=np.float32), graph, iterations=6, device="gpu", deterministic=True).values
         for _ in range(4)
     ]
     assert len({values.tobytes() for values in runs}) == 1
     with pytest.raises(ParameterError, match="segmented"):
-        gp.run(gp.apps.PageRank(), graph, device="gpu", deterministic=True, gather="replicated")
+        run_with(gp.apps.PageRank(), graph, device="gpu", deterministic=True, gather="replicated")
 
 
 def test_a_hub_is_summed_over_many_runs(graph_of):
@@ -148,8 +150,8 @@ def test_small_graphs(graph_of, shape):
 
 def test_too_little_memory_is_said(graph_of, edges, monkeypatch):
     with pytest.raises(DeviceMemoryError, match="gpu_memory"):
-        gp.run(gp.apps.PageRank(), graph_of(edges[None]), device="gpu", gpu_memory="100KiB")
+        run_with(gp.apps.PageRank(), graph_of(edges[None]), device="gpu", gpu_memory="100KiB")
     monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
-    result = gp.run(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
+    result = run_with(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
     assert result.stats.device == "cpu"
     assert "gpu_memory" in result.stats.note

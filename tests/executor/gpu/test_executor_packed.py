@@ -16,6 +16,8 @@ from garaph_py.program import bind
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 
@@ -25,7 +27,7 @@ def edges():
 
 
 def values(program, graph, **how):
-    result = gp.run(program, graph, device="gpu", **how)
+    result = run_with(program, graph, device="gpu", **how)
     assert result.stats.device != "cpu"
     return result.values
 
@@ -101,7 +103,7 @@ def test_auto_packs_what_does_not_fit_if_it_pays(graph_of, monkeypatch, iteratio
     program = gp.apps.PageRank(dtype=np.float32, stop="never")
     others, edges = used(program, graph, gather="segmented")
     how = {"gpu_memory": others + edges // 4, "streams": 2, "page_edges": 20_000, "sync": True}
-    result = gp.run(program, graph, iterations=iterations or 40, device="gpu", **how)
+    result = run_with(program, graph, iterations=iterations or 40, device="gpu", **how)
     each = result.stats.iterations[-1].to_device / graph.m
     assert (each > 1.5) == (iterations is not None), each
     expected = values(program, graph, iterations=iterations or 40, gather="segmented", sync=True)
@@ -114,7 +116,7 @@ def test_a_packed_graph_that_does_not_fit_is_streamed(graph_of, edges):
     program = gp.apps.SSSP(hub(given))
     others, bytes_of_edges = used(program, graph)
     how = {"gpu_memory": others + bytes_of_edges // 2, "page_edges": 4000, "streams": 3}
-    result = gp.run(program, graph, device="gpu", **how)
+    result = run_with(program, graph, device="gpu", **how)
     assert result.values.tobytes() == gp.run(program, graph.unpacked(), device="cpu").values.tobytes()
     assert sum(row.to_device for row in result.stats.iterations[1:]) > 0
 
@@ -138,9 +140,9 @@ class Own(gp.VertexProgram):
 
 def test_what_cannot_replicate_runs_on_packed_edges(graph_of, edges):
     graph = graph_of(edges[None])
-    expected = gp.run(Own(), graph, iterations=3, sync=True, device="cpu").values
+    expected = run_with(Own(), graph, iterations=3, sync=True, device="cpu").values
     for how in ({}, {"deterministic": True}):
-        result = gp.run(Own(), graph.packed(), iterations=3, sync=True, device="gpu", **how)
+        result = run_with(Own(), graph.packed(), iterations=3, sync=True, device="gpu", **how)
         np.testing.assert_allclose(result.values, expected, rtol=1e-12)
 
 
@@ -150,9 +152,9 @@ def test_small_graphs(graph_of, shape):
     rng = np.random.default_rng(n)
     graph = graph_of(twins.Edges(n, rng.integers(0, n, m), rng.integers(0, n, m)))
     program = gp.apps.PageRank(stop="never")
-    expected = gp.run(program, graph, iterations=4, sync=True, device="cpu").values
+    expected = run_with(program, graph, iterations=4, sync=True, device="cpu").values
     for form, gather in ((graph, "packed"), (graph.packed(), "auto")):
-        result = gp.run(program, form, iterations=4, sync=True, device="gpu", gather=gather)
+        result = run_with(program, form, iterations=4, sync=True, device="gpu", gather=gather)
         np.testing.assert_allclose(result.values, expected, rtol=1e-12)
 
 
@@ -163,6 +165,6 @@ def test_mutated_words_read_nothing_outside():
     for part in graph.in_edges.arrays():
         assert len(part.records) > 10_000
         part.words[:-PADDING] = rng.integers(0, 1 << 32, len(part.words) - PADDING, np.uint32)
-    result = gp.run(gp.apps.SSSP(0), graph, iterations=2, device="gpu", sync=True, mode="pull")
+    result = run_with(gp.apps.SSSP(0), graph, iterations=2, device="gpu", sync=True, mode="pull")
     assert result.stats.device != "cpu"
     assert result.stats.note is None

@@ -9,6 +9,8 @@ import garaph_py as gp
 from tests.support import twins
 from tests.support.programs import DataDriven
 
+from ...support.runs import run_with
+
 pytestmark = pytest.mark.gpu
 
 
@@ -24,8 +26,8 @@ class Unreported(DataDriven):
 def test_prepare(graph_of, program, mode):
     rng = np.random.default_rng(41)
     graph = graph_of(twins.Edges(6000, np.arange(6000), (6000 * rng.random(6000) ** 2).astype(int)))
-    expected = gp.run(program, graph, mode=mode, device="cpu").values
-    found = gp.run(program, graph, mode=mode, device="gpu", page_edges=200).values
+    expected = run_with(program, graph, mode=mode, device="cpu").values
+    found = run_with(program, graph, mode=mode, device="gpu", page_edges=200).values
     for name in found.dtype.names or ("",):
         np.testing.assert_allclose(found[name] if name else found, expected[name] if name else expected, rtol=1e-9)
 
@@ -61,7 +63,7 @@ def test_a_monoid_of_ones_own(graph_of):
     assert found.stats.note is None
     np.testing.assert_array_equal(found.values, expected)
     with pytest.raises(gp.errors.ParameterError, match="segmented"):
-        gp.run(BestNeighbour(), graph, iterations=2, device="gpu", gather="replicated")
+        run_with(BestNeighbour(), graph, iterations=2, device="gpu", gather="replicated")
 
 
 class Functions(gp.VertexProgram):
@@ -86,8 +88,8 @@ class Functions(gp.VertexProgram):
 @pytest.mark.parametrize("gather", ["segmented", "replicated"])
 def test_functions_of_numpy(graph_of, gather):
     graph = graph_of(twins.skewed(4, 3000, 40000))
-    expected = gp.run(Functions(), graph, iterations=1, device="cpu", sync=True).values
-    found = gp.run(Functions(), graph, iterations=1, device="gpu", sync=True, gather=gather).values
+    expected = run_with(Functions(), graph, iterations=1, device="cpu", sync=True).values
+    found = run_with(Functions(), graph, iterations=1, device="gpu", sync=True, gather=gather).values
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
 
 
@@ -125,7 +127,7 @@ def test_unified_operations(graph_of, operation, dtype):
     graph = graph_of(twins.skewed(6, 1500, 9000))
     expected = gp.run(Summing(), graph, iterations=1, device="cpu").values
     for gather in ("segmented", "replicated"):
-        found = gp.run(Summing(), graph, iterations=1, device="gpu", gather=gather).values
+        found = run_with(Summing(), graph, iterations=1, device="gpu", gather=gather).values
         for name in ("a", "b"):
             if np.dtype(dtype).kind == "f" and operation in ("add", "mul"):
                 np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
