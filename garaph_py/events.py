@@ -108,6 +108,17 @@ class Iteration:
         """`edges` divided by `seconds`."""
         return self.edges / self.seconds if self.seconds > 0 else 0.0
 
+    def row(self) -> dict[str, Any]:
+        """The iteration as a row of a table: everything but the groups of pages."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+COLUMNS = (
+    "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second", "device",
+    "to_device", "from_device", "from_disk", "alpha", "started", "why",
+)  # fmt: skip
+"""The columns of a table of iterations, in order."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:

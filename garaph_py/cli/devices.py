@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,8 @@ import typer
 from ..errors import printable
 from ..output import Progress
 from ..system.sizes import show_bytes, show_speed
-from .options import Threads
+from .options import AsJson, Quiet, Threads
+from .terminal import print_json
 
 if TYPE_CHECKING:
     from ..executor.gpu.measure import Measured
@@ -26,7 +26,8 @@ def devices(
         list[Path] | None, Option(metavar="DIR", help="Also measure the disk of this directory; repeatable.")
     ] = None,
     threads: Threads = None,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object, in bytes and bytes per second.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """List CPU, disks and GPU, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
 
@@ -40,10 +41,10 @@ def devices(
     from ..native import cache
 
     compiled = cache.folder()
-    with Progress() as progress:
+    with Progress(quiet) as progress:
         found = look([Path.cwd(), *([compiled] if compiled else []), *(path or [])], threads, progress)
     if as_json:
-        print(json.dumps(found.document(), allow_nan=False))
+        print_json(found.document())
         return
     print("CPU   " + INDENT.join(cpu_lines(found.cpu)))
     print("Disk  " + INDENT.join(aligned(disk_rows(found.disks))))

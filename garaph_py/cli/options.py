@@ -9,7 +9,10 @@ import typer
 
 Option = typer.Option
 Threads = Annotated[int | None, Option(help="Number of threads; by default one per core that this process may use.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
+Quiet = Annotated[
+    bool, Option("--quiet", "-q", help="Print only results, warnings and errors: no progress, no table of iterations.")
+]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
 Symmetrize = Annotated[
     bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import json
+import dataclasses
 import time
 from functools import partial
 from pathlib import Path
@@ -18,10 +17,10 @@ from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..system.files import check_place
 from . import show
-from .options import Directed, Format, Quiet, Symmetrize, Threads
+from .options import AsJson, Directed, Format, Quiet, Symmetrize, Threads
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
-from .terminal import say
+from .terminal import print_json, say
 
 Option = typer.Option
 
@@ -97,7 +96,7 @@ def run(
         Option(metavar="N|TIME", help="Interval: iterations, or 30s, 5min, 1h; by default 2 % of the run's time."),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
+    as_json: AsJson = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
@@ -151,14 +150,14 @@ def run(
             seconds = read_seconds, time.perf_counter() - started
             with flushed(result):
                 if as_json:
-                    print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
+                    print_json(show.document(result, loaded, top, read_seconds))
                 else:
                     say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
                     show.answer(result, seconds, top, quiet, verify)
                     show.written(result, output, trace, report)
 
 
-def apps() -> None:
+def apps(as_json: AsJson = False) -> None:
     """List the programs of the library and their parameters.
 
     Example:
@@ -167,21 +166,31 @@ def apps() -> None:
     """
     from .. import apps as library
 
-    for name in sorted(library.__all__):
-        kind: type[VertexProgram] = getattr(library, name)
-        signature = str(inspect.signature(kind)).removesuffix(" -> None")
-        summary = (kind.__doc__ or "").strip().splitlines()[0]
-        print(f"{name}\n    {summary}\n    parameters: {plain(signature)}")
+    programs = [about(getattr(library, name)) for name in sorted(library.__all__)]
+    if as_json:
+        print_json({"programs": programs})
+        return
+    for program in programs:
+        each = [item["name"] + f"={item['default']!r}" * (not item["required"]) for item in program["parameters"]]
+        print(f"{program['name']}\n    {program['summary']}\n    parameters: {', '.join(each) or 'none'}")
 
 
-def plain(signature: str) -> str:
-    """A dataclass signature without type annotations: ``damping=0.85, dangling='redistribute'``."""
-    parts = []
-    for parameter in signature.strip("()").split(", "):
-        name, _, rest = parameter.partition(":")
-        default = rest.partition(" = ")[2]
-        parts.append(f"{name}={default}" if default else name)
-    return ", ".join(parts)
+def about(kind: type[VertexProgram]) -> dict[str, Any]:
+    """A program's name, the first line of its documentation, and its parameters with their defaults."""
+    fields = [item for item in dataclasses.fields(kind) if item.init]  # type: ignore[arg-type]
+    return {
+        "name": kind.__name__,
+        "summary": (kind.__doc__ or "").strip().splitlines()[0],
+        "parameters": [
+            {"name": item.name, "required": item.default is dataclasses.MISSING, "default": default(item.default)}
+            for item in sorted(fields, key=lambda item: item.kw_only is True)
+        ],
+    }
+
+
+def default(value: Any) -> Any:
+    """A parameter's default as people write it; None if it has none."""
+    return getattr(value, "__name__", value) if value is not dataclasses.MISSING else None
 
 
 def parameters(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,12 +87,7 @@ def written(result: Result, output: Path | None, trace: Path | None, report: Pat
 
 
 def document(result: Result, graph: Graph, count: int, read_seconds: float) -> dict[str, Any]:
-    """The object that ``--json`` prints. Numbers that JSON does not have (infinity, NaN) become null."""
-
-    def number(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    columns = result.stats.columns()
+    """The object that ``--json`` prints."""
     return {
         "program": result.program,
         "graph": {"vertices": graph.n, "edges": graph.m, "directed": graph.directed},
@@ -104,6 +98,6 @@ def document(result: Result, graph: Graph, count: int, read_seconds: float) -> d
         "threads": result.stats.threads,
         "resumed": result.stats.resumed,
         "seconds": {"read": read_seconds, "compile": result.stats.compile_seconds, "run": result.stats.seconds},
-        "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        "top": [[vertex, number(value)] for vertex, value in result.top(count)],
+        "iterations": result.stats.iterations,
+        "top": result.top(count),
     }

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..codec.arrays import RAW
 from ..errors import ParameterError
-from ..events import Iteration
+from ..events import COLUMNS, Iteration
 from ..graph import VertexIds
 from ..system.files import write_whole
 from ..system.sizes import show_seconds
@@ -68,11 +68,7 @@ class Stats:
 
     def columns(self) -> dict[str, list[Any]]:
         """The table of iterations: a list for each column, by name."""
-        names = (
-            "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
-            "device", "to_device", "from_device", "from_disk", "alpha", "started", "why",
-        )  # fmt: skip
-        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
+        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in COLUMNS}
 
     def to_pandas(self) -> Any:
         """The table of iterations as a DataFrame."""

@@ -56,5 +56,5 @@ def show_seconds(seconds: float) -> str:
 
 def show_speed(speed: float, unit: str = "B/s") -> str:
     """A speed as text such as ``"1.23 GB/s"``, with decimal prefixes of `unit`."""
-    factor, prefix = (1e9, "G") if speed >= 1e9 else (1e6, "M") if speed >= 1e6 else (1e3, "k")
+    factor, prefix = next((pair for pair in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if speed >= pair[0]), (1, ""))
     return f"{show_number(speed / factor)} {prefix}{unit}"
