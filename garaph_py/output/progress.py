@@ -24,8 +24,8 @@ class Progress:
 
     Examples
     --------
-    >>> with Progress() as progress:
-    ...     graph = garaph_py.read("edges.tsv", on_event=progress)
+    >>> with gp.Progress() as progress:
+    ...     graph = gp.rmat(10, on_event=progress)
     """
 
     def __init__(self, quiet: bool = False) -> None:

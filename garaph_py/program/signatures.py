@@ -33,7 +33,7 @@ TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "resul
 """The functions that may also ask for `PerVertex` parameters."""
 RESERVED = (
     *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "check_graph",
-    "verify", "monotone",
+    "verify", "monotone", "unreached",
 )  # fmt: skip
 """Names with a meaning of their own, which parameters cannot have."""
 

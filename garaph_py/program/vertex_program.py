@@ -99,6 +99,10 @@ class VertexProgram:
     reports : dtype or dict of name to dtype, optional
         Type of what `result` returns, if it is not that of the value. `VertexId` stands for a vertex, for which
         `result` returns the internal id, or -1 for none. It is stored as int32, or as int64 from 2**31 vertices on.
+    unreached : number, optional
+        The reported value, or its first field, of a vertex to which no path leads. `Result.top` ranks such vertices
+        last, or leaves them out. By default it is the identity of `sum` if the program is a relaxation without
+        `result`; other programs reach all vertices.
 
     Notes
     -----
@@ -115,6 +119,7 @@ class VertexProgram:
     total: ClassVar[Any] = None
     monotone: ClassVar[bool] = False
     reports: ClassVar[Any] = None
+    unreached: ClassVar[Any] = None
     identity: ClassVar[Any]
     verify: ClassVar[Any] = None
 
