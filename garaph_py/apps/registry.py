@@ -42,7 +42,7 @@ def find(name: str) -> type[VertexProgram]:
     library = {app.lower(): app for app in apps.__all__}
     if name.lower() not in library:
         near = did_you_mean(name, apps.__all__, f"the library has {', '.join(sorted(apps.__all__))}")
-        raise ParameterError(f"there is no program {name!r}; {near}; for your own write file.py:ClassName")
+        raise ParameterError(f"there is no program {name!r}; for your own write file.py:ClassName; {near}")
     return getattr(apps, library[name.lower()])  # type: ignore[no-any-return]
 
 

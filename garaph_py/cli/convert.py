@@ -11,7 +11,18 @@ import typer
 
 from ..errors import ParameterError
 from ..output import Progress
-from .options import AsJson, Directed, DropParallel, DropSelfLoops, Encoding, NoWeights, Quiet, Symmetrize, Threads
+from .options import (
+    AsJson,
+    Directed,
+    DropParallel,
+    DropSelfLoops,
+    Encoding,
+    NoWeights,
+    Quiet,
+    Symmetrize,
+    Threads,
+    format_names,
+)  # fmt: skip
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -29,9 +40,15 @@ def convert(
     target: Annotated[
         Path, typer.Argument(metavar="B", help="The file to make or replace; without suffix a new graph directory.")
     ],
-    from_: Annotated[str | None, Option("--from", help="The format of A, if its name does not imply it.")] = None,
+    from_: Annotated[
+        str | None,
+        Option("--from", help="The format of A, if its name does not imply it.", autocompletion=format_names),
+    ] = None,
     to: Annotated[
-        str | None, Option("--to", help="The format of B, or directory, if its name does not imply it.")
+        str | None,
+        Option(
+            "--to", help="The format of B, or directory, if its name does not imply it.", autocompletion=format_names
+        ),
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,

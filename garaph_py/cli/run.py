@@ -17,7 +17,7 @@ from ..program import VertexId, VertexProgram
 from ..program.bind import hints
 from ..system.files import check_place
 from . import show
-from .options import AsJson, Directed, Format, Quiet, Symmetrize, Threads
+from .options import AsJson, Directed, Format, Quiet, Smallest, Symmetrize, Threads
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
 from .terminal import print_json, say
@@ -25,11 +25,23 @@ from .terminal import print_json, say
 Option = typer.Option
 
 
+def program_names(incomplete: str) -> list[str]:
+    """The library's programs whose names begin so, in upper or lower case, for the shell's completion."""
+    from .. import apps as library
+
+    return [name for name in sorted(library.__all__) if name.lower().startswith(incomplete.lower())]
+
+
 # wide: typer derives the command's options from its signature.
 # long: most lines declare these options.
 def run(
     context: typer.Context,
-    program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
+    program: Annotated[
+        str,
+        typer.Argument(
+            help="A program of the library (see `garaph apps`), or file.py:ClassName.", autocompletion=program_names
+        ),
+    ],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations; else until it converges.")] = None,
@@ -76,6 +88,7 @@ def run(
         bool, Option("--deterministic", help="The same bits in every run on the same device.")
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
+    smallest: Smallest = False,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
     raw_names: Annotated[
         bool,
@@ -150,10 +163,11 @@ def run(
             seconds = read_seconds, time.perf_counter() - started
             with flushed(result):
                 if as_json:
-                    print_json(show.document(result, loaded, top, read_seconds))
+                    print_json(show.document(result, loaded, result.top(top, smallest=smallest), read_seconds))
                 else:
                     say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
-                    show.answer(result, seconds, top, quiet, verify)
+                    show.ended(result, seconds, quiet, verify)
+                    show.top(result, top, smallest)
                     show.written(result, output, trace, report)
 
 

@@ -45,11 +45,8 @@ def ending(stats: Stats) -> str:
     return f"{text}; {show_bytes(there)} to the GPU and {show_bytes(back)} back, {per_edge(rows)} bytes an edge"
 
 
-def answer(result: Result, seconds: tuple[float, float], count: int, quiet: bool, verified: bool) -> None:
-    """Print the iterations, how the run ended, and the `count` vertices with the largest values.
-
-    `seconds` are those of reading the graph, and of the whole command.
-    """
+def ended(result: Result, seconds: tuple[float, float], quiet: bool, verified: bool) -> None:
+    """Print the iterations and how the run ended. `seconds` are those of reading the graph and of the whole command."""
     if not quiet:
         iterations(result.stats)
     read, total = map(show_seconds, seconds)
@@ -58,12 +55,11 @@ def answer(result: Result, seconds: tuple[float, float], count: int, quiet: bool
     say(f"{ending(result.stats)}; {times}")
     if verified:
         say("verified: the answer has the properties that define it")
-    top(result, count)
 
 
-def top(result: Result, count: int) -> None:
-    """Print the vertices with the largest values."""
-    best = result.top(count)
+def top(result: Result, count: int, smallest: bool = False) -> None:
+    """Print the vertices with the largest or smallest values."""
+    best = result.top(count, smallest=smallest)
     column = result.column()
     if column.dtype.kind == "f" and (strange := int((~np.isfinite(column)).sum())):
         say(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
@@ -71,7 +67,8 @@ def top(result: Result, count: int) -> None:
         return
     rows = [(printable(str(vertex)), f"{value:.6g}" if isinstance(value, float) else value) for vertex, value in best]
     width = max(len(vertex) for vertex, _ in rows)
-    say(f"top {len(best)} by {result.names[0]}:" if result.names[0] != "value" else f"top {len(best)}:")
+    by = f" by {result.names[0]}" if result.names[0] != "value" else ""
+    say(f"smallest {len(best)}{by}:" if smallest else f"top {len(best)}{by}:")
     for vertex, value in rows:
         say(f"  {vertex:<{width}}  {value}")
 
@@ -86,7 +83,7 @@ def written(result: Result, output: Path | None, trace: Path | None, report: Pat
         say(f"wrote a report to {report}; open it in a browser")
 
 
-def document(result: Result, graph: Graph, count: int, read_seconds: float) -> dict[str, Any]:
+def document(result: Result, graph: Graph, best: list[tuple[Any, Any]], read_seconds: float) -> dict[str, Any]:
     """The object that ``--json`` prints."""
     return {
         "program": result.program,
@@ -99,5 +96,5 @@ def document(result: Result, graph: Graph, count: int, read_seconds: float) -> d
         "resumed": result.stats.resumed,
         "seconds": {"read": read_seconds, "compile": result.stats.compile_seconds, "run": result.stats.seconds},
         "iterations": result.stats.iterations,
-        "top": result.top(count),
+        "top": best,
     }

@@ -27,6 +27,8 @@ FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 """The beginning of text that a spreadsheet may take for a formula, after any single quotes: the characters that OWASP
 lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
 
+UNREACHED = b"garaph unreached"
+"""The key of a Parquet file's metadata for the value of vertices that the program has not reached."""
 SHOWN = 10
 """Vertices that a notebook shows of a result."""
 SHOWN_CHARACTERS = 60
@@ -360,10 +362,12 @@ class Result:
         return pa.table({"id": ids} | {name: column(name) for name in self.names})
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write ids and values as Parquet."""
+        """Write ids and values as Parquet. Metadata of the table states the value of unreached vertices."""
         import pyarrow.parquet as pq
 
         table = self._table()
+        if self.unreached is not None:
+            table = table.replace_schema_metadata({UNREACHED: str(self.unreached)})
         write_whole(path, lambda file: pq.write_table(table, file))
 
     def to_csv(self, path: str | os.PathLike[str], *, raw: bool = False) -> None:
