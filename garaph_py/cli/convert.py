@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import ParameterError
 from ..output import Progress
 from .options import (
+    AsJson,
     Directed,
     DropParallel,
     DropSelfLoops,
@@ -22,8 +24,9 @@ from .options import (
     TargetColumn,
     Threads,
     WeightColumn,
+    format_names,
 )  # fmt: skip
-from .terminal import say
+from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -41,9 +44,15 @@ def convert(
     target: Annotated[
         Path, typer.Argument(metavar="B", help="The file to make or replace; without suffix a new graph directory.")
     ],
-    from_: Annotated[str | None, Option("--from", help="The format of A, if its name does not imply it.")] = None,
+    from_: Annotated[
+        str | None,
+        Option("--from", help="The format of A, if its name does not imply it.", autocompletion=format_names),
+    ] = None,
     to: Annotated[
-        str | None, Option("--to", help="The format of B, or directory, if its name does not imply it.")
+        str | None,
+        Option(
+            "--to", help="The format of B, or directory, if its name does not imply it.", autocompletion=format_names
+        ),
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
@@ -55,6 +64,7 @@ def convert(
     drop_parallel: DropParallel = False,
     encoding: Encoding = "auto",
     threads: Threads = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Convert a graph from one format into another, and say what the new one does not keep.
@@ -92,8 +102,13 @@ def convert(
             from ..io.write import write
 
             write(graph, target, format=format.name, on_event=progress)
+    lost = [] if format is None else losses(graph, format)
+    if as_json:
+        size = {"vertices": graph.n, "edges": graph.m, "directed": graph.directed}
+        print_json({"target": target} | size | {"edge_dtype": graph.edge_dtype, "not_kept": lost})
+        return
     say(f"{target}: {str(graph)[8:-1]}")
-    for loss in () if format is None else losses(graph, format):
+    for loss in lost:
         say(f"  not kept: {loss}")
 
 
@@ -147,7 +162,7 @@ def losses(graph: Graph, format: Format) -> list[str]:
     return found
 
 
-def formats() -> None:
+def formats(as_json: AsJson = False) -> None:
     """List the formats of graph files, and what each keeps of a graph.
 
     Example:
@@ -156,12 +171,22 @@ def formats() -> None:
     """
     from ..io.formats import FORMATS
 
+    if as_json:
+        print_json({"formats": [about(format) for format in FORMATS]})
+        return
     rows = [COLUMNS, *map(cells, FORMATS)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     say("A graph directory (garaph import, or convert to a name without suffix) keeps everything.")
     say("direction one: say --undirected when you read an undirected graph; isolated: vertices without edges.")
+
+
+def about(format: Format) -> dict[str, Any]:
+    """What there is to know of a format, as JSON has it."""
+    compressed = [".gz", ".xz", ".zst"] if format.compresses else []
+    facts = {"name": format.name, "suffixes": format.suffixes, "compressed": compressed}
+    return facts | {"writes": format.write is not None, "keeps": asdict(format.keeps), "what": format.description}
 
 
 def cells(format: Format) -> tuple[str, ...]:

@@ -9,7 +9,14 @@ import typer
 
 Option = typer.Option
 Threads = Annotated[int | None, Option(help="Number of threads; by default one per core that this process may use.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
+Quiet = Annotated[
+    bool, Option("--quiet", "-q", help="Print only results, warnings and errors: no progress, no table of iterations.")
+]
+Smallest = Annotated[
+    bool,
+    Option("--smallest", help="The smallest values first, such as the nearest vertices, without the unreached ones."),
+]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
 Symmetrize = Annotated[
     bool,
@@ -47,4 +54,15 @@ Disks = Annotated[
         help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
     ),
 ]
-Format = Annotated[str | None, Option(help="The file's format, if its name does not imply it.")]
+
+
+def format_names(incomplete: str) -> list[str]:
+    """The formats whose names begin so, for the shell's completion."""
+    from ..io.formats import FORMATS
+
+    return [format.name for format in FORMATS if format.name.startswith(incomplete)]
+
+
+Format = Annotated[
+    str | None, Option(help="The file's format, if its name does not imply it.", autocompletion=format_names)
+]

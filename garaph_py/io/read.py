@@ -18,6 +18,7 @@ from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
 from ..native.threads import ThreadPool
+from ..system.files import did_you_mean_file
 from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
@@ -205,7 +206,7 @@ def check_file(path: str | os.PathLike[str]) -> Path:
         if path.is_dir():
             raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
         if not path.exists():
-            raise FormatError(path, "no such file; check the name")
+            raise FormatError(path, f"no such file; {did_you_mean_file(path, 'check the name')}")
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None
     return path

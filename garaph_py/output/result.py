@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from ..codec.arrays import RAW
 from ..errors import ParameterError, printable
-from ..events import Iteration
+from ..events import COLUMNS, Iteration
 from ..graph import VertexIds
 from ..system.files import write_whole
+from ..system.sizes import show_seconds
 from .table import table
 
 Array = npt.NDArray[Any]
@@ -26,6 +27,8 @@ FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 """The beginning of text that a spreadsheet may take for a formula, after any single quotes: the characters that OWASP
 lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
 
+UNREACHED = b"garaph unreached"
+"""The key of a Parquet file's metadata for the value of vertices that the program has not reached."""
 SHOWN = 10
 """Vertices that a notebook shows of a result."""
 SHOWN_CHARACTERS = 60
@@ -42,7 +45,7 @@ class Stats:
     converged : bool
         False if the limit on iterations ended the run.
     seconds : float
-        Wall time of all iterations.
+        Wall time of all iterations, without compiling.
     threads : int
         CPU threads.
     device : str
@@ -53,6 +56,8 @@ class Stats:
         How the edges were stored.
     resumed : int
         If the run resumed from a checkpoint: the iterations that were done before it.
+    compile_seconds : float
+        Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
     """
 
     iterations: list[Iteration]
@@ -63,6 +68,7 @@ class Stats:
     note: str | None = None
     encoding: str = RAW
     resumed: int = 0
+    compile_seconds: float = 0.0
 
     @property
     def edges(self) -> int:
@@ -71,18 +77,15 @@ class Stats:
 
     def columns(self) -> dict[str, list[Any]]:
         """The table of iterations: a list for each column, by name."""
-        names = (
-            "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
-            "device", "to_device", "from_device", "from_disk", "alpha", "started", "why",
-        )  # fmt: skip
-        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
+        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in COLUMNS}
 
     def to_pandas(self) -> Any:
         """The table of iterations as a DataFrame."""
         return _pandas().DataFrame(self.columns())
 
     def __str__(self) -> str:
-        return table(self.iterations)
+        compiled = f"\ncompiling took {show_seconds(self.compile_seconds)} more" if self.compile_seconds else ""
+        return table(self.iterations) + compiled
 
 
 class Checkpoints(Protocol):
@@ -359,10 +362,12 @@ class Result:
         return pa.table({"id": ids} | {name: column(name) for name in self.names})
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write ids and values as Parquet."""
+        """Write ids and values as Parquet. Metadata of the table states the value of unreached vertices."""
         import pyarrow.parquet as pq
 
         table = self._table()
+        if self.unreached is not None:
+            table = table.replace_schema_metadata({UNREACHED: str(self.unreached)})
         write_whole(path, lambda file: pq.write_table(table, file))
 
     def to_csv(self, path: str | os.PathLike[str], *, raw: bool = False) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import events
 from ..errors import ParameterError, ProgramError
 from ..native import cache
-from ..native.kernel import compiling
+from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
 from .body import ALLOWED, Place
@@ -30,8 +31,10 @@ _passed: set[str] = set()
 """Keys of the programs that have passed in this process."""
 
 
-def check_types(bound: BoundProgram) -> None:
+def check_types(bound: BoundProgram, listener: events.Listener = events.ignore) -> None:
     """Check the types of all functions of `bound`, and of its sum, unless they have passed before.
+
+    If they have not, `listener` is told, because Numba takes a second or more to check them.
 
     Raises
     ------
@@ -43,8 +46,8 @@ def check_types(bound: BoundProgram) -> None:
     key = fingerprint(cache.environment(), rules, bound.key)
     if key in _passed or cache.load(key) is not None:
         return
-    given = argument_types(bound)
-    with compiling:
+    with lock, compiling("checking the program's types", 1, listener):
+        given = argument_types(bound)
         for name, function in functions.items():
             asked = ("self", *bound.arguments[name]) if name in bound.arguments else ("left", "right")
             place = Place(f"{bound.name}.{name}", function)

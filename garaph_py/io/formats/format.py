@@ -211,7 +211,7 @@ def check_memory(path: Path, nbytes: int, purpose: str, allowed: int | None = No
     if nbytes > available:
         raise FormatError(
             path,
-            f"{purpose} take {nbytes / 2**30:.1f} GiB, but {available / 2**30:.1f} GiB of memory are free; "
+            f"{purpose} take {show_bytes(nbytes, up=True)}, but {show_bytes(available)} of memory are free; "
             "check that the file is what it should be, or use a machine with more memory",
         )
 
