@@ -149,9 +149,9 @@ def saying_if_written(out: Path) -> Iterator[None]:
 
 def summary(manifest: Manifest) -> str:
     """A line that describes a graph directory."""
-    kind = "directed" if manifest.directed else "undirected"
-    values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
-    return f"{manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}"
+    from ..graph.graph import in_words
+
+    return in_words(manifest.vertices, manifest.edges, manifest.directed, manifest.edge_dtype)
 
 
 def weight_range(text: str | None) -> tuple[int, int] | None:
@@ -178,7 +178,8 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
     say(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
     say(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
-    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
+    stored = "stored (undirected: those between two vertices twice)"
+    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else stored}")
     say(f"  edge values {values}")
     for disk in manifest.disks if manifest.disks != (".",) else ():
         say(f"  disk        {disk}")

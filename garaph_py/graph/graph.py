@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import PACKED, RAW
+from ..codec.codecs import in_memory
 from ..native.threads import ThreadPool
 from .adjacency import Adjacency
 from .derived import Derived
 from .ids import VertexIds
+from .loops import self_loops
 from .symmetrize import symmetrized
 from .tiles import Tiles
 from .transpose import reversed_values
@@ -75,8 +77,26 @@ class Graph:
 
     @property
     def m(self) -> int:
-        """Number of stored edges: an undirected edge between two vertices counts twice."""
+        """Number of stored edges: an undirected edge between two vertices counts twice; see `number_of_edges`."""
         return int(self.in_edges.offsets[-1])
+
+    def number_of_edges(self) -> int:
+        """Number of edges as NetworkX counts them: an undirected edge and a self-loop once, parallel edges each.
+
+        The first call on an undirected graph goes over the edges, to count the self-loops.
+
+        Raises
+        ------
+        GraphError
+            If the graph is undirected and its edges are on disk: only `m` is known.
+        """
+        return self.m if self.directed else (self.m + self._self_loops) // 2
+
+    @cached_property
+    def _self_loops(self) -> int:
+        in_memory(self.in_edges.neighbour_array)
+        with ThreadPool(None) as pool:
+            return self_loops(self.in_edges, pool)
 
     @property
     def encoding(self) -> str:
@@ -253,9 +273,16 @@ class Graph:
         return Graph(edges, edges, False, self.ids)
 
     def __repr__(self) -> str:
-        kind = "directed" if self.directed else "undirected"
-        weights = "" if self.edge_dtype is None else f", {self.edge_dtype} values"
-        return f"<Graph: {self.n:,} vertices, {self.m:,} {kind} edges{weights}>"
+        count = None if self.on_disk else self.number_of_edges()
+        return f"<Graph: {in_words(self.n, self.m, self.directed, self.edge_dtype, count)}>"
+
+
+def in_words(n: int, m: int, directed: bool, edge_dtype: np.dtype[Any] | None, edges: int | None = None) -> str:
+    """A graph's sizes in a line; `edges` is their number as people count them, None if only the stored are known."""
+    count = f"{m:,} directed edges" if directed else f"{m:,} stored edges of an undirected graph"
+    if not directed and edges is not None:
+        count = f"{edges:,} undirected edges"
+    return f"{n:,} vertices, {count}" + ("" if edge_dtype is None else f", {edge_dtype} values")
 
 
 def array_bytes(array: Array) -> int:
