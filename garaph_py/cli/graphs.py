@@ -156,9 +156,9 @@ def summary(graph: Path, manifest: Manifest, as_json: bool) -> None:
     if as_json:
         print_json(document(graph, manifest))
         return
-    kind = "directed" if manifest.directed else "undirected"
-    values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
-    say(f"{graph}: {manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}")
+    from ..graph.graph import in_words
+
+    say(f"{graph}: {in_words(manifest.vertices, manifest.edges, manifest.directed, manifest.edge_dtype)}")
 
 
 def document(graph: Path, manifest: Manifest) -> dict[str, Any]:
@@ -205,7 +205,8 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")], as_j
     values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
     say(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
     say(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
-    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
+    stored = "stored (undirected: those between two vertices twice)"
+    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else stored}")
     say(f"  edge values {values}")
     for disk in manifest.disks if manifest.disks != (".",) else ():
         say(f"  disk        {disk}")

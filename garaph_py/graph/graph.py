@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import PACKED, RAW
+from ..codec.codecs import in_memory
 from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
 from .adjacency import Adjacency
@@ -18,6 +19,7 @@ from .compress import compress
 from .derived import Derived
 from .edges import Batch, edge_batches, edge_schema, record_batch
 from .ids import VertexIds
+from .loops import self_loops
 from .symmetrize import symmetrized
 from .tiles import Tiles
 from .transpose import reversed_values
@@ -96,8 +98,26 @@ class Graph:
 
     @property
     def m(self) -> int:
-        """Number of stored edges: an undirected edge between two vertices counts twice."""
+        """Number of stored edges: an undirected edge between two vertices counts twice; see `number_of_edges`."""
         return int(self.in_edges.offsets[-1])
+
+    def number_of_edges(self) -> int:
+        """Number of edges as NetworkX counts them: an undirected edge and a self-loop once, parallel edges each.
+
+        The first call on an undirected graph goes over the edges, to count the self-loops.
+
+        Raises
+        ------
+        GraphError
+            If the graph is undirected and its edges are on disk: only `m` is known.
+        """
+        return self.m if self.directed else (self.m + self._self_loops) // 2
+
+    @cached_property
+    def _self_loops(self) -> int:
+        in_memory(self.in_edges.neighbour_array)
+        with ThreadPool(None) as pool:
+            return self_loops(self.in_edges, pool)
 
     @property
     def encoding(self) -> str:
@@ -441,21 +461,29 @@ class Graph:
         return id in self.ids
 
     def __repr__(self) -> str:
-        kind = "directed" if self.directed else "undirected"
-        weights = "" if self.edge_dtype is None else f", {self.edge_dtype} values"
-        return f"<Graph: {self.n:,} vertices, {self.m:,} {kind} edges{weights}>"
+        count = None if self.on_disk else self.number_of_edges()
+        return f"<Graph: {in_words(self.n, self.m, self.directed, self.edge_dtype, count)}>"
 
     def _repr_html_(self) -> str:
         """What the graph has, as a table for notebooks."""
+        edges = f"{self.m:,} stored," if self.on_disk else f"{self.number_of_edges():,}"
         facts = {
             "vertices": f"{self.n:,}",
             "ids": self.ids.kind,
-            "edges": f"{self.m:,} {'directed' if self.directed else 'undirected'}",
+            "edges": f"{edges} {'directed' if self.directed else 'undirected'}",
             "edge values": self.edge_dtype or "none",
             "stored": f"{self.encoding}, {'on disk' if self.on_disk else 'in memory'}",
         }
         rows = "".join(f"<tr><th>{name}</th><td>{fact}</td></tr>" for name, fact in facts.items())
         return f"<table><tbody>{rows}</tbody></table>"
+
+
+def in_words(n: int, m: int, directed: bool, edge_dtype: np.dtype[Any] | None, edges: int | None = None) -> str:
+    """A graph's sizes in a line; `edges` is their number as people count them, None if only the stored are known."""
+    count = f"{m:,} directed edges" if directed else f"{m:,} stored edges of an undirected graph"
+    if not directed and edges is not None:
+        count = f"{edges:,} undirected edges"
+    return f"{n:,} vertices, {count}" + ("" if edge_dtype is None else f", {edge_dtype} values")
 
 
 def array_bytes(array: Array) -> int:
