@@ -339,7 +339,10 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
             raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
         if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
             raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
-        data[name] = column
+        with np.errstate(over="ignore"):
+            data[name] = column
+        if (np.isinf(data[name]) & np.isfinite(column)).any():
+            raise ParameterError(f"{where}: a number does not fit {dtype}, the type that the program computes in")
     return data
 
 
