@@ -51,6 +51,10 @@ class GraphError(GaraphError, ValueError):
     """The graph does not allow what is asked for: a vertex is not in it, or a weight is negative, for example."""
 
 
+class NumberError(GaraphError, ArithmeticError):
+    """A run has computed a number that is wrong: NaN, infinity, or one that does not fit its type."""
+
+
 class FormatError(GaraphError, ValueError):
     """A file is not valid in its format.
 

@@ -22,6 +22,7 @@ from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
 from ..system import interrupts
 from ..system.watchdog import Watchdog
+from .finite import FiniteCheck
 from .options import Options, RunOptions, check_run_options
 from .plan import Machine, RunPlan, plan
 from .result import facts_of, result_of
@@ -95,6 +96,8 @@ def run(
         If the graph or the arguments do not suit the program.
     DeviceError
         If ``device="gpu"`` or ``"hybrid"``, and no GPU can be used.
+    NumberError
+        If values become NaN, or infinite, and were not so at the start (see `Options.check`).
     VerificationError
         If `verify` finds the answer wrong.
     DamagedCheckpointError
@@ -135,7 +138,7 @@ def execute(
     chosen = plan(bound, graph, options, Machine.here())
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
-            runner = Runner(bound, graph, chosen, parts, on_event)
+            runner = Runner(bound, graph, chosen, parts, FiniteCheck(bound, graph.ids, options.check), on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))
