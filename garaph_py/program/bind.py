@@ -136,8 +136,8 @@ class BoundProgram:
         return tuple(monoid.identity_of(self.accumulator[name]) for name in self.accumulator.names)
 
 
-def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
-    """Check `program` and bind it to `graph`.
+def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundProgram:
+    """Check `program` and bind it to `graph`. Its functions may contain anything unless they are to be `compiled`.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     """
     kind = type(program)
     vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
-    arguments = check_functions(kind, vertex_fields)
+    arguments = check_functions(kind, vertex_fields, compiled)
     if program.gathers not in ("in", "both"):
         raise ProgramError(f'{kind.__name__}.gathers is {program.gathers!r}; allowed are "in" and "both"')
     if program.gathers == "both" and graph.directed:

@@ -201,6 +201,7 @@ class RunOptions(Options):
     device: str = ANY
     threads: int | None = None
     verify: bool = False
+    debug: bool = False
     report: str | os.PathLike[str] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     resume: bool = False
@@ -220,6 +221,22 @@ class RunOptions(Options):
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
+
+        self._check_debug()
+
+    def _check_debug(self) -> None:
+        """Refuse options that `debug` cannot follow."""
+        if not self.debug:
+            return
+        cannot = {
+            "device": self.needs_gpu, "mode": self.mode not in (ANY, PULL), "sync": self.sync is False,
+            "checkpoint": self.checkpoint is not None, "trace": self.trace is not None,
+            "report": self.report is not None,
+        }  # fmt: skip
+        for name in (name for name, is_set in cannot.items() if is_set):
+            raise ParameterError(
+                f"debug=True runs the program in plain Python; leave {name}={getattr(self, name)!r} out"
+            )
 
     @property
     def needs_gpu(self) -> bool:
