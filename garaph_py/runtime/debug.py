@@ -25,6 +25,7 @@ from ..output.result import Stats
 from ..pages.passes import listed
 from ..program import BoundProgram, monoids
 from ..program.bind import NUMBERS, holds, record_class, scalars
+from ..program.check import missing_parameter
 from ..program.functions import partial_dtype
 from .finite import TESTS, Test
 from .options import OFF, RunOptions
@@ -56,10 +57,8 @@ def interpret(bound: BoundProgram, graph: Graph, options: RunOptions, on_event: 
             return run.report(), Stats(done, False, time.perf_counter() - began, 1, encoding=graph.encoding)
         started, active, f = time.perf_counter(), len(run.active), run.active_edges / max(graph.m, 1)
         edges = run.iterate(len(done))
-        seconds, why = time.perf_counter() - started, "debug=True"
-        done.append(
-            events.Iteration(len(done), PULL, f, active, edges, 1, 0, seconds, started=started - began, why=why)
-        )
+        seconds, start = time.perf_counter() - started, started - began
+        done.append(events.Iteration(len(done), PULL, f, active, edges, 1, 0, seconds, started=start, why="debug"))
         on_event(done[-1])
     return run.report(), Stats(done, True, time.perf_counter() - began, 1, encoding=graph.encoding)
 
@@ -206,6 +205,8 @@ class Interpreter:
             kind = NumberError if isinstance(error, (ArithmeticError, ValueError)) else ProgramError
             is_plain = isinstance(error, (GaraphError, FloatingPointError))
             problem = str(error) if is_plain else f"{type(error).__name__}: {error}"
+            if isinstance(error, AttributeError) and error.obj is self._self:
+                problem = missing_parameter(self.bound, error.name)
             place = f"{self.bound.name}.{name}{location(error, self.bound.functions.get(name))}"
             raise kind(f"{place}: {problem}; {self._where()}{listing(arguments)}") from error
         return found
@@ -213,9 +214,9 @@ class Interpreter:
     def _check(self, name: str, found: Any) -> None:
         """Raise `NumberError` if a number that a function has returned is not finite and cannot be meant."""
         # A total may be infinite or NaN if the values may: their differences are.
-        if name in MAKES_VALUES or (name == "aggregate" and len(self._wrong) == len(TESTS)):
-            if any(test(part) for test in self._wrong for part in parts_of(found)):
-                raise NumberError(f"returned {text(found)}")
+        is_checked = name in MAKES_VALUES or (name == "aggregate" and len(self._wrong) == len(TESTS))
+        if is_checked and any(test(part) for test in self._wrong for part in parts_of(found)):
+            raise NumberError(f"returned {text(found)}")
 
     def _where(self) -> str:
         """Which vertex or edge is at work, in which iteration, for messages."""
