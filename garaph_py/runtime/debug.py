@@ -205,7 +205,7 @@ class Interpreter:
             kind = NumberError if isinstance(error, (ArithmeticError, ValueError)) else ProgramError
             is_plain = isinstance(error, (GaraphError, FloatingPointError))
             problem = str(error) if is_plain else f"{type(error).__name__}: {error}"
-            if isinstance(error, AttributeError) and error.obj is self._self:
+            if isinstance(error, AttributeError) and error.obj is self._self and error.name:
                 problem = missing_parameter(self.bound, error.name)
             place = f"{self.bound.name}.{name}{location(error, self.bound.functions.get(name))}"
             raise kind(f"{place}: {problem}; {self._where()}{listing(arguments)}") from error
@@ -271,9 +271,10 @@ def fit(found: Any, dtype: DType) -> Any:
     if len(parts) != len(names) or not all(isinstance(part, NUMBERS) for part in parts):
         allowed = f"a tuple ({', '.join(names)})" if dtype.names else dtype
         raise ProgramError(f"returned {text(found)}; allowed is {allowed}")
-    for part, item in zip(parts, scalars(dtype), strict=True):
+    for name, part, item in zip(names, parts, scalars(dtype), strict=True):
         if not holds(item, part):
-            raise NumberError(f"returned {text(found)}, but {text(part)} does not fit {item}")
+            which = f"whose {name}" if name else "which"
+            raise NumberError(f"returned {text(found)}, {which} does not fit {item}")
     numbers = [seen(item.type(part)) for part, item in zip(parts, scalars(dtype), strict=True)]
     return record_class(dtype.names)(*numbers) if dtype.names else numbers[0]
 
