@@ -85,7 +85,7 @@ NUMBERS = {
     "integer overflow": (wrong(lambda self, edge: 2**62 * edge), "overflow.*scalar multiply"),
     "above 32 bits": (
         wrong(lambda self, edge: edge + 2**31, value=np.int32),
-        r"returned \d+, which does not fit int32",
+        r"\d, which does not fit int32",
     ),
     "below 0": (wrong(lambda self, src: src - 3, value=np.uint32), "returned -1, which does not fit uint32"),
     "not whole": (wrong(lambda self, edge: edge / 2), r"returned 1.5, which does not fit int64"),
@@ -124,7 +124,7 @@ PROGRAMS = {
     "a name": (lambda self: undefined, "NameError: name 'undefined' is not defined"),  # noqa: F821
     "nothing": (lambda self: None, "returned None; allowed is int64"),
     "fields": (lambda self: (1, 2), r"returned \(1, 2\); allowed is int64"),
-    "a parameter": (lambda self: self.rate, "self has no numeric parameter 'rate'"),
+    "a parameter": (lambda self: self.rate, "self has no numeric parameter 'rate'; it has identity"),
 }
 
 
