@@ -6,6 +6,7 @@ code computes with: integers of 32 bits have 64 bits there too, until a function
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from operator import ne
@@ -27,12 +28,13 @@ from ..program import BoundProgram, monoids
 from ..program.bind import NUMBERS, holds, record_class, scalars
 from ..program.check import missing_parameter
 from ..program.functions import partial_dtype
-from .finite import TESTS, Test
 from .options import OFF, RunOptions
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
+TESTS = (math.isnan, math.isinf)
+"""What numbers are wrong, unless an initial value or the identity of `sum` is so too."""
 MAKES_VALUES = ("gather", "sum", "apply", "prepare")
 """The functions whose results make new values."""
 OUR_FILES = (__file__, monoids.__file__)
@@ -81,7 +83,7 @@ class Interpreter:
         The active vertices.
     """
 
-    def __init__(self, bound: BoundProgram, graph: Graph, tests: tuple[Test, ...]) -> None:
+    def __init__(self, bound: BoundProgram, graph: Graph, tests: tuple[Callable[[Any], bool], ...]) -> None:
         self.bound, self.graph = bound, graph
         number, parameters = bound.real or np.dtype(np.int64), bound.parameters[0]
         self._number, self._partial = number.type, partial_dtype(bound.total)
@@ -93,7 +95,7 @@ class Interpreter:
         valued = [chunk.values.astype(number) for chunk in chunks if chunk.values is not None]
         self._edges = np.concatenate(valued) if valued else np.ones(graph.m, number)
         self._vertex, self._source, self._iteration = 0, -1, -1  # what is being done, for messages; -1: none
-        self._wrong: list[Test] = []
+        self._wrong: list[Callable[[Any], bool]] = []
         self.values = [self._call("init", bound.value, **vertex) for vertex in self._vertices()]
         meant = [part for value in (self._identity, *self.values) for part in parts_of(value)]
         self._wrong = [test for test in tests if not any(map(test, meant))]
@@ -215,7 +217,7 @@ class Interpreter:
         """Raise `NumberError` if a number that a function has returned is not finite and cannot be meant."""
         # A total may be infinite or NaN if the values may: their differences are.
         is_checked = name in MAKES_VALUES or (name == "aggregate" and len(self._wrong) == len(TESTS))
-        if is_checked and any(test(part) for test in self._wrong for part in parts_of(found)):
+        if is_checked and any(any(map(test, parts_of(found))) for test in self._wrong):
             raise NumberError(f"returned {text(found)}")
 
     def _where(self) -> str:

@@ -19,6 +19,7 @@ Array = npt.NDArray[Any]
 Test = Callable[[Any], Any]
 
 TESTS: tuple[Test, ...] = (np.isnan, np.isinf)
+"""What numbers are wrong, unless a program means them."""
 PIECE = 1 << 16
 """Values that are looked at together: at most 512 KiB, which stay in a core's second-level cache."""
 

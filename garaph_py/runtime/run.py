@@ -71,7 +71,7 @@ def run(
     verify : bool
         Check that the answer has the properties that define it; the program must have a verifier.
     debug : bool
-        Run the program in plain Python over a small graph (about 100,000 edges per second), without a compiler. The run
+        Run the program in plain Python over a small graph (some 20,000 edges per second), without a compiler. The run
         ends at the first integer overflow, division by 0, NaN, infinity out of finite numbers, or number that does not
         fit its type; the error names the function and its line, the vertex or edge, the iteration, and the arguments.
         Functions may contain what cannot be compiled, such as ``print(src, edge)``. The run is synchronous and pulls.
