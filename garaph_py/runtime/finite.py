@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from ..errors import NumberError
 from ..executor.state import State
 from ..graph import VertexIds
+from ..native.threads import ThreadPool, split
 from ..program import BoundProgram
 from .options import FINITE, OFF
 
@@ -37,10 +39,11 @@ class FiniteCheck:
         The user's ids, for messages.
     when : {"auto", "finite", "off"}
         See `Options.check`.
+    pool : ThreadPool
     """
 
-    def __init__(self, bound: BoundProgram, ids: VertexIds, when: str) -> None:
-        self._bound, self._ids, self._when = bound, ids, when
+    def __init__(self, bound: BoundProgram, ids: VertexIds, when: str, pool: ThreadPool) -> None:
+        self._bound, self._ids, self._when, self._pool = bound, ids, when, pool
         self._meant: dict[str, set[Test]] = {}
 
     def begin(self, state: State) -> None:
@@ -51,7 +54,7 @@ class FiniteCheck:
         may_be_infinite = any(map(math.isinf, identity if isinstance(identity, tuple) else (identity,)))
         for name, column in [*columns("value", state.values), *columns("total", state.total)]:
             self._meant[name] = {np.isinf} if may_be_infinite else set()
-            self._meant[name] |= {test for test in TESTS if first(column, [test]) is not None}
+            self._meant[name] |= {test for test in TESTS if self._first(column, [test]) is not None}
 
     def after(self, state: State, iterations: int) -> None:
         """Check what is to be checked when so many `iterations` are done.
@@ -89,11 +92,17 @@ class FiniteCheck:
     def _problem(self, what: str, array: Array | None) -> str | None:
         """Which number of the values or of the total is wrong, for a message; None if all are right."""
         for name, column in columns(what, array):
-            at = first(column, [test for test in TESTS if test not in self._meant[name]])
+            at = self._first(column, [test for test in TESTS if test not in self._meant[name]])
             if at is not None:
                 of = "" if what == "total" else f" of vertex {self._ids.take(np.array([at]))[0]}"
                 return f"the {name}{of} is {column[at]}"
         return None
+
+    def _first(self, column: Array, tests: list[Test]) -> int | None:
+        """Like `first`, in parallel."""
+        bounds = split(len(column), self._pool.size)
+        found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
+        return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)
 
 
 def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:

@@ -152,7 +152,8 @@ def execute(
     chosen = plan(bound, graph, options, Machine.here())
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
-            runner = Runner(bound, graph, chosen, parts, FiniteCheck(bound, graph.ids, options.check), on_event)
+            finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
+            runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))

@@ -46,7 +46,7 @@ class Silent(Grow):
 
 
 def run(program, check="auto", iterations=6, **how):
-    return gp.run(program, GRAPH, iterations=iterations, options=gp.Options(check=check, **how), threads=1)
+    return gp.run(program, GRAPH, iterations=iterations, options=gp.Options(check=check, **how), threads=2)
 
 
 def from_one(kind, number, others=1.0):
