@@ -123,6 +123,12 @@ def run(
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: AsJson = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
+    check: Annotated[
+        str, Option(help="Look for NaN and infinity: finite (after every iteration), off, or auto (where it is cheap).")
+    ] = "auto",
+    debug: Annotated[
+        bool, Option("--debug", help="Run in plain Python and stop at the first number that goes wrong; small graphs.")
+    ] = False,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
     source_column: SourceColumn = None,
@@ -164,7 +170,7 @@ def run(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
         gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
         verify=verify, trace=trace, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        resume=resume,
+        resume=resume, check=check, debug=debug,
     )  # fmt: skip
     if device == "gpu":
         find_device()  # if there is none, fail before the graph is read, not after

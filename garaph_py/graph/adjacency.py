@@ -99,12 +99,6 @@ class Adjacency:
         return None if self.value_array is None else self.value_array.dtype
 
     @property
-    def least_value(self) -> Any:
-        """The least edge value; there must be edges, and they must have values."""
-        assert self.value_array is not None
-        return self.value_array.least
-
-    @property
     def edge_bytes(self) -> int:
         """Bytes of memory, without the offsets."""
         return sum(array.nbytes for array in self.arrays())

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import PACKED, RAW
-from ..codec.codecs import in_memory
+from ..codec.codecs import Limits, in_memory, limits_of, merged
 from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
 from .adjacency import Adjacency
@@ -156,14 +156,15 @@ class Graph:
         return self.derived.get(OUT_DEGREES, lambda: np.diff(self.out_edges.offsets), array_bytes)
 
     @cached_property
-    def least_value(self) -> Any:
-        """The least edge value, or NaN if any is NaN; there must be edges, and they must have values.
+    def value_limits(self) -> Limits:
+        """The limits of the edge values; there must be edges, and they must have values.
 
         A graph directory stores the values of in-edges and of out-edges separately. Nothing guarantees that they are
         the same, so this reads both.
         """
         sides = [self.in_edges] if self.out_edges is self.in_edges else [self.in_edges, self.out_edges]
-        return np.array([edges.least_value for edges in sides if edges.value_dtype is not None]).min()
+        with ThreadPool() as pool:
+            return merged([limits_of(edges.value_array, pool) for edges in sides if edges.value_array is not None])
 
     @property
     def raw_bytes(self) -> int:

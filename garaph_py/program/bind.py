@@ -134,8 +134,8 @@ class BoundProgram:
         return tuple(monoid.identity_of(self.accumulator[name]) for name in self.accumulator.names)
 
 
-def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
-    """Check `program` and bind it to `graph`.
+def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundProgram:
+    """Check `program` and bind it to `graph`. Its functions may contain anything unless they are to be `compiled`.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     program = program.for_graph(graph)
     kind = type(program)
     vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
-    arguments = check_functions(kind, vertex_fields)
+    arguments = check_functions(kind, vertex_fields, compiled)
     asked_for = {name for asked in arguments.values() for name in asked}
     vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
     if program.gathers not in ("in", "both"):
@@ -309,7 +309,14 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
     data = np.zeros(graph.n, np.dtype([(name, dtype) for name in names]))
     defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
     for name in names:
-        data[name] = vertex_numbers(program, name, defaults[name], graph, dtype)
+        column = vertex_numbers(program, name, defaults[name], graph, dtype)
+        with np.errstate(over="ignore"):
+            data[name] = column
+        if (np.isinf(data[name]) & np.isfinite(column)).any():
+            raise ParameterError(
+                f"{type(program).__name__}({name}=...): a number does not fit {dtype}, the type that the program "
+                "computes in"
+            )
     return data
 
 

@@ -131,6 +131,11 @@ def test_unusable_per_vertex_parameters_are_refused(given, message):
         bind(Heated(heat=given), RING)
 
 
+def test_per_vertex_parameters_fit_the_type_of_the_program():
+    with pytest.raises(ParameterError, match=r"a number does not fit float32"):
+        bind(gp.apps.HeatSimulation(initial=[0, 1e39, 0], dtype=np.float32), RING)
+
+
 def test_awkward_names_of_parameters_and_fields_are_no_obstacle():
     kind = derived(
         __annotations__={"count": int, "index": int, "data": gp.PerVertex, "n": int, "r": int, "cast0": int},
