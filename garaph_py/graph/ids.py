@@ -52,6 +52,11 @@ class VertexIds:
         """The bytes of memory that the ids take."""
         return 0
 
+    @property
+    def are_internal(self) -> bool:
+        """Whether the user's ids are the internal ids."""
+        return self.kind != "string" and np.array_equal(self.array(), np.arange(self.n))
+
     def take(self, indices: Array) -> Array:
         """The user's ids of the internal ids `indices`."""
         return np.asarray(indices, np.int64)

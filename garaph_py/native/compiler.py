@@ -29,7 +29,7 @@ TOLERATED = ("OverflowError", "ZeroDivisionError")
 is raised only for the exponent -2**63, the second never."""
 
 
-SETTINGS = {"OPT": type(numba.config.OPT)(3), "BOUNDSCHECK": None, "DEBUGINFO_DEFAULT": 0}
+SETTINGS = {"OPT": type(numba.config.OPT)(3), "BOUNDSCHECK": None}
 """Numba's settings, by their names in `numba.config`, without which its code needs Python. These are Numba's defaults;
 a user may have set others in the environment, as NUMBA_OPT=0 or NUMBA_BOUNDSCHECK=1 do."""
 MOST_SHARED = 1000

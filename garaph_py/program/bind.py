@@ -25,6 +25,8 @@ from .vertex_program import VertexProgram
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
+VERTEX_NAMES = ("source", "target", "root", "vertex")
+"""Names of parameters that can hardly mean anything but a vertex."""
 ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
@@ -174,6 +176,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)
+    check_vertices(bound, graph.ids)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids))
 
@@ -263,6 +266,28 @@ def check_apply(bound: BoundProgram) -> None:
             f"{bound.name} has no apply(self, ...), but values are {bound.value} and sums {bound.accumulator}: say how "
             "they make a new value"
         )
+
+
+def check_vertices(bound: BoundProgram, ids: VertexIds) -> None:
+    """Refuse a number that means a vertex by its name, where compiled functions would take it as an internal id.
+
+    A function that reads such a parameter and asks for an id compares them. That is right only if the user's ids are
+    the internal ones.
+    """
+    suspects = [
+        name for name, hint in hints(type(bound.program)).items() if name in VERTEX_NAMES and hint in (int, Any)
+    ]
+    for name in suspects:
+        readers = [
+            function
+            for key, function in bound.functions.items()
+            if {"id", "src_id"} & set(bound.arguments.get(key, ())) and name in function.__code__.co_names
+        ]
+        if readers and not ids.are_internal:
+            raise ParameterError(
+                f"{bound.name}.{name} is annotated as a number, which {readers[0].__name__} compares with internal "
+                f"ids, but the graph has others ({ids.describe()}); annotate it as a vertex: {name}: garaph_py.VertexId"
+            )
 
 
 def holds(dtype: DType, value: Any) -> bool:

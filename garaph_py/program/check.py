@@ -22,6 +22,7 @@ from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
 from .body import ALLOWED, Place
+from .fields import PerVertex, hints
 from .inference import Inference
 from .real import with_real
 
@@ -165,7 +166,7 @@ def missing_parameter(bound: BoundProgram, name: str) -> str:
     """Why ``self.name`` cannot be used."""
     had = f"self has no numeric parameter {name!r}; it has {', '.join(bound.parameters.dtype.names or ())}"
     value = getattr(bound.program, name, None)
-    if name in bound.vertex_fields:
+    if hints(type(bound.program)).get(name) == PerVertex:
         return f"{name} has a number for each vertex; ask for it as an argument, not as self.{name}"
     if callable(value):
         return f"self.{name} is a method; call a function of the module instead"

@@ -103,9 +103,11 @@ def test_components_verifier(graph_of, diamond, vertices, value, problem):
         gp.check(program, graph, corrupted(result, vertices, value))
 
 
-@pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-8), gp.apps.DeltaPageRank(tolerance=1e-8)])
-def test_pagerank_verifiers(graph_of, program):
-    graph = graph_of(twins.skewed(11, 300, 1500))
+@pytest.mark.parametrize("weights", [None, "float64"])
+@pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
+def test_pagerank_verifiers(graph_of, kind, weights):
+    graph = graph_of(twins.skewed(11, 300, 1500, weights))
+    program = kind(tolerance=1e-8, personalization=weights and {3: 1, 8: 2})
     result = gp.run(program, graph)
     gp.check(program, graph, result)
     with pytest.raises(VerificationError, match="residual"):

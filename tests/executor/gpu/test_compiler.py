@@ -62,6 +62,8 @@ LIBRARY = {name: (program, weights) for name, program, weights in exact()} | {
     for dtype in ("float32", "float64")
     for program in floats(np.dtype(dtype))
 }
+for dtype in ("float32", "float64"):
+    LIBRARY[f"PageRank-unweighted-{dtype}"] = apps.PageRank(dtype=np.dtype(dtype)), None
 
 
 def bound(program, weights=None):
