@@ -46,6 +46,8 @@ def id_column(name: str, column: Any) -> Any:
     if isinstance(column, (list, tuple)):  # NumPy would make strings or floats of mixed elements
         return listed_column(name, list(column))
     array = np.asarray(column)
+    if not array.ndim:
+        raise GraphError(f"{name} is no column but {type(column).__name__}; {WANTED}")
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array
     if array.ndim != 1 or (array.dtype.kind not in "bOUT" and array.size):
@@ -58,6 +60,8 @@ def arrow_column(name: str, column: Any) -> Any:
     """A column that is an Arrow array, chunked or not."""
     import pyarrow as pa
 
+    if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+        raise GraphError(f"{name} is no column but {type(column).__name__}; {WANTED}")
     kind = column.type
     if pa.types.is_dictionary(kind):
         column, kind = column.cast(kind.value_type), kind.value_type
