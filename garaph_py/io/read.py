@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import events
-from ..errors import FormatError, GraphError
-from ..graph.build import build, edge_values, numbered, rebuilt
+from ..errors import FormatError, GraphError, ParameterError
+from ..graph.build import build, checked_flags, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
@@ -96,9 +96,12 @@ def read(
     decides the type of the ids: 64-bit integers, else strings. A name among integers is an error, because it is more
     likely a typing error than a vertex.
     """
+    flags = checked_flags(directed=directed, drop_self_loops=drop_self_loops, drop_parallel=drop_parallel)
     path, columns = check_file(path), ColumnNames(source_column, target_column, weight_column)
-    reading = ReadOptions(weights, directed, ThreadPool(threads).size, columns=columns)
-    building = BuildOptions(directed, False, drop_self_loops, drop_parallel, order)
+    reading = ReadOptions(
+        **checked_flags(weights=weights), directed=flags["directed"], threads=ThreadPool(threads).size, columns=columns
+    )
+    building = BuildOptions(order=order, **flags)
     return read_graph(path, format_of(path, format), reading, building, on_event)
 
 
@@ -201,7 +204,10 @@ def numbered_columns(path: Path, edges: EdgeList, threads: int | None) -> tuple[
 
 def check_file(path: str | os.PathLike[str]) -> Path:
     """`path` as a `Path`; refuse directories, missing files and names that cannot be one."""
-    path = Path(path)
+    try:
+        path = Path(path)
+    except TypeError:
+        raise ParameterError(f"the path of a file is a string or a pathlib.Path, not {type(path).__name__}") from None
     try:
         if path.is_dir():
             raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")

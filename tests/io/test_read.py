@@ -235,3 +235,23 @@ def test_the_shipped_graph():
     assert {"libc6", "debianutils", "base-files"} <= set(graph.ids.take(needs))
     assert read(DATA / "debian-sid-deps.tsv.xz", drop_self_loops=True).m == 412_598
     assert read(DATA / "debian-sid-deps.tsv.xz", drop_parallel=True).m == 412_601
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        (None, {}, "the path of a file is a string or a pathlib.Path, not NoneType"),
+        (5, {}, "not int"),
+        (b"edges.txt", {}, "not bytes"),
+        (["edges.txt"], {}, "not list"),
+        ({}, {}, "not dict"),
+        ("edges.txt", {"directed": "no"}, "directed='no': give True or False"),
+        ("edges.txt", {"weights": "w"}, "weights='w': give True or False"),
+        ("edges.txt", {"format": []}, r"format=\[\] is not known"),
+    ],
+)
+def test_arguments_of_wrong_types(tmp_path, monkeypatch, path, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edges.txt").write_text("1 2\n")
+    with pytest.raises(ParameterError, match=message):
+        read(path, **options)
