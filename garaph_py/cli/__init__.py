@@ -30,7 +30,7 @@ def main() -> None:
 
         if usual:
             _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        app()
+        app(prog_name="garaph")  # also for `python -m garaph_py`
     except KeyboardInterrupt:  # right before or after the commands run; typer turns Ctrl-C into a `SystemExit`
         fail(NOTHING, INTERRUPTED)
     except Interrupted as ending:

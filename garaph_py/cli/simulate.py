@@ -102,7 +102,7 @@ def show_run(run: dict[str, Any], quiet: bool) -> None:
     if not quiet:
         print(table(run["iterations"]))
     known, took = run["published_seconds"], show_seconds(run["seconds"])
-    beside = "" if known is None else f"; published: {show_seconds(known)}, ratio {show_number(run['ratio'])}"
+    beside = "" if known is None else f"; published: {known:g} s, ratio {show_number(run['ratio'])}"
     say(f"{run['program']} on {run['graph']}, {run['device']}: {took} simulated{beside}")
 
 

@@ -73,7 +73,8 @@ def from_csv(path: Path) -> Result:
     table = csv.read_csv(path, convert_options=convert)
     chosen = columns_of(path, table.column_names)
     ids = pc.replace_substring_regex(table["id"], "^'" + FORMULA.removeprefix("^"), r"\1")
-    return from_table(path, pa.table([ids, table[chosen[1]]], chosen), math.inf)
+    values = table[chosen[1]] if len(table) else pa.array([], pa.float64())  # the type is inferred from rows
+    return from_table(path, pa.table([ids, values], chosen), math.inf)
 
 
 def columns_of(path: Path, names: list[str]) -> list[str]:

@@ -149,11 +149,12 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["run", "PageRnk", "EDGES"], "there is no program 'PageRnk'"),
+        (["run", "PageRnk", "EDGES"], "did you mean PageRank?"),
+        (["run", "Nothing", "EDGES"], "the library has BFS, "),
         (["run", "PageRank", "missing.tsv"], "missing.tsv"),
         (["run", "BFS", "EDGES"], "needs its parameter 'source'"),
         (["run", "BFS", "EDGES", "--source", "zz"], "vertex 'zz' is not in the graph"),
-        (["run", "PageRank", "EDGES", "-p", "dampng=1"], "no parameter 'dampng'"),
+        (["run", "PageRank", "EDGES", "-p", "dampng=1"], "no parameter 'dampng'; did you mean damping?"),
         (["run", "PageRank", "EDGES", "-p", "damping=x"], "damping='x' is not a value of type float"),
         (["run", "PageRank", "EDGES", "-p", "damping=7"], "damping=7.0"),
         (["run", "PageRank", "EDGES", "-p", "damping"], "write NAME=VALUE"),
@@ -179,11 +180,10 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
 )
 def test_mistakes_end_in_one_line(garaph: Shell, edges: Path, arguments: list[str], problem: str) -> None:
     status, out, err = garaph(*[edges if a == "EDGES" else a for a in arguments])
-    lines = [line for line in err.splitlines() if not line.startswith("compiling")]
     assert status == 1
-    assert len(lines) == 1
-    assert lines[0].startswith("error: ")
-    assert problem in lines[0]
+    assert err.count("\n") == 1
+    assert err.startswith("error: ")
+    assert problem in err
     assert out == ""
 
 
@@ -238,9 +238,9 @@ def test_a_run_on_a_gpu_shows_what_went_over_its_link(capsys: pytest.CaptureFixt
     show.iterations(stats)
     heading, *lines = capsys.readouterr().out.splitlines()
     assert heading.endswith("  device  bytes/edge")
-    assert [line.split()[-2:] for line in lines] == [["gpu", "4.50"], ["gpu", "-"], ["cpu", "0.00"]]
+    assert [line.split()[-2:] for line in lines] == [["gpu", "4.50"], ["gpu", "-"], ["cpu", "0"]]
     assert {len(line) for line in lines} == {len(heading)}
-    ending = "converged after 3 iterations in 0.300 s on cpu, 2 threads; 3.9 KiB to the GPU and 500 B back, 4.50 bytes "
+    ending = "converged after 3 iterations in 300 ms on cpu, 2 threads; 3.9 KiB to the GPU and 500 B back, 4.50 bytes "
     assert show.ending(stats) == ending + "an edge"
 
 

@@ -47,7 +47,7 @@ def test_the_table(quick: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     lines = out.splitlines()
     assert err == ""  # no terminal, no progress
     assert lines[0].startswith("CPU   ")
-    assert "GE/s" in lines[3]
+    assert "E/s" in lines[3]
     assert lines[4].startswith("Disk  directory")
     assert "/s  " in next(line for line in lines if f"{quick} " in line)
     assert any(f"{quick}/nowhere" in line and line.endswith("No such file or directory") for line in lines)
@@ -152,7 +152,7 @@ def test_a_slow_disk_is_given_up_after_a_while(tmp_path: Path, monkeypatch: pyte
 def test_k_is_the_ratio_of_both_speeds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = machine.Disk("/", "ext4", "/", 1, 300.0, 120.0, direct=True)
     assert found.k == 2.5
-    assert devices.disk_rows([found])[1][4:] == ("0 MB/s", "0 MB/s", "2.5", "O_DIRECT")
+    assert devices.disk_rows([found])[1][4:] == ("300 B/s", "120 B/s", "2.5", "O_DIRECT")
     assert dataclasses.replace(found, read=100.0).k == 1
     assert dataclasses.replace(found, direct=False).k is None
     assert dataclasses.replace(found, read=None, random=None).k is None

@@ -51,6 +51,6 @@ def test_events_arrive_in_order() -> None:
 
 
 def test_amounts() -> None:
-    assert amount(12_000_000, 80_000_000, "bytes", 2.0) == "12 of 80 MB, 6 MB/s"
+    assert amount(12_000_000, 80_000_000, "bytes", 2.0) == "12.0 of 80.0 MB, 6.00 MB/s"
     assert amount(3, 7, "functions", 2.0) == "3 of 7 functions"
-    assert amount(5_000_000, 0, "edges", 0) == "5 M edges"
+    assert amount(5_000_000, 0, "edges", 0) == "5.00 M edges"

@@ -169,8 +169,16 @@ engine = ["auto", "garaph"]
 """
     (tmp_path / "spec.toml").write_text(experiment)
     folder, machine, trace = tmp_path / "measured", tmp_path / "machine.toml", tmp_path / "trace.json"
-    assert garaph(monkeypatch, "experiment", tmp_path / "spec.toml", "--out", folder, "-q") == 0
-    assert garaph(monkeypatch, "calibrate", folder, "--out", machine) == 0
+    assert garaph(monkeypatch, "experiment", tmp_path / "spec.toml", "--out", folder, "--json") == 0
+    assert garaph(monkeypatch, "calibrate", folder, "--out", machine, "--json") == 0
+    measured, calibrated = map(json.loads, capsys.readouterr().out.splitlines())
+    assert list(measured) == ["folder", "measurements", "failed", "combinations"]
+    assert (measured["measurements"], measured["failed"]) == (12, 0)
+    assert all(0 < one["seconds"]["least"] <= one["seconds"]["median"] for one in measured["combinations"])
+    assert (list(calibrated), calibrated["kinds"]) == (
+        ["machine", "cores", "kinds", "runs"],
+        len(read_machine(machine).work),
+    )
     known = read_machine(machine)
     assert {work.program for work in known.work} == {"PageRank", "SSSP"}
     runs = read_results(folder)

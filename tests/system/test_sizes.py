@@ -3,7 +3,7 @@
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.system.sizes import parse_bytes, show_bytes
+from garaph_py.system.sizes import parse_bytes, show_bytes, show_number, show_seconds, show_speed
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,13 @@ def test_what_is_needed_is_not_shown_as_less():
     assert show_bytes((98 << 20) + 1, up=True) == "98.1 MiB"
     assert show_bytes(98 << 20, up=True) == "98.0 MiB"
     assert show_bytes(5 << 50, up=True) == "5120.0 TiB"
+
+
+def test_nothing_but_zero_is_shown_as_zero():
+    shown = {0: "0", 1.23456e-5: "0.0000123", 0.05: "0.0500", 9.876: "9.88", 12.34: "12.3", 123456.7: "123,457"}
+    assert {number: show_number(number) for number in shown} == shown
+    assert (show_number(float("inf")), show_number(float("nan"))) == ("inf", "nan")
+    times = {0: "0 s", 7.89e-6: "7.89 µs", 0.0456: "45.6 ms", 1.234: "1.23 s", 5000: "5,000 s"}
+    assert {seconds: show_seconds(seconds) for seconds in times} == times
+    speeds = {0: "0 B/s", 12: "12.0 B/s", 4500: "4.50 kB/s", 2.5e6: "2.50 MB/s", 3.21e9: "3.21 GB/s"}
+    assert {speed: show_speed(speed) for speed in speeds} == speeds
