@@ -99,13 +99,16 @@ def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
     return int(components_left), joined
 
 
-def in_sums(graph: Graph, contributions: Array) -> Array:
-    """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge."""
+def in_sums(graph: Graph, contributions: Array, weighted: bool = False) -> Array:
+    """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge.
+
+    If `weighted`, a contribution is multiplied by the edge value.
+    """
     sums = np.zeros(graph.n)
-    for edges in listed(graph, values=False):
+    for edges in listed(graph, values=weighted):
         first, count = edges.first_vertex, edges.last_vertex - edges.first_vertex
-        own = np.bincount(edges.targets - np.uint32(first), contributions[edges.sources], minlength=count)
-        sums[first : first + count] = own
+        given = contributions[edges.sources] * (edge_numbers(edges) if weighted else 1)
+        sums[first : first + count] = np.bincount(edges.targets - np.uint32(first), given, minlength=count)
     return sums
 
 

@@ -43,6 +43,7 @@ class SSWP(VertexProgram):
 
     sum = maximum
     monotone = True
+    unreached = 0
 
     def value(self, edge):
         return edge if edge is not None and edge.kind == "f" else np.int64

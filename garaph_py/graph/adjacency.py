@@ -114,6 +114,24 @@ class Adjacency:
         """Bytes of memory."""
         return int(self.offsets.nbytes) + self.edge_bytes
 
+    def part(self, first: int, last: int) -> tuple[Array, Array | None]:
+        """The other endpoints and the values of the edges [first, last), in memory or on disk, unpacked.
+
+        Raises
+        ------
+        DamagedGraphError
+            If a disk cannot read them, or they fail a check.
+        """
+
+        def cut(array: EdgeArray, kind: str) -> Array:
+            begin = first // array.unit * array.unit
+            if first == last:
+                return np.zeros(0, array.dtype)
+            return decoded(array.slice(begin, last), kind, None, self.offsets, begin)[first - begin : last - begin]
+
+        values = None if self.value_array is None else cut(self.value_array, NUMBERS)
+        return cut(self.neighbour_array, LISTS), values
+
     def arrays(self, values: bool = True) -> list[EdgeArray]:
         """The other endpoints, followed by the edge values if there are any and `values` is True."""
         if self.value_array is None or not values:

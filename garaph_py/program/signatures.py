@@ -32,8 +32,8 @@ REQUIRED = ("init", "gather")
 TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "result")
 """The functions that may also ask for `PerVertex` parameters."""
 RESERVED = (
-    *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "check_graph",
-    "verify", "monotone",
+    *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "for_graph",
+    "check_graph", "verify", "monotone", "unreached",
 )  # fmt: skip
 """Names with a meaning of their own, which parameters cannot have."""
 

@@ -24,11 +24,13 @@ from ..executor.modes import CPU
 from ..executor.protocol import Executor
 from ..executor.state import State
 from ..graph import Graph
+from ..native.compiling import compile_seconds, notice, work_clock
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Stats
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram
+from ..program.check import check_types
 from ..system import interrupts
 from ..system.watchdog import Heartbeat, Watchdog
 from .options import HYBRID
@@ -98,10 +100,14 @@ class Runner:
     def __init__(
         self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, on_event: events.Listener
     ) -> None:
-        self._bound, self._graph, self._plan, self._parts, self._on_event = bound, graph, plan, parts, on_event
+        self._bound, self._graph, self._plan, self._parts = bound, graph, plan, parts
+        self._on_event = notice if on_event is events.ignore else on_event
+        self._heartbeat, self._compiler = Heartbeat("dispatcher", ("starting",)), Heartbeat("compiler")
+        self._watch()
+        self._compiled_before, self._compiling_since = compile_seconds(), 0
+        check_types(bound, self._heard)
         alone = plan.schedule.policy.one_partition_per_thread
         self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, alone)
-        self._heartbeat, self._compiler = Heartbeat("dispatcher", ("starting",)), Heartbeat("compiler")
         after = None if parts.saver is None else parts.saver.after
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=after)
@@ -116,7 +122,7 @@ class Runner:
         loop, pool = self._loop, self._parts.pool
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
-            loop.before,
+            loop.before, compile_seconds() - self._compiled_before,
         )  # fmt: skip
 
     def run(self) -> Array:
@@ -202,12 +208,12 @@ class Runner:
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
-        """Add the time spent in the ``with`` block to the run's seconds, also after an exception."""
-        started = time.perf_counter()
+        """Add the time of the ``with`` block, without compiling, to the run's seconds, also after an exception."""
+        started = work_clock()
         try:
             yield
         finally:
-            self._seconds += time.perf_counter() - started
+            self._seconds += work_clock() - started
 
     def _watch(self, *more: Heartbeat) -> None:
         """Have the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""
@@ -215,9 +221,13 @@ class Runner:
         parts.watchdog.parts = [self._heartbeat, parts.pool, self._compiler, *parts.sources.disks, *more]
 
     def _heard(self, event: events.Event) -> None:
-        """Pass on an executor's event; tell the watchdog of functions that are compiled."""
+        """Pass on an executor's event; tell the watchdog and the trace of functions that are compiled."""
         if isinstance(event, events.Step):
-            ended = event.done == event.total
+            ended, spans, now = event.done == event.total, self._parts.record.spans, time.perf_counter_ns()
+            if event.done == 0:
+                self._compiling_since = now
+            if ended and spans is not None:
+                spans.append(events.Span("compiler", event.name, self._compiling_since, now, {}))
             self._compiler.doing = ("idle",) if ended else (event.name, event.done, "of", event.total, event.unit)
         self._on_event(event)
 

@@ -11,7 +11,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.program import bind
-from garaph_py.program.bind import hints
+from garaph_py.program.fields import hints
 from tests.support.programs import RING, Sum, derived, parameter
 
 
