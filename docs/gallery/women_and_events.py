@@ -18,9 +18,9 @@ matrix, names = nx.to_scipy_sparse_array(davis), list(davis)
 
 near = gp.apps.PenalizedHittingProbability(query="Evelyn Jefferson")
 result = gp.run(near, gp.from_networkx(davis))
-probability = dict(zip(result.ids, result.column(), strict=True))
+probability = result.to_dict()
 
-from_table = gp.run(near, gp.from_edges(table["source"], table["target"], directed=False))
+from_table = gp.run(near, gp.from_pandas(table, directed=False, weight=False))
 assert np.allclose(from_table.column(), [probability[v] for v in from_table.ids])
 
 # A matrix has no names: its vertices are numbers.
