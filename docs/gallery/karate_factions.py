@@ -13,7 +13,7 @@ import garaph_py as gp
 
 club = nx.karate_club_graph()
 result = gp.run(gp.apps.CircuitSimulation(fixed={0: 1.0, 33: 0.0}), gp.from_networkx(club))
-volts = dict(zip(result.ids.tolist(), result.column().tolist(), strict=True))
+volts = result.to_dict()
 
 joined = nx.get_node_attributes(club, "club")
 right = sum((volts[v] > 0.5) == (joined[v] == "Mr. Hi") for v in club)

@@ -20,7 +20,7 @@ for mode in ("pull", "notify-pull", "push", "auto"):
     best = min(runs, key=lambda stats: stats.seconds)  # the first run of a mode compiles
     milliseconds = [1e3 * one.seconds for one in best.iterations]
     ax.plot(milliseconds, marker="o", label=f"{mode}: {sum(milliseconds):.1f} ms")
-ax.set(xlabel="iteration", ylabel="ms", yscale="log")
+ax.set(xlabel="iteration", ylabel="ms", yscale="log", xticks=range(len(milliseconds)))
 ax.legend()
 
 for one in best.iterations:

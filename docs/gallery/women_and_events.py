@@ -18,9 +18,9 @@ matrix, names = nx.to_scipy_sparse_array(davis), list(davis)
 
 near = gp.apps.PenalizedHittingProbability(query="Evelyn Jefferson")
 result = gp.run(near, gp.from_networkx(davis))
-probability = dict(zip(result.ids, result.column(), strict=True))
+probability = result.to_dict()
 
-from_table = gp.run(near, gp.from_edges(table["source"], table["target"], directed=False))
+from_table = gp.run(near, gp.from_pandas(table, directed=False, weight=False))
 assert np.allclose(from_table.column(), [probability[v] for v in from_table.ids])
 
 # A matrix has no names: its vertices are numbers.
@@ -35,5 +35,5 @@ places = nx.bipartite_layout(davis, women, aspect_ratio=1)
 plt.figure(figsize=(7, 6), layout="constrained")
 colours = np.log([probability[v] for v in davis])
 nx.draw_networkx(davis, places, node_color=colours, cmap="YlOrRd", edge_color="silver", font_size=8)
-plt.margins(x=0.25)
+plt.axis("off")
 plt.show()
