@@ -6,6 +6,8 @@ import pytest
 
 import garaph_py as gp
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", gp.apps.__all__)
 def test_an_example_gives_what_it_says(name):

@@ -99,6 +99,7 @@ def test_components_verifier(graph_of, diamond, vertices, value, problem):
         gp.check(program, graph, corrupted(result, vertices, value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-8), gp.apps.DeltaPageRank(tolerance=1e-8)])
 def test_pagerank_verifiers(graph_of, program):
     graph = graph_of(twins.skewed(11, 300, 1500))
