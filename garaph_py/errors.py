@@ -32,7 +32,7 @@ class GaraphError(Exception):
     """Base class of all errors that garaph_py raises on purpose."""
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(Exception.__str__(self))  # not `super()`: a KeyError would show its text in quotes
 
 
 class ParameterError(GaraphError, ValueError):
@@ -49,6 +49,14 @@ class ProgramError(GaraphError, TypeError):
 
 class GraphError(GaraphError, ValueError):
     """The graph does not allow what is asked for: a vertex is not in it, or a weight is negative, for example."""
+
+
+class UnknownVertexError(GraphError, KeyError):
+    """The graph has no vertex with this id. The message names the nearest id."""
+
+
+class NumberError(GaraphError, ArithmeticError):
+    """A run has computed a number that is wrong: NaN, infinity, or one that does not fit its type."""
 
 
 class FormatError(GaraphError, ValueError):

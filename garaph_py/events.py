@@ -68,14 +68,14 @@ class Iteration:
     pages, pages_skipped : int
         The numbers of pages that were processed, and of pages without a vertex to update.
     seconds : float
-        The wall time.
+        The wall time, without compiling.
     device : str
         ``"cpu"``, ``"gpu"`` or ``"both"``.
     to_device, from_device : int
         Bytes copied to the GPU's memory, and back. Edges that were copied in an earlier iteration count in the one that
         first uses them.
     started : float
-        When the iteration began, in seconds after the run did.
+        When the iteration began, in seconds after the run did: its end less `seconds`.
     why : str
         Why this mode was chosen.
     alpha : float or None
@@ -107,6 +107,17 @@ class Iteration:
     def edges_per_second(self) -> float:
         """`edges` divided by `seconds`."""
         return self.edges / self.seconds if self.seconds > 0 else 0.0
+
+    def row(self) -> dict[str, Any]:
+        """The iteration as a row of a table: everything but the groups of pages."""
+        return {name: getattr(self, name) for name in COLUMNS}
+
+
+COLUMNS = (
+    "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second", "device",
+    "to_device", "from_device", "from_disk", "alpha", "started", "why",
+)  # fmt: skip
+"""The columns of a table of iterations, in order."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import runs
 from garaph_py.executor.gpu import device
 from garaph_py.graph.build import from_numbered_edges
+from garaph_py.native import compiling
 from tests.support.numpy_gpu import device_for, pending_is_poisoned  # noqa: F401 - fixtures
 from tests.support.reads import kernel_reads  # noqa: F401 - a fixture
 
@@ -68,6 +69,14 @@ def compiled_code(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         if "GARAPH_CACHE_DIR" not in os.environ:
             patch.setenv("GARAPH_CACHE_DIR", str(folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_notice():
+    """No line says that a program is compiled: whether it comes depends on what the cache holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling.notice, "_left", 0.0)
         yield
 
 

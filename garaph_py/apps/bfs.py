@@ -49,6 +49,7 @@ class BFS(VertexProgram):
     value = np.int64
     sum = minimum
     reports = {"level": np.int32, "parent": VertexId}  # noqa: RUF012
+    unreached = -1
 
     def init(self, id):
         return id if id == self.source else self.identity

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..errors import ParameterError, ProgramError
+from ..errors import ParameterError, ProgramError, did_you_mean
 from ..program import PerVertex, VertexId, VertexProgram
-from ..program.bind import hints
+from ..program.fields import hints
+from ..system.files import did_you_mean_file
 
 
 def find(name: str) -> type[VertexProgram]:
@@ -40,10 +41,8 @@ def find(name: str) -> type[VertexProgram]:
         return from_file(*name.rsplit(":", 1))
     library = {app.lower(): app for app in apps.__all__}
     if name.lower() not in library:
-        raise ParameterError(
-            f"there is no program {name!r}; the library has {', '.join(sorted(apps.__all__))}; for your own write "
-            "file.py:ClassName"
-        )
+        near = did_you_mean(name, apps.__all__, f"the library has {', '.join(sorted(apps.__all__))}")
+        raise ParameterError(f"there is no program {name!r}; for your own write file.py:ClassName; {near}")
     return getattr(apps, library[name.lower()])  # type: ignore[no-any-return]
 
 
@@ -52,7 +51,7 @@ def from_file(file: str, name: str) -> type[VertexProgram]:
     path = Path(file)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if not os.path.isfile(path) or spec is None or spec.loader is None:
-        raise ParameterError(f"{file}: no such Python file; write file.py:ClassName")
+        raise ParameterError(f"{file}: no such Python file; {did_you_mean_file(file, 'write file.py:ClassName')}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module  # dataclasses look here for the module of a class
     try:
@@ -63,7 +62,8 @@ def from_file(file: str, name: str) -> type[VertexProgram]:
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, VertexProgram)):
         others = [key for key, item in vars(module).items() if is_program(item)]
-        raise ParameterError(f"{file} has no vertex program {name!r}; it has {', '.join(others) or 'none'}")
+        near = did_you_mean(name, others, f"it has {', '.join(others) or 'none'}")
+        raise ParameterError(f"{file} has no vertex program {name!r}; {near}")
     return found
 
 
@@ -110,7 +110,8 @@ def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[st
     types = hints(kind)
     for name in given:
         if name not in fields:
-            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; it has {', '.join(fields) or 'none'}")
+            near = did_you_mean(name, fields, f"it has {', '.join(fields) or 'none'}")
+            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; {near}")
     for name, field in fields.items():
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in given:
             raise ParameterError(f"{kind.__name__} needs its parameter {name!r}; {advice(name)}")

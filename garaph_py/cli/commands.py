@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import io
 import logging
+import platform
 import sys
 from typing import Annotated
 
 import typer
 
-from . import convert, devices, experiment, graphs, resume, run, simulate
+from .. import __version__
+from . import convert, devices, experiment, graphs, resume, run, simulate, top
 from .terminal import OneLine
 
 app = typer.Typer(
     help="Vertex programs over graphs on one machine. Start with: garaph run PageRank data/debian-sid-deps.tsv.xz",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def version(wanted: bool) -> None:
+    """Print versions and end, if ``--version`` was given."""
+    if wanted:
+        from importlib import metadata
+
+        numpy, numba = map(metadata.version, ("numpy", "numba"))
+        print(f"garaph_py {__version__} (Python {platform.python_version()}, NumPy {numpy}, Numba {numba})")
+        raise typer.Exit
+
+
 @app.callback()
 def settings(
     log: Annotated[str, typer.Option(help="Least level of log messages to print: debug, info, warning.")] = "warning",
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print versions and exit.")
+    ] = False,
 ) -> None:
     level = logging.getLevelNamesMapping().get(log.upper())
     if level is None:
@@ -38,6 +52,7 @@ def settings(
 
 app.command("run")(run.run)
 app.command("resume", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(resume.resume)
+app.command("top")(top.top)
 app.command("apps")(run.apps)
 app.command("devices")(devices.devices)
 app.command("import")(graphs.import_)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,8 +9,9 @@ import typer
 
 from ..errors import printable
 from ..output import Progress
-from ..system.sizes import show_bytes
-from .options import Threads
+from ..system.sizes import show_bytes, show_speed
+from .options import AsJson, Quiet, Threads
+from .terminal import print_json
 
 if TYPE_CHECKING:
     from ..executor.gpu.measure import Measured
@@ -26,7 +26,8 @@ def devices(
         list[Path] | None, Option(metavar="DIR", help="Also measure the disk of this directory; repeatable.")
     ] = None,
     threads: Threads = None,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object, in bytes and bytes per second.")] = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """List CPU, disks and GPU, with measured speeds. Takes some seconds; temporarily writes up to 256 MiB per disk.
 
@@ -40,10 +41,10 @@ def devices(
     from ..native import cache
 
     compiled = cache.folder()
-    with Progress() as progress:
+    with Progress(quiet) as progress:
         found = look([Path.cwd(), *([compiled] if compiled else []), *(path or [])], threads, progress)
     if as_json:
-        print(json.dumps(found.document(), allow_nan=False))
+        print_json(found.document())
         return
     print("CPU   " + INDENT.join(cpu_lines(found.cpu)))
     print("Disk  " + INDENT.join(aligned(disk_rows(found.disks))))
@@ -59,8 +60,8 @@ def cpu_lines(cpu: dict[str, Any]) -> list[str]:
         f"{cpu['name']}, {cpu['cores']} cores for this process",
         *aligned([
             ("memory", show_bytes(cpu["memory"]), f"{show_bytes(cpu['available'])} available"),
-            ("reads", gigabytes(cpu["read"]), f"compiled, {cpu['threads']} threads, sequential"),
-            ("gathers", f"{cpu['gathers'] / 1e9:.2f} GE/s", places),
+            ("reads", show_speed(cpu["read"]), f"compiled, {cpu['threads']} threads, sequential"),
+            ("gathers", show_speed(cpu["gathers"], "E/s"), places),
         ]),
     ]  # fmt: skip
 
@@ -75,14 +76,9 @@ def disk_rows(disks: list[Disk]) -> list[tuple[str, ...]]:
         how = disk.problem or ("O_DIRECT" if disk.direct else cached)
         free = "-" if disk.free is None else show_bytes(disk.free)
         k = "-" if disk.k is None else f"{disk.k:.1f}"
-        speeds = megabytes(disk.read), megabytes(disk.random), k
+        speeds = *("-" if speed is None else show_speed(speed) for speed in (disk.read, disk.random)), k
         rows.append((disk.path, disk.filesystem or "-", disk.mount or "-", free, *speeds, how))
     return rows
-
-
-def megabytes(speed: float | None) -> str:
-    """Format a speed in bytes per second; a dash if it is unknown."""
-    return "-" if speed is None else f"{speed / 1e6:,.0f} MB/s"
 
 
 def gpu_lines(gpu: Measured) -> list[str]:
@@ -95,16 +91,11 @@ def gpu_lines(gpu: Measured) -> list[str]:
             ("memory", show_bytes(gpu.memory), f"{show_bytes(gpu.free)} free"),
             ("shared memory", show_bytes(gpu.block_memory), f"a block, {show_bytes(gpu.multiprocessor_memory)} a "
              "multiprocessor"),
-            ("to the GPU", gigabytes(gpu.to_device), link),
-            ("from the GPU", gigabytes(gpu.from_device), link),
-            ("copies within", gigabytes(gpu.copy), "read and written bytes together"),
+            ("to the GPU", show_speed(gpu.to_device), link),
+            ("from the GPU", show_speed(gpu.from_device), link),
+            ("copies within", show_speed(gpu.copy), "read and written bytes together"),
         ]),
     ]  # fmt: skip
-
-
-def gigabytes(speed: float) -> str:
-    """Format a speed in bytes per second."""
-    return f"{speed / 1e9:.1f} GB/s"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:

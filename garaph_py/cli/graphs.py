@@ -6,13 +6,15 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import Interrupted, ParameterError
 from ..output import Progress
+from ..system.sizes import show_number
 from .options import (
+    AsJson,
     Directed,
     Disks,
     DropParallel,
@@ -22,10 +24,13 @@ from .options import (
     Memory,
     NoWeights,
     Quiet,
+    SourceColumn,
     Symmetrize,
+    TargetColumn,
     Threads,
+    WeightColumn,
 )  # fmt: skip
-from .terminal import say
+from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..storage.manifest import Manifest
@@ -39,6 +44,9 @@ def import_(
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
@@ -50,6 +58,7 @@ def import_(
     format: Format = None,
     memory: Memory = None,
     threads: Threads = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Turn a file of edges into a graph directory, which opens at the disk's speed.
@@ -64,6 +73,7 @@ def import_(
     """
     from ..io.bulk.build import ImportOptions
     from ..io.bulk.import_ import import_file
+    from ..io.formats import ColumnNames
     from ..storage.write import HERE
 
     options = ImportOptions(
@@ -75,6 +85,7 @@ def import_(
         encoding,
         weights=False if no_weights else None,
         format=format,
+        columns=ColumnNames(source_column, target_column, weight_column),
     )
     with saying_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
@@ -86,7 +97,7 @@ def import_(
             threads=threads,
             on_event=progress,
         )
-    say(f"{out}: {summary(manifest)}")
+    summary(out, manifest, as_json)
 
 
 # wide: typer reads the options of the command from its signature.
@@ -102,6 +113,7 @@ def generate(
     disk: Disks = None,
     memory: Memory = None,
     threads: Threads = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Generate a random graph into a graph directory.
@@ -124,7 +136,7 @@ def generate(
         manifest = write_random(
             edges, out, options, disks=disk or HERE, memory=memory, threads=threads, on_event=progress
         )
-    say(f"{out}: {summary(manifest)}")
+    summary(out, manifest, as_json)
 
 
 @contextlib.contextmanager
@@ -139,11 +151,31 @@ def saying_if_written(out: Path) -> Iterator[None]:
         raise Interrupted(f"interrupted after {out} was written; the graph is complete") from None
 
 
-def summary(manifest: Manifest) -> str:
-    """A line that describes a graph directory."""
-    kind = "directed" if manifest.directed else "undirected"
-    values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
-    return f"{manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}"
+def summary(graph: Path, manifest: Manifest, as_json: bool) -> None:
+    """Print a line that describes a new graph directory, or what `info` prints as JSON."""
+    if as_json:
+        print_json(document(graph, manifest))
+        return
+    from ..graph.graph import in_words
+
+    say(f"{graph}: {in_words(manifest.vertices, manifest.edges, manifest.directed, manifest.edge_dtype)}")
+
+
+def document(graph: Path, manifest: Manifest) -> dict[str, Any]:
+    """What a graph directory holds, as JSON has it; sizes are in bytes."""
+    arrays = {
+        name: {
+            "dtype": array.dtype, "encoding": array.encoding[0], "blocks": array.blocks, "bytes": array.stored_bytes,
+            "bytes_per_edge": manifest.bytes_per_edge[name],
+        }
+        for name, array in manifest.arrays.items()
+    }  # fmt: skip
+    return {
+        "graph": graph, "version": manifest.version, "id": manifest.graph_id, "generation": manifest.generation,
+        "vertices": manifest.vertices, "ids": manifest.ids, "edges": manifest.edges, "directed": manifest.directed,
+        "edge_dtype": manifest.edge_dtype, "disks": manifest.disks, "k": manifest.k, "bytes": manifest.stored_bytes,
+        "arrays": arrays,
+    }  # fmt: skip
 
 
 def weight_range(text: str | None) -> tuple[int, int] | None:
@@ -157,7 +189,7 @@ def weight_range(text: str | None) -> tuple[int, int] | None:
         raise ParameterError(f"--weights {text!r}: write LOW:HIGH, two integers") from None
 
 
-def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> None:
+def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")], as_json: AsJson = False) -> None:
     """Print what a graph directory holds.
 
     Example:
@@ -167,10 +199,14 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     from ..storage import directory as store
 
     manifest = store.info(graph)
+    if as_json:
+        print_json(document(graph, manifest))
+        return
     values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
     say(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
     say(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
-    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
+    stored = "stored (undirected: those between two vertices twice)"
+    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else stored}")
     say(f"  edge values {values}")
     for disk in manifest.disks if manifest.disks != (".",) else ():
         say(f"  disk        {disk}")
@@ -180,9 +216,9 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")]) -> N
     for name, array in manifest.arrays.items():
         say(
             f"  {name:<12} {array.dtype!s:<8} {array.encoding[0]:<8} {array.blocks:>8,} {array.stored_bytes:>16,} "
-            f"{manifest.bytes_per_edge[name]:>10.2f}"
+            f"{show_number(manifest.bytes_per_edge[name]):>10}"
         )
-    say(f"  {'total':<38} {manifest.stored_bytes:>16,} {sum(manifest.bytes_per_edge.values()):>10.2f}")
+    say(f"  {'total':<38} {manifest.stored_bytes:>16,} {show_number(sum(manifest.bytes_per_edge.values())):>10}")
 
 
 def restripe(
@@ -191,6 +227,7 @@ def restripe(
         list[Path],
         Option("--disk", metavar="DIR", help="A disk to use from now on; repeatable. . is the graph directory itself."),
     ],
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Spread a graph's data over exactly these disks: with more of them, fewer, or others.
@@ -205,11 +242,17 @@ def restripe(
 
     with Progress(quiet) as progress:
         manifest = restripe(graph, disk, on_event=progress)
+    if as_json:
+        print_json(document(graph, manifest))
+        return
     say(f"{graph}: on {', '.join(manifest.disks)}")
 
 
 def verify(
-    graph: Annotated[Path, typer.Argument(help="A graph directory.")], threads: Threads = None, quiet: Quiet = False
+    graph: Annotated[Path, typer.Argument(help="A graph directory.")],
+    threads: Threads = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check every block of a graph directory; name file, block and offset of any damage.
 
@@ -223,8 +266,11 @@ def verify(
 
     with Progress(quiet) as progress:
         damage = store.verify(graph, threads=threads, on_event=progress)
-    for problem in damage:
-        say(str(problem))
-    say(f"{graph}: {len(damage)} problem{'s' * (len(damage) > 1)}" if damage else f"{graph}: whole")
+    if as_json:
+        print_json({"graph": graph, "whole": not damage, "problems": list(map(str, damage))})
+    else:
+        for problem in damage:
+            say(str(problem))
+        say(f"{graph}: {len(damage)} problem{'s' * (len(damage) > 1)}" if damage else f"{graph}: whole")
     if damage:
         raise typer.Exit(1)

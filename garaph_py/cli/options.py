@@ -9,12 +9,27 @@ import typer
 
 Option = typer.Option
 Threads = Annotated[int | None, Option(help="Number of threads; by default one per core that this process may use.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress, no table of iterations.")]
+Quiet = Annotated[
+    bool, Option("--quiet", "-q", help="Print only results, warnings and errors: no progress, no table of iterations.")
+]
+Smallest = Annotated[
+    bool,
+    Option("--smallest", help="The smallest values first, such as the nearest vertices, without the unreached ones."),
+]
+AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
 Symmetrize = Annotated[
-    bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")
+    bool,
+    Option(
+        "--symmetrize",
+        help="Make the graph undirected: for programs that gather over both directions. Edges u, v and v, u become one "
+        "if their values are equal.",
+    ),
 ]
 NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
+SourceColumn = Annotated[str | None, Option(metavar="NAME", help="The column of sources, in a table with names.")]
+TargetColumn = Annotated[str | None, Option(metavar="NAME", help="The column of targets, in a table with names.")]
+WeightColumn = Annotated[str | None, Option(metavar="NAME", help="The column of edge values, in a table with names.")]
 DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
 DropParallel = Annotated[bool, Option("--drop-parallel", help="Keep only the first of parallel edges.")]
 Encoding = Annotated[
@@ -39,4 +54,15 @@ Disks = Annotated[
         help="Spread the data over the disks these directories are on; repeatable. . is the graph directory itself.",
     ),
 ]
-Format = Annotated[str | None, Option(help="The file's format, if its name does not imply it.")]
+
+
+def format_names(incomplete: str) -> list[str]:
+    """The formats whose names begin so, for the shell's completion."""
+    from ..io.formats import FORMATS
+
+    return [format.name for format in FORMATS if format.name.startswith(incomplete)]
+
+
+Format = Annotated[
+    str | None, Option(help="The file's format, if its name does not imply it.", autocompletion=format_names)
+]

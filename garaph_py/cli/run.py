@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import json
+import dataclasses
 import time
 from functools import partial
 from pathlib import Path
@@ -15,22 +14,46 @@ from ..apps import registry as programs
 from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
-from ..program.bind import hints
+from ..program.fields import hints
 from ..system.files import check_place
 from . import show
-from .options import Directed, Format, Quiet, Symmetrize, Threads
+from .options import (
+    AsJson,
+    Directed,
+    Format,
+    NoWeights,
+    Quiet,
+    Smallest,
+    SourceColumn,
+    Symmetrize,
+    TargetColumn,
+    Threads,
+    WeightColumn,
+)  # fmt: skip
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
-from .terminal import say
+from .terminal import print_json, say
 
 Option = typer.Option
+
+
+def program_names(incomplete: str) -> list[str]:
+    """The library's programs whose names begin so, in upper or lower case, for the shell's completion."""
+    from .. import apps as library
+
+    return [name for name in sorted(library.__all__) if name.lower().startswith(incomplete.lower())]
 
 
 # wide: typer derives the command's options from its signature.
 # long: most lines declare these options.
 def run(
     context: typer.Context,
-    program: Annotated[str, typer.Argument(help="A program of the library (see `garaph apps`), or file.py:ClassName.")],
+    program: Annotated[
+        str,
+        typer.Argument(
+            help="A program of the library (see `garaph apps`), or file.py:ClassName.", autocompletion=program_names
+        ),
+    ],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
     source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations; else until it converges.")] = None,
@@ -77,6 +100,7 @@ def run(
         bool, Option("--deterministic", help="The same bits in every run on the same device.")
     ] = False,
     top: Annotated[int, Option(help="How many vertices to print.")] = 10,
+    smallest: Smallest = False,
     output: Annotated[Path | None, Option(help="Write all values to FILE.parquet, .csv or .npy.")] = None,
     raw_names: Annotated[
         bool,
@@ -97,10 +121,20 @@ def run(
         Option(metavar="N|TIME", help="Interval: iterations, or 30s, 5min, 1h; by default 2 % of the run's time."),
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
-    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of text.")] = False,
+    as_json: AsJson = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
+    check: Annotated[
+        str, Option(help="Look for NaN and infinity: finite (after every iteration), off, or auto (where it is cheap).")
+    ] = "auto",
+    debug: Annotated[
+        bool, Option("--debug", help="Run in plain Python and stop at the first number that goes wrong; small graphs.")
+    ] = False,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
+    no_weights: NoWeights = False,
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
@@ -117,6 +151,7 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
     from ..executor.gpu.device import find as find_device
+    from ..io.formats import ColumnNames
     from ..io.load import LoadOptions, load
     from ..runtime import run as runtime
     from ..runtime.options import RunOptions
@@ -129,11 +164,13 @@ def run(
             check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
+    columns = ColumnNames(source_column, target_column, weight_column)
+    loading = LoadOptions(undirected, symmetrize, format, encoding, memory, columns, False if no_weights else None)
     options = RunOptions(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
         gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
         verify=verify, trace=trace, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        resume=resume,
+        resume=resume, check=check, debug=debug,
     )  # fmt: skip
     if device == "gpu":
         find_device()  # if there is none, fail before the graph is read, not after
@@ -142,23 +179,24 @@ def run(
     outputs = {"output": output, "trace": trace, "report": report}
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
-            loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
+            loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
-            result = runtime.execute(chosen, loaded, options, saying_that_it_compiles(progress, quiet), request)
+            result = runtime.execute(chosen, loaded, options, progress, request)
         with result:
             if write is not None:
                 write(result, output)
             seconds = read_seconds, time.perf_counter() - started
             with flushed(result):
                 if as_json:
-                    print(json.dumps(show.document(result, loaded, top, read_seconds), allow_nan=False))
+                    print_json(show.document(result, loaded, result.top(top, smallest=smallest), read_seconds))
                 else:
                     say(f"{result.program} on {str(loaded)[8:-1]} ({graph})")
-                    show.answer(result, seconds, top, quiet, verify)
+                    show.ended(result, seconds, quiet, verify)
+                    show.top(result, top, smallest)
                     show.written(result, output, trace, report)
 
 
-def apps() -> None:
+def apps(as_json: AsJson = False) -> None:
     """List the programs of the library and their parameters.
 
     Example:
@@ -167,21 +205,31 @@ def apps() -> None:
     """
     from .. import apps as library
 
-    for name in sorted(library.__all__):
-        kind: type[VertexProgram] = getattr(library, name)
-        signature = str(inspect.signature(kind)).removesuffix(" -> None")
-        summary = (kind.__doc__ or "").strip().splitlines()[0]
-        print(f"{name}\n    {summary}\n    parameters: {plain(signature)}")
+    programs = [about(getattr(library, name)) for name in sorted(library.__all__)]
+    if as_json:
+        print_json({"programs": programs})
+        return
+    for program in programs:
+        each = [item["name"] + f"={item['default']!r}" * (not item["required"]) for item in program["parameters"]]
+        print(f"{program['name']}\n    {program['summary']}\n    parameters: {', '.join(each) or 'none'}")
 
 
-def plain(signature: str) -> str:
-    """A dataclass signature without type annotations: ``damping=0.85, dangling='redistribute'``."""
-    parts = []
-    for parameter in signature.strip("()").split(", "):
-        name, _, rest = parameter.partition(":")
-        default = rest.partition(" = ")[2]
-        parts.append(f"{name}={default}" if default else name)
-    return ", ".join(parts)
+def about(kind: type[VertexProgram]) -> dict[str, Any]:
+    """A program's name, the first line of its documentation, and its parameters with their defaults."""
+    fields = [item for item in dataclasses.fields(kind) if item.init]  # type: ignore[arg-type]
+    return {
+        "name": kind.__name__,
+        "summary": (kind.__doc__ or "").strip().splitlines()[0],
+        "parameters": [
+            {"name": item.name, "required": item.default is dataclasses.MISSING, "default": default(item.default)}
+            for item in sorted(fields, key=lambda item: item.kw_only is True)
+        ],
+    }
+
+
+def default(value: Any) -> Any:
+    """A parameter's default as people write it; None if it has none."""
+    return getattr(value, "__name__", value) if value is not dataclasses.MISSING else None
 
 
 def parameters(
@@ -221,18 +269,3 @@ def writer(output: Path | None, raw_names: bool) -> Any:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
     check_place(output, "--output")
     return writers[output.suffix]
-
-
-def saying_that_it_compiles(progress: Progress, quiet: bool) -> Any:
-    """A listener: `progress`, plus one line on standard error if the program has to be compiled."""
-    from .. import events
-
-    said: list[bool] = []
-
-    def listen(event: events.Event) -> None:
-        if isinstance(event, events.Step) and event.unit == "functions" and not said and not quiet:
-            said.append(True)
-            say("compiling, once; later runs load it from disk", error=True)
-        progress(event)
-
-    return listen

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import printable
 from ..output.table import per_edge, table, used_gpu
-from ..system.sizes import show_bytes
+from ..system.sizes import show_bytes, show_seconds
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def ending(stats: Stats) -> str:
     count = len(stats.iterations)
     text = (
         f"{'converged' if stats.converged else 'stopped'} after {count} iteration{'s' * (count != 1)} in "
-        f"{stats.seconds:.3f} s on {stats.device}, {stats.threads} threads"
+        f"{show_seconds(stats.seconds)} on {stats.device}, {stats.threads} threads"
     )
     if stats.resumed:
         text += f", and {stats.resumed} before"
@@ -46,22 +45,21 @@ def ending(stats: Stats) -> str:
     return f"{text}; {show_bytes(there)} to the GPU and {show_bytes(back)} back, {per_edge(rows)} bytes an edge"
 
 
-def answer(result: Result, seconds: tuple[float, float], count: int, quiet: bool, verified: bool) -> None:
-    """Print the iterations, how the run ended, and the `count` vertices with the largest values.
-
-    `seconds` are those of reading the graph, and of the whole command.
-    """
+def ended(result: Result, seconds: tuple[float, float], quiet: bool, verified: bool) -> None:
+    """Print the iterations and how the run ended. `seconds` are those of reading the graph and of the whole command."""
     if not quiet:
         iterations(result.stats)
-    say(f"{ending(result.stats)}; read in {seconds[0]:.2f} s, {seconds[1]:.2f} s in all")
+    read, total = map(show_seconds, seconds)
+    compiled = result.stats.compile_seconds
+    times = f"read in {read}" + f", compiled in {show_seconds(compiled)}" * bool(compiled) + f", {total} in all"
+    say(f"{ending(result.stats)}; {times}")
     if verified:
         say("verified: the answer has the properties that define it")
-    top(result, count)
 
 
-def top(result: Result, count: int) -> None:
-    """Print the vertices with the largest values."""
-    best = result.top(count)
+def top(result: Result, count: int, smallest: bool = False) -> None:
+    """Print the vertices with the largest or smallest values."""
+    best = result.top(count, smallest=smallest)
     column = result.column()
     if column.dtype.kind == "f" and (strange := int((~np.isfinite(column)).sum())):
         say(f"note: {strange:,} of {len(column):,} values are infinite or not a number")
@@ -69,7 +67,8 @@ def top(result: Result, count: int) -> None:
         return
     rows = [(printable(str(vertex)), f"{value:.6g}" if isinstance(value, float) else value) for vertex, value in best]
     width = max(len(vertex) for vertex, _ in rows)
-    say(f"top {len(best)} by {result.names[0]}:" if result.names[0] != "value" else f"top {len(best)}:")
+    by = f" by {result.names[0]}" if result.names[0] != "value" else ""
+    say(f"smallest {len(best)}{by}:" if smallest else f"top {len(best)}{by}:")
     for vertex, value in rows:
         say(f"  {vertex:<{width}}  {value}")
 
@@ -84,23 +83,23 @@ def written(result: Result, output: Path | None, trace: Path | None, report: Pat
         say(f"wrote a report to {report}; open it in a browser")
 
 
-def document(result: Result, graph: Graph, count: int, read_seconds: float) -> dict[str, Any]:
-    """The object that ``--json`` prints. Numbers that JSON does not have (infinity, NaN) become null."""
-
-    def number(value: Any) -> Any:
-        return None if isinstance(value, float) and not math.isfinite(value) else value
-
-    columns = result.stats.columns()
+def document(result: Result, graph: Graph, best: list[tuple[Any, Any]], read_seconds: float) -> dict[str, Any]:
+    """The object that ``--json`` prints."""
     return {
         "program": result.program,
-        "graph": {"vertices": graph.n, "edges": graph.m, "directed": graph.directed},
+        "graph": {
+            "vertices": graph.n,
+            "edges": None if graph.on_disk and not graph.directed else graph.number_of_edges(),
+            "stored_edges": graph.m,
+            "directed": graph.directed,
+        },
         "converged": result.stats.converged,
         "device": result.stats.device,
         "note": result.stats.note,
         "encoding": result.stats.encoding,
         "threads": result.stats.threads,
         "resumed": result.stats.resumed,
-        "seconds": {"read": read_seconds, "run": result.stats.seconds},
-        "iterations": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        "top": [[vertex, number(value)] for vertex, value in result.top(count)],
+        "seconds": {"read": read_seconds, "compile": result.stats.compile_seconds, "run": result.stats.seconds},
+        "iterations": result.stats.iterations,
+        "top": best,
     }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,12 +12,13 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from .options import Quiet
-from .terminal import say
+from ..system.sizes import show_number, show_seconds
+from .options import AsJson, Quiet
+from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..simulation import Machine
-    from ..simulation.spec import Spec
+    from ..simulation.spec import SpecRun
 
 Option = typer.Option
 
@@ -36,6 +38,7 @@ def simulate(
     engine: Annotated[str | None, Option(help="auto or garaph; by default as the spec or the trace says.")] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations.")] = None,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Simulate runs: the scheduler's own code over a model of a machine and the sizes of pages.
@@ -61,65 +64,93 @@ def simulate(
     other = None if machine is None else read_machine(machine)
     memory = None if gpu_memory is None else parse_bytes(gpu_memory, "--gpu-memory")
     if trace is not None:
-        play_again(trace, other, device, engine, memory, iterations, quiet)
+        replayed = play_again(trace, other, device, engine, memory, iterations)
+        if as_json:
+            print_json(replayed)
+        else:
+            show_replayed(replayed, quiet)
         return
     assert spec is not None
     with Progress(quiet) as progress:
         chosen = read_spec(spec, iterations, progress)
-    play(
-        chosen, other or chosen.machine, (device,) if device else chosen.devices, engine or chosen.engine, memory, quiet
-    )
+    runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
+    played = (play(run, one, other or chosen.machine, engine or chosen.engine, memory) for run, one in runs)
+    if as_json:
+        print_json({"runs": list(played)})
+    elif len(runs) > 1:
+        show_runs(played)
+    else:
+        show_run(next(played), quiet)
 
 
-def play(spec: Spec, machine: Machine, devices: tuple[str, ...], engine: str, memory: int | None, quiet: bool) -> None:
-    """Simulate every run on every device, and print a table; for a single run, also print its iterations."""
+def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None) -> dict[str, Any]:
+    """Simulate a run on a device; what there is to know of it, as JSON has it."""
     from ..runtime.options import RunOptions
     from ..simulation import simulate
 
-    alone = len(spec.runs) * len(devices) == 1
-    if not alone:
-        say(f"{'graph':<16}{'program':<22}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
-    for run in spec.runs:
-        for device in devices:
-            room = None if memory is None else memory - run.workload.fixed
-            done = simulate(run.workload, machine, RunOptions(device=device, engine=engine), room)
-            name, known = run.workload.traits.name, run.published.get(device)
-            ratio = "-" if known is None else f"{done.seconds / known:.2f}"
-            if alone:
-                if not quiet:
-                    print(table(done.iterations))
-                beside = "" if known is None else f"; published: {known:g} s, ratio {ratio}"
-                say(f"{name} on {run.graph}, {device}: {done.seconds:.4g} s simulated{beside}")
-                continue
-            published = "-" if known is None else f"{known:g}"
-            say(f"{run.graph:<16}{name:<22}{device:<8}{published:>13}{done.seconds:>14.4g}{ratio:>7}")
+    room = None if memory is None else memory - run.workload.fixed
+    done = simulate(run.workload, machine, RunOptions(device=device, engine=engine), room)
+    known = run.published.get(device)
+    return {
+        "graph": run.graph, "program": run.workload.traits.name, "device": device, "seconds": done.seconds,
+        "published_seconds": known, "ratio": known and done.seconds / known, "iterations": done.iterations,
+    }  # fmt: skip
+
+
+def show_run(run: dict[str, Any], quiet: bool) -> None:
+    """Print the iterations of a run, and a line about it."""
+    if not quiet:
+        print(table(run["iterations"]))
+    known, took = run["published_seconds"], show_seconds(run["seconds"])
+    beside = "" if known is None else f"; published: {show_seconds(known)}, ratio {show_number(run['ratio'])}"
+    say(f"{run['program']} on {run['graph']}, {run['device']}: {took} simulated{beside}")
+
+
+def show_runs(runs: Iterable[dict[str, Any]]) -> None:
+    """Print a table with a line for each run."""
+    say(f"{'graph':<16}{'program':<22}{'device':<8}{'published, s':>13}{'simulated, s':>14}{'ratio':>7}")
+    for run in runs:
+        known = run["published_seconds"]
+        published, ratio = ("-", "-") if known is None else (f"{known:g}", show_number(run["ratio"]))
+        name = f"{run['graph']:<16}{run['program']:<22}{run['device']:<8}"
+        say(f"{name}{published:>13}{run['seconds']:>14.4g}{ratio:>7}")
 
 
 def play_again(
     trace: Path, machine: Machine | None, device: str | None, engine: str | None, memory: int | None,
-    iterations: int | None, quiet: bool,
-) -> None:  # fmt: skip
-    """Simulate a recorded run, and print the recorded and the simulated iterations side by side."""
+    iterations: int | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Simulate a recorded run; the recorded and the simulated iterations, as JSON has them."""
     from ..simulation.recorded import read_trace
     from ..simulation.replay import replay
 
     recorded = read_trace(trace)
     room = None if memory is None else memory - recorded.workload.fixed
     done = replay(recorded, machine, device=device, engine=engine, room=room, iterations=iterations).simulated
-    rows = recorded.rows[: len(done.iterations)]
+    was = recorded.rows[: len(done.iterations)]
+    return {
+        "program": recorded.workload.traits.name, "recorded_seconds": sum(row["seconds"] for row in was),
+        "seconds": done.seconds, "recorded_iterations": list(map(dict, was)), "iterations": done.iterations,
+    }  # fmt: skip
+
+
+def show_replayed(run: dict[str, Any], quiet: bool) -> None:
+    """Print the recorded and the simulated iterations side by side."""
     if not quiet:
-        print(table(done.iterations))
+        print(table(run["iterations"]))
         say(f"{'iteration':>9}  {'recorded':<22}{'ms':>10}  {'simulated':<22}{'ms':>10}")
-        for row, played in zip(rows, done.iterations, strict=True):
+        for row, played in zip(run["recorded_iterations"], run["iterations"], strict=True):
             was, now = f"{row['device']} {row['mode']}", f"{played.device} {played.mode}"
-            say(f"{played.number:>9}  {was:<22}{row['seconds'] * 1e3:>10.3f}  {now:<22}{played.seconds * 1e3:>10.3f}")
-    was = sum(row["seconds"] for row in rows)
-    say(f"{recorded.workload.traits.name}: {was:.4g} s recorded, {done.seconds:.4g} s simulated")
+            took = [f"{show_number(seconds * 1e3):>10}" for seconds in (row["seconds"], played.seconds)]
+            say(f"{played.number:>9}  {was:<22}{took[0]}  {now:<22}{took[1]}")
+    was, now = map(show_seconds, (run["recorded_seconds"], run["seconds"]))
+    say(f"{run['program']}: {was} recorded, {now} simulated")
 
 
 def calibrate(
     results: Annotated[Path, typer.Argument(help="The folder of a `garaph experiment`.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="Where to write the machine, as TOML.")],
+    as_json: AsJson = False,
 ) -> None:
     """Fit a machine to the fastest of each experiment's repeats, for `garaph simulate`.
 
@@ -135,4 +166,7 @@ def calibrate(
     runs = fastest(read_results(results))
     machine = calibrate(runs)
     write_machine(machine, out, f"Calibrated by `garaph calibrate` on {len(runs)} runs in {results.name}.")
+    if as_json:
+        print_json({"machine": out, "cores": machine.cores, "kinds": len(machine.work), "runs": len(runs)})
+        return
     say(f"wrote {out}: {machine.cores} cores, {len(machine.work)} kinds of work, from {len(runs)} runs")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -22,6 +21,7 @@ import numpy as np
 
 from ..errors import DeviceError
 from ..graph import Graph
+from ..native.compiling import work_clock
 from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
@@ -196,9 +196,9 @@ class HybridExecutor:
 
     def _process_on_host(self, state: State, mode: str) -> list[PageResult]:
         """Do an iteration on the host alone."""
-        started = time.perf_counter()
+        started = work_clock()
         done = self._host.process(self._host_source.pages, self._host_source, state, mode)
-        seconds, edges = time.perf_counter() - started, sum(result.edges for result in done)
+        seconds, edges = work_clock() - started, sum(result.edges for result in done)
         for member in self._working:
             member.sharing = member.rates.without_gpu(mode, state.active_count, state.active_edges, edges, seconds)
         return done
@@ -208,14 +208,14 @@ class HybridExecutor:
         done, device = dict[Page, PageResult](), member.executor
         pages = list(device.source.pages)
         into = state if self._landing is None else replace(state, next_values=self._landing)
-        started = time.perf_counter()
+        started = work_clock()
         try:
             device.work(device.offer(pages, state, mode, shared=False), device.source, into, done.__setitem__)
         except DeviceError as error:
             self._lose(member, error)
             self._begin_again(done, state)
             return self._redo(pages, done, state, mode)
-        seconds = time.perf_counter() - started
+        seconds = work_clock() - started
         if self._landing is not None:
             state.values, self._landing = self._landing, state.values
             state.next_values = state.values
@@ -304,19 +304,19 @@ class HybridExecutor:
         """Process the host's `own` pages on the host; then steal pages of the devices, or parts, while it pays off."""
         results: dict[Page, PageResult] = {}
         if own:
-            started, parts = time.perf_counter(), [part for page in own for part in self._host_source.parts(page)]
+            started, parts = work_clock(), [part for page in own for part in self._host_source.parts(page)]
             results |= zip(parts, self._host.process(parts, self._host_source, state, mode), strict=True)
-            edges, seconds = sum(result.edges for result in results.values()), time.perf_counter() - started
+            edges, seconds = sum(result.edges for result in results.values()), work_clock() - started
             for member in self._working:
                 rates = member.rates
                 member.sharing = rates.measured(edges, seconds) if mode == PULL else rates.gathered(edges, seconds)
             if mode == PULL and not state.synchronous:
                 send_all(shared, results)
         while self._host_helps and (page := next(filter(None, (part.steal() for part in shared)), None)) is not None:
-            started = time.perf_counter()
+            started = work_clock()
             results[page] = self._alone(page, state, mode)
             if mode == PULL:
-                seconds = time.perf_counter() - started
+                seconds = work_clock() - started
                 for member in self._working:
                     member.sharing = member.rates.measured(cpu_edges=page.edges, cpu_seconds=seconds)
                 if not state.synchronous:

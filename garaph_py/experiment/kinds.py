@@ -10,7 +10,7 @@ import tempfile
 import time
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Parameter:
 
     types: tuple[type, ...]
     default: Any = None
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
 
 
 def column_type(allowed: tuple[type, ...]) -> type:
@@ -147,6 +147,7 @@ def measure_run(
     done = len(stats.iterations)
     row = {
         "seconds": stats.seconds,
+        "compile_seconds": stats.compile_seconds,
         "total_seconds": total,
         "iterations_done": done,
         "seconds_per_iteration": stats.seconds / done if done else None,
@@ -202,10 +203,10 @@ KINDS = {
     "run": Kind(
         {"program": Parameter((str, dict))} | GRAPH | OF_RUN,
         {
-            "seconds": float, "total_seconds": float, "iterations_done": int, "seconds_per_iteration": float,
-            "converged": bool, "vertices": int, "graph_edges": int, "edges": int, "edges_per_second": float,
-            "to_device": int, "from_device": int, "from_disk": int, "device_used": str, "threads_used": int,
-            "encoding_used": str, "note": str, "error": str,
+            "seconds": float, "compile_seconds": float, "total_seconds": float, "iterations_done": int,
+            "seconds_per_iteration": float, "converged": bool, "vertices": int, "graph_edges": int, "edges": int,
+            "edges_per_second": float, "to_device": int, "from_device": int, "from_disk": int, "device_used": str,
+            "threads_used": int, "encoding_used": str, "note": str, "error": str,
         },
         prepare_run,
         measure_run,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import logging
-import threading
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -17,15 +16,13 @@ import numpy.typing as npt
 from .. import events
 from ..errors import ProgramError
 from ..system import interrupts
-from . import cache
+from . import cache, compiling
 from .loader import load_object
 from .references import fingerprint
 
 Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py.native")
-compiling = threading.RLock()
-"""The lock that a thread holds while it compiles or loads code. Compiling silences warnings in the whole process."""
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _loaded: dict[str, tuple[int, Callable[..., int]]] = {}
 """Loaded code by kernel key: its address, and a function that calls it with the addresses of result, exception, row."""
@@ -61,7 +58,7 @@ class Kernel:
 
     @cached_property
     def _native(self) -> tuple[int, Callable[..., int]]:
-        with compiling:
+        with compiling.lock:
             if self.key in _loaded:
                 return _loaded[self.key]
             code = cache.load(self.key)
@@ -210,9 +207,11 @@ def kind_of(dtype: np.dtype[Any]) -> str:
 def prepare(kernels: Iterable[Kernel], listener: events.Listener = events.ignore) -> None:
     """Compile those `kernels` that are not on disk yet, which takes seconds, and report the progress to `listener`."""
     missing = [kernel for kernel in kernels if not kernel.is_ready]
-    for number, kernel in enumerate(missing):
-        interrupts.check()
-        listener(events.Step("compiling (once; kept on disk)", number, len(missing), "functions"))
-        kernel._native  # noqa: B018 - compiles and loads
-    if missing:
-        listener(events.Step("compiling (once; kept on disk)", len(missing), len(missing), "functions"))
+    if not missing:
+        return
+    with compiling.compiling("compiling (once; kept on disk)", len(missing), listener) as report:
+        for number, kernel in enumerate(missing):
+            interrupts.check()
+            if number:
+                report(number)
+            kernel._native  # noqa: B018 - compiles and loads

@@ -8,7 +8,7 @@ from html import escape
 
 from ..events import Iteration, Span
 from ..system.files import write_whole
-from ..system.sizes import show_bytes
+from ..system.sizes import show_bytes, show_number, show_seconds
 from . import draw
 from .result import Stats
 
@@ -36,9 +36,9 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("edges", "edges visited", lambda row: f"{row.edges:,}"),
     ("pages", "pages processed", lambda row: f"{row.pages:,}"),
     ("skipped", "pages with nobody to update", lambda row: f"{row.pages_skipped:,}"),
-    ("start, ms", "when it began, after the run did", lambda row: f"{row.started * 1e3:,.3f}"),
-    ("ms", "how long it took", lambda row: f"{row.seconds * 1e3:,.3f}"),
-    ("M edges/s", "edges visited in a second", lambda row: f"{row.edges_per_second / 1e6:,.1f}"),
+    ("start, ms", "when it began, after the run did", lambda row: show_number(row.started * 1e3)),
+    ("ms", "how long it took", lambda row: show_number(row.seconds * 1e3)),
+    ("M edges/s", "edges visited in a second", lambda row: show_number(row.edges_per_second / 1e6)),
     ("to GPU", "bytes copied to the GPU", lambda row: show_bytes(row.to_device)),
     ("from GPU", "bytes copied back", lambda row: show_bytes(row.from_device)),
     ("from disk", "bytes read from disks", lambda row: show_bytes(row.from_disk)),
@@ -90,13 +90,14 @@ def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Itera
 
 
 def summary(stats: Stats) -> str:
-    """Two sentences about the run."""
+    """Two or three sentences about the run."""
     count, seconds = len(stats.iterations), stats.seconds
-    speed = f", {stats.edges / seconds / 1e6:,.1f} M edges/s" if seconds > 0 else ""
+    speed = f", {show_number(stats.edges / seconds / 1e6)} M edges/s" if seconds > 0 else ""
+    compiled = f" Compiling took {show_seconds(stats.compile_seconds)} more." if stats.compile_seconds else ""
     return (
         f"{'Converged' if stats.converged else 'Stopped'} after {count:,} iteration{'s' * (count != 1)} in "
-        f"{seconds:.3f} s on {stats.device}, {stats.threads} threads, edges {stats.encoding}. "
-        f"{stats.edges:,} edges visited{speed}."
+        f"{show_seconds(seconds)} on {stats.device}, {stats.threads} threads, edges {stats.encoding}. "
+        f"{stats.edges:,} edges visited{speed}.{compiled}"
     )
 
 

@@ -8,10 +8,14 @@ from typing import Any
 
 from .. import events
 from ..errors import printable
+from ..native.compiling import notice
+from ..system.sizes import show_number
 
 
 class Progress:
     """A listener for ``on_event`` that shows progress on standard error, if that is a terminal.
+
+    If it is not, such as in a script, one line is logged if compiling takes more than two seconds.
 
     Parameters
     ----------
@@ -20,11 +24,12 @@ class Progress:
 
     Examples
     --------
-    >>> with Progress() as progress:
-    ...     graph = garaph_py.read("edges.tsv", on_event=progress)
+    >>> with gp.Progress() as progress:
+    ...     graph = gp.rmat(10, on_event=progress)
     """
 
     def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
         if not quiet and sys.stderr.isatty():
@@ -43,6 +48,8 @@ class Progress:
 
     def __call__(self, event: events.Event) -> None:
         if self._bars is None or isinstance(event, events.Checkpoint):
+            if not self._quiet:
+                notice(event)
             return
         if isinstance(event, events.Step):
             task = self._task(event.name)
@@ -50,7 +57,7 @@ class Progress:
             note = amount(event.done, event.total, event.unit, elapsed)
             self._bars.update(task, completed=event.done, total=event.total or None, note=note)
             return
-        speed = f"{event.edges_per_second / 1e6:,.0f} M edges/s"
+        speed = f"{show_number(event.edges_per_second / 1e6)} M edges/s"
         note = f"iteration {event.number}: {event.mode}, {event.active:,} active, {speed}"
         self._bars.update(self._task("running"), total=None, note=note)
 
@@ -74,5 +81,7 @@ class Progress:
 def amount(done: int, total: int, unit: str, seconds: float) -> str:
     """Progress as text such as ``12 of 80 MB, 240 MB/s``."""
     scale, name = (1e6, "MB") if unit == "bytes" else (1e6, "M edges") if unit == "edges" else (1, unit)
-    text = f"{done / scale:,.0f} of {total / scale:,.0f} {name}" if total else f"{done / scale:,.0f} {name}"
-    return f"{text}, {done / scale / seconds:,.0f} {name}/s" if scale > 1 and seconds > 0 else text
+    shown = f"{show_number(done / scale)}" if scale > 1 else f"{done:,}"
+    whole = f"{show_number(total / scale)}" if scale > 1 else f"{total:,}"
+    text = f"{shown} of {whole} {name}" if total else f"{shown} {name}"
+    return f"{text}, {show_number(done / scale / seconds)} {name}/s" if scale > 1 and seconds > 0 else text

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import ItemsView, Iterator, KeysView
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -12,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import RAW
-from ..errors import ParameterError
-from ..events import Iteration
+from ..errors import ParameterError, printable
+from ..events import COLUMNS, Iteration
 from ..graph import VertexIds
 from ..system.files import write_whole
+from ..system.sizes import show_seconds
 from .table import table
 
 Array = npt.NDArray[Any]
@@ -23,6 +26,13 @@ Array = npt.NDArray[Any]
 FORMULA = r"^('*[=+\-@\x00\t\n\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}])"
 """The beginning of text that a spreadsheet may take for a formula, after any single quotes: the characters that OWASP
 lists under CSV injection, with the full-width forms of = + - @, and NUL, which its standard ASVS 5.0 adds in 1.2.10."""
+
+UNREACHED = b"garaph unreached"
+"""The key of a Parquet file's metadata for the value of vertices that the program has not reached."""
+SHOWN = 10
+"""Vertices that a notebook shows of a result."""
+SHOWN_CHARACTERS = 60
+"""Characters of an id or a value that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +45,7 @@ class Stats:
     converged : bool
         False if the limit on iterations ended the run.
     seconds : float
-        Wall time of all iterations.
+        Wall time of all iterations, without compiling.
     threads : int
         CPU threads.
     device : str
@@ -46,6 +56,8 @@ class Stats:
         How the edges were stored.
     resumed : int
         If the run resumed from a checkpoint: the iterations that were done before it.
+    compile_seconds : float
+        Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
     """
 
     iterations: list[Iteration]
@@ -56,6 +68,7 @@ class Stats:
     note: str | None = None
     encoding: str = RAW
     resumed: int = 0
+    compile_seconds: float = 0.0
 
     @property
     def edges(self) -> int:
@@ -64,18 +77,15 @@ class Stats:
 
     def columns(self) -> dict[str, list[Any]]:
         """The table of iterations: a list for each column, by name."""
-        names = (
-            "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second",
-            "device", "to_device", "from_device", "from_disk", "alpha", "started", "why",
-        )  # fmt: skip
-        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in names}
+        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in COLUMNS}
 
     def to_pandas(self) -> Any:
         """The table of iterations as a DataFrame."""
         return _pandas().DataFrame(self.columns())
 
     def __str__(self) -> str:
-        return table(self.iterations)
+        compiled = f"\ncompiling took {show_seconds(self.compile_seconds)} more" if self.compile_seconds else ""
+        return table(self.iterations) + compiled
 
 
 class Checkpoints(Protocol):
@@ -88,9 +98,17 @@ class Checkpoints(Protocol):
         """Leave them, so that another run can resume from them; `error` says so, too."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
-    """The answer of a run.
+    """The answer of a run: a value for each vertex.
+
+    A result is read like a dictionary from the user's ids to values: ``result["libc6"]``, ``"libc6" in result``,
+    ``len(result)``, ``for vertex in result``, `keys`, `items`, `get`, ``dict(result)``. Only `values` differs: it is
+    the array of all values, as in pandas. ``result[vertex]`` is a number, a vertex's id, None for no vertex, or, if the
+    program reports named fields, a dictionary of these.
+
+    It is also a table of Arrow, which other libraries take without a copy: ``pyarrow.table(result)``,
+    ``polars.DataFrame(result)``, ``duckdb.sql("FROM result")``.
 
     If the run kept checkpoints, `close` removes them once the answer is safe. A ``with`` block does that at its end,
     unless an exception has ended it::
@@ -111,9 +129,24 @@ class Result:
     vertex_fields : tuple of str
         Names of the reported fields (or ``"value"``) that are vertices.
     unreached : number or None
-        The value of vertices that no contribution has reached, for programs that are relaxations: their sum's identity.
+        The value (of the first field) of vertices that the program has not reached, if it has such a value.
     checkpoints : Checkpoints or None
         The run's checkpoints; None if it kept none. A pickled result has none.
+
+    Examples
+    --------
+    >>> graph = gp.from_edges(["a", "a", "b"], ["b", "c", "c"], weights=[1, 5, 2])
+    >>> result = gp.run(gp.apps.SSSP(source="a"), graph)
+    >>> result["c"]
+    3
+    >>> "d" in result
+    False
+    >>> dict(result)
+    {'a': 0, 'b': 1, 'c': 3}
+    >>> result.values
+    array([0, 1, 3])
+    >>> result.top(2, smallest=True)
+    [('a', 0), ('b', 1)]
     """
 
     values: Array
@@ -178,28 +211,142 @@ class Result:
             raise ParameterError(f"{self.program} reports {', '.join(self.names)}, not {name!r}")
         return self.values[chosen] if self.values.dtype.names else self.values
 
-    def top(self, k: int = 10, name: str | None = None) -> list[tuple[Any, Any]]:
-        """The `k` vertices with the largest values, as (id, value) pairs; equal values in the order of `ids`.
+    def __getitem__(self, vertex: Any) -> Any:
+        """The value of one vertex.
 
-        Unreached vertices come last, even if their value is a large number, such as an infinite distance.
+        Raises
+        ------
+        UnknownVertexError
+            If the graph has no such vertex. This error is a KeyError too.
         """
+        return self._value(self.vertex_ids.index(vertex))
+
+    def get(self, vertex: Any, default: Any = None) -> Any:
+        """The value of one vertex, or `default` if the graph has no such vertex."""
+        place = self.vertex_ids.find(vertex)
+        return default if place is None else self._value(place)
+
+    def _value(self, place: int) -> Any:
+        """What ``result[vertex]`` is for the vertex with this internal id."""
+        if self.values.dtype.names is None:
+            return self._part("value", place)
+        return {name: self._part(name, place) for name in self.names}
+
+    def _part(self, name: str, place: int) -> Any:
+        """One field of one vertex."""
+        part = _plain(self._raw(name)[place])
+        if name not in self.vertex_fields:
+            return part
+        return None if part < 0 else _plain(self.vertex_ids.take(np.array([part]))[0])
+
+    def __contains__(self, vertex: Any) -> bool:
+        return vertex in self.vertex_ids
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.ids.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.values, dtype, copy=copy)
+
+    def keys(self) -> KeysView[Any]:
+        """The user's ids."""
+        return KeysView(self)
+
+    def items(self) -> ItemsView[Any, Any]:
+        """Pairs of an id and what ``result[id]`` is."""
+        return self.to_dict().items()
+
+    def to_dict(self, name: str | None = None) -> dict[Any, Any]:
+        """What ``result[id]`` is, by id.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of a reported field: the dictionary then has this field alone.
+
+        Examples
+        --------
+        >>> result = gp.run(gp.apps.BFS(source=0), gp.from_edges([0, 1], [1, 2]))
+        >>> result.to_dict("level")
+        {0: 0, 1: 1, 2: 2}
+        >>> result.to_dict()[2]
+        {'level': 2, 'parent': 1}
+        """
+        names = self.names if name is None else (name,)
+        columns = [self.column(each).tolist() for each in names]
+        if name is None and self.values.dtype.names:
+            values = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        else:
+            (values,) = columns
+        return dict(zip(self, values, strict=True))
+
+    def top(self, k: int = 10, name: str | None = None, *, smallest: bool = False) -> list[tuple[Any, Any]]:
+        """The `k` vertices with the largest or smallest values; equal values are in the order of `ids`.
+
+        Parameters
+        ----------
+        k : int
+            How many vertices. There may be fewer: values that are NaN are left out.
+        name : str, optional
+            The name of a reported field, by default the first.
+        smallest : bool
+            False: the largest values first. Unreached vertices come last, even if their value is a large number, such
+            as an infinite distance. True: the smallest values first, for example the nearest vertices. Unreached
+            vertices are left out.
+
+        Returns
+        -------
+        list of (id, value)
+        """
+        shown = self.names[0] if name is None else name
+        order = self._order(k, shown, smallest)
+        return [(_plain(v), self._part(shown, i)) for v, i in zip(self.vertex_ids.take(order), order, strict=True)]
+
+    def _order(self, k: int, name: str, smallest: bool) -> Array:
+        """The internal ids of the vertices that `top` gives."""
         if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 0:
             raise ParameterError(f"top({k!r}): give a number of vertices, 0 or more")
         values = self._raw(name)
-        unreached = np.zeros(len(values), np.bool_) if self.unreached is None else values == self.unreached
-        order = largest(values, np.flatnonzero((values == values) & ~unreached), int(k))
-        order = np.append(order, np.flatnonzero(unreached)[: int(k) - len(order)])
-        if not len(order):
-            return []
-        shown = self.column(name)
-        ids = self.vertex_ids.take(order)
-        return [(_plain(vertex), _plain(shown[i])) for vertex, i in zip(ids, order, strict=True)]
+        unreached = np.zeros(len(values), np.bool_)
+        if self.unreached is not None:
+            unreached |= self._raw(None) == self.unreached
+        if name in self.vertex_fields:
+            unreached |= values < 0
+        order = extreme(values, np.flatnonzero((values == values) & ~unreached), int(k), smallest)
+        return order if smallest else np.append(order, np.flatnonzero(unreached)[: int(k) - len(order)])
 
-    def to_pandas(self) -> Any:
-        """A DataFrame with the ids as its index and a column for each reported field."""
+    def to_pandas(self, name: str | None = None) -> Any:
+        """A DataFrame with the ids as its index and a column for each reported field.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of the frame's only column: a reported field, or any name if the program reports one number, which
+            is called ``"value"`` by default.
+
+        Examples
+        --------
+        >>> graph = gp.from_edges(["a", "b"], ["b", "a"])
+        >>> gp.run(gp.apps.PageRank(), graph).to_pandas(name="rank")
+            rank
+        id
+        a    0.5
+        b    0.5
+        """
         pandas = _pandas()
         index = pandas.Index(self.ids, name="id")
-        return pandas.DataFrame({name: self.column(name) for name in self.names}, index=index)
+        if name is not None and self.values.dtype.names is None:
+            columns = {name: self.column()}
+        else:
+            columns = {each: self.column(each) for each in (self.names if name is None else (name,))}
+        return pandas.DataFrame(columns, index=index)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Ids and reported fields as a stream of Arrow, by the Arrow PyCapsule interface."""
+        return self._table().__arrow_c_stream__(requested_schema)
 
     def _table(self) -> Any:
         """Ids and reported fields as a table of Arrow."""
@@ -215,10 +362,12 @@ class Result:
         return pa.table({"id": ids} | {name: column(name) for name in self.names})
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write ids and values as Parquet."""
+        """Write ids and values as Parquet. Metadata of the table states the value of unreached vertices."""
         import pyarrow.parquet as pq
 
         table = self._table()
+        if self.unreached is not None:
+            table = table.replace_schema_metadata({UNREACHED: str(self.unreached)})
         write_whole(path, lambda file: pq.write_table(table, file))
 
     def to_csv(self, path: str | os.PathLike[str], *, raw: bool = False) -> None:
@@ -247,23 +396,51 @@ class Result:
         """Write `values`, in the order of `ids`, as a NumPy file."""
         write_whole(path, lambda file: np.save(file, self.values, allow_pickle=False))
 
+    def _state(self) -> str:
+        count = len(self.stats.iterations)
+        how = "converged" if self.stats.converged else "stopped"
+        return f"{len(self):,} values, {how} after {count} iteration{'s' * (count != 1)}"
+
     def __repr__(self) -> str:
-        state = "converged" if self.stats.converged else "stopped"
-        size, count = len(self.values), len(self.stats.iterations)
-        return f"<Result of {self.program}: {size:,} values, {state} after {count} iterations>"
+        return f"<Result of {self.program}: {self._state()}>"
+
+    def _repr_html_(self) -> str:
+        """The largest values and the state of the run, for notebooks."""
+
+        def row(tag: str, cells: Any) -> str:
+            texts = (printable(str(cell)) for cell in cells)
+            short = (text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 1] + "…" for text in texts)
+            return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in short) + "</tr>"
+
+        order = self._order(SHOWN, self.names[0], smallest=False)
+        rows = [
+            row("td", [vertex, *(self._part(name, place) for name in self.names)])
+            for vertex, place in zip(self.vertex_ids.take(order), order, strict=True)
+        ]
+        rest = "" if len(rows) == len(self) else f"; {len(rows)} with the largest {escape(self.names[0])}"
+        seconds = f"in {self.stats.seconds:.3g} s on {self.stats.device}"
+        return (
+            f"<p><b>{escape(self.program)}</b>: {self._state()} {escape(seconds)}{rest}</p><table><thead>"
+            f"{row('th', ['id', *self.names])}</thead><tbody>{''.join(rows)}</tbody></table>"
+        )
 
 
-def largest(values: Array, among: Array, k: int) -> Array:
-    """The indices of the `k` largest values in ``values[among]``; `among` ascends, and equal values keep its order."""
+def extreme(values: Array, among: Array, k: int, smallest: bool) -> Array:
+    """The indices of the `k` largest or smallest values in ``values[among]``, in this order.
+
+    `among` ascends, and equal values keep its order.
+    """
     k = min(k, len(among))
     if k == 0:
         return among[:0]
     kept = values[among]
-    threshold = np.partition(kept, len(kept) - k)[len(kept) - k]
-    above = among[kept > threshold]
-    level = among[kept == threshold][: k - len(above)]
-    above = above[::-1]  # reversed before and after a stable sort, so that equal values keep their order
-    return np.concatenate([above[np.argsort(values[above], kind="stable")][::-1], level])
+    rank = k - 1 if smallest else len(kept) - k
+    threshold = np.partition(kept, rank)[rank]
+    beyond = among[kept < threshold if smallest else kept > threshold]
+    level = among[kept == threshold][: k - len(beyond)]
+    step = 1 if smallest else -1  # reversed before and after a stable sort, so that equal values keep their order
+    beyond = beyond[::step]
+    return np.concatenate([beyond[np.argsort(values[beyond], kind="stable")][::step], level])
 
 
 def _plain(value: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ..events import Iteration
+from ..system.sizes import show_number
 
-SHOWN_ROWS = 24
-"""Rows of the longest table that is shown whole."""
+MOST_ROWS, LAST_ROWS = 10, 4
+"""The most iterations that a table shows, and how many of them are the last ones if others are left out."""
 
 ALWAYS: tuple[tuple[str, int, Callable[[Iteration], str]], ...] = (
     ("iteration", 9, lambda row: str(row.number)),
@@ -17,8 +18,8 @@ ALWAYS: tuple[tuple[str, int, Callable[[Iteration], str]], ...] = (
     ("edges", 14, lambda row: f"{row.edges:,}"),
     ("pages", 6, lambda row: str(row.pages)),
     ("skipped", 7, lambda row: str(row.pages_skipped)),
-    ("ms", 9, lambda row: f"{row.seconds * 1e3:.3f}"),
-    ("M edges/s", 10, lambda row: f"{row.edges_per_second / 1e6:,.1f}"),
+    ("ms", 9, lambda row: show_number(row.seconds * 1e3)),
+    ("M edges/s", 10, lambda row: show_number(row.edges_per_second / 1e6)),
 )
 """The columns of every table: heading, width (negative: aligned to the left), and the text for an iteration."""
 WITH_GPU = (
@@ -26,7 +27,7 @@ WITH_GPU = (
     ("bytes/edge", 10, lambda row: per_edge([row])),
 )
 """More columns, for runs on a GPU."""
-FROM_DISK = (("MiB read", 9, lambda row: f"{row.from_disk / 2**20:,.1f}"),)
+FROM_DISK = (("MiB read", 9, lambda row: show_number(row.from_disk / 2**20)),)
 """One more column, for graphs whose edges stay on disk."""
 SHARED = (("alpha", 6, lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),)
 """One more column, for runs in which CPU and GPU shared iterations."""
@@ -41,14 +42,10 @@ def table(rows: list[Iteration]) -> str:
         columns += WITH_GPU
     if any(row.alpha is not None for row in rows):
         columns += SHARED
-    few = len(rows) <= SHOWN_ROWS
-    lines = [line(columns, (heading for heading, _, _ in columns))]
-    for row in rows if few else rows[: SHOWN_ROWS - 4]:
-        lines.append(line(columns, (text(row) for _, _, text in columns)))
-    if not few:
-        lines.append(f"{'...':>9}  ({len(rows) - SHOWN_ROWS} more)")
-        lines += [line(columns, (text(row) for _, _, text in columns)) for row in rows[-4:]]
-    return "\n".join(lines)
+    lines = [line(columns, (text(row) for _, _, text in columns)) for row in rows]
+    if left_out := max(0, len(rows) - MOST_ROWS):
+        lines[MOST_ROWS - LAST_ROWS : -LAST_ROWS] = [f"{'...':>9}  ({left_out:,} more)"]
+    return "\n".join([line(columns, (heading for heading, _, _ in columns)), *lines])
 
 
 def line(columns: Iterable[tuple[str, int, object]], cells: Iterable[str]) -> str:
@@ -68,4 +65,4 @@ def used_gpu(rows: list[Iteration]) -> bool:
 def per_edge(rows: list[Iteration]) -> str:
     """Bytes copied to and from the GPU for each edge visited."""
     edges = sum(row.edges for row in rows)
-    return f"{sum(row.to_device + row.from_device for row in rows) / edges:.2f}" if edges else "-"
+    return show_number(sum(row.to_device + row.from_device for row in rows) / edges) if edges else "-"

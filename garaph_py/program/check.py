@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ProgramError
+from .. import events
+from ..errors import ParameterError, ProgramError
 from ..native import cache
-from ..native.kernel import compiling
+from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
 from .body import ALLOWED, Place
@@ -30,8 +31,10 @@ _passed: set[str] = set()
 """Keys of the programs that have passed in this process."""
 
 
-def check_types(bound: BoundProgram) -> None:
+def check_types(bound: BoundProgram, listener: events.Listener = events.ignore) -> None:
     """Check the types of all functions of `bound`, and of its sum, unless they have passed before.
+
+    If they have not, `listener` is told, because Numba takes a second or more to check them.
 
     Raises
     ------
@@ -43,8 +46,8 @@ def check_types(bound: BoundProgram) -> None:
     key = fingerprint(cache.environment(), rules, bound.key)
     if key in _passed or cache.load(key) is not None:
         return
-    given = argument_types(bound)
-    with compiling:
+    with lock, compiling("checking the program's types", 1, listener):
+        given = argument_types(bound)
         for name, function in functions.items():
             asked = ("self", *bound.arguments[name]) if name in bound.arguments else ("left", "right")
             place = Place(f"{bound.name}.{name}", function)
@@ -93,14 +96,16 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
 
 def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any], returns: DType | None) -> None:
     """Check one function: it compiles for `arguments` (Numba types by name) and returns `returns`."""
-    from ..native.compiler import jit, obstacle, reduced
+    from ..native.compiler import jit, obstacle, own_settings, reduced
 
     compiled: dict[types.FunctionType, Any] = {}
     dispatcher = jit(with_real(place.function, bound.real), compiled)
     try:
-        with warnings.catch_warnings():
+        with own_settings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             dispatcher.compile(tuple(arguments.values()))
+    except ParameterError:
+        raise
     except Exception as error:  # Numba raises many kinds of errors
         line, problem = explain(bound, error, arguments)
         raise ProgramError(f"{place.line(line)} cannot be compiled: {problem}; {ALLOWED}") from None

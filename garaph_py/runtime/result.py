@@ -15,7 +15,9 @@ from .plan import RunPlan
 
 def result_of(bound: BoundProgram, graph: Graph, values: npt.NDArray[Any], stats: Stats) -> Result:
     """The result of a run with these reported values."""
-    unreached = bound.identity() if bound.is_relaxation and "result" not in bound.arguments else None
+    unreached = bound.program.unreached
+    if unreached is None and bound.is_relaxation and "result" not in bound.arguments:
+        unreached = bound.identity()
     return Result(values, graph.ids, stats, bound.name, vertex_results(bound.program), unreached)
 
 

@@ -24,13 +24,16 @@ from ..executor.modes import CPU
 from ..executor.protocol import Executor
 from ..executor.state import State
 from ..graph import Graph
+from ..native.compiling import compile_seconds, notice, work_clock
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Stats
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram
+from ..program.check import check_types
 from ..system import interrupts
 from ..system.watchdog import Heartbeat, Watchdog
+from .finite import FiniteCheck
 from .options import HYBRID
 from .plan import RunPlan
 
@@ -87,6 +90,7 @@ class Runner:
     graph : Graph
     plan : RunPlan
     parts : Opened
+    finite : FiniteCheck
     on_event : callable
 
     Attributes
@@ -96,15 +100,22 @@ class Runner:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, on_event: events.Listener
-    ) -> None:
-        self._bound, self._graph, self._plan, self._parts, self._on_event = bound, graph, plan, parts, on_event
+        self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, finite: FiniteCheck,
+        on_event: events.Listener,
+    ) -> None:  # fmt: skip
+        self._bound, self._graph, self._plan, self._parts = bound, graph, plan, parts
+        self._finite = finite
+        self._on_event = notice if on_event is events.ignore else on_event
+        self._heartbeat, self._compiler = Heartbeat("dispatcher", ("starting",)), Heartbeat("compiler")
+        self._watch()
+        self._compiled_before, self._compiling_since = compile_seconds(), 0
+        check_types(bound, self._heard)
         alone = plan.schedule.policy.one_partition_per_thread
         self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, alone)
-        self._heartbeat, self._compiler = Heartbeat("dispatcher", ("starting",)), Heartbeat("compiler")
-        after = None if parts.saver is None else parts.saver.after
+        if parts.saver is not None:
+            parts.saver.guard = finite.end
         began = parts.record.began
-        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=after)
+        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=self._after)
         self._converged, self._seconds, self._device = False, 0.0, CPU
         self._has_ended = False  # the iterations are complete
         self._state: State | None = None
@@ -116,7 +127,7 @@ class Runner:
         loop, pool = self._loop, self._parts.pool
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
-            loop.before,
+            loop.before, compile_seconds() - self._compiled_before,
         )  # fmt: skip
 
     def run(self) -> Array:
@@ -188,6 +199,8 @@ class Runner:
     def _begin(self, executor: Executor, left: State | None = None) -> State:
         """Open an executor; return the initial state, the one that a GPU has `left`, or that of the checkpoint."""
         saver, state = self._parts.saver, executor.open(self._plan, self._parts.sources, left)
+        if left is None:
+            self._finite.begin(state)
         if left is None and saver is not None and (before := saver.restore(state, self._graph)):
             executor.load(state)
             self._loop.before = before
@@ -197,17 +210,25 @@ class Runner:
         with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             self._converged = self._loop.run(executor, state)
             self._has_ended = True
+        iterations = self._loop.before + len(self._loop.done)
+        self._finite.end(state, iterations)
         if self._parts.saver is not None:
-            self._parts.saver.end(state, self._loop.before + len(self._loop.done))
+            self._parts.saver.end(state, iterations)
+
+    def _after(self, state: State, iterations: int) -> None:
+        """At the end of an iteration, check the numbers, then make a checkpoint if one is due."""
+        self._finite.after(state, iterations)
+        if self._parts.saver is not None:
+            self._parts.saver.after(state, iterations)
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
-        """Add the time spent in the ``with`` block to the run's seconds, also after an exception."""
-        started = time.perf_counter()
+        """Add the time of the ``with`` block, without compiling, to the run's seconds, also after an exception."""
+        started = work_clock()
         try:
             yield
         finally:
-            self._seconds += time.perf_counter() - started
+            self._seconds += work_clock() - started
 
     def _watch(self, *more: Heartbeat) -> None:
         """Have the watchdog watch the dispatcher, the CPU's threads, the disks and `more`."""
@@ -215,9 +236,13 @@ class Runner:
         parts.watchdog.parts = [self._heartbeat, parts.pool, self._compiler, *parts.sources.disks, *more]
 
     def _heard(self, event: events.Event) -> None:
-        """Pass on an executor's event; tell the watchdog of functions that are compiled."""
+        """Pass on an executor's event; tell the watchdog and the trace of functions that are compiled."""
         if isinstance(event, events.Step):
-            ended = event.done == event.total
+            ended, spans, now = event.done == event.total, self._parts.record.spans, time.perf_counter_ns()
+            if event.done == 0:
+                self._compiling_since = now
+            if ended and spans is not None:
+                spans.append(events.Span("compiler", event.name, self._compiling_since, now, {}))
             self._compiler.doing = ("idle",) if ended else (event.name, event.done, "of", event.total, event.unit)
         self._on_event(event)
 

@@ -17,9 +17,10 @@ from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, CPU
 from ..program import VertexId
-from ..program.bind import hints
+from ..program.fields import hints
 from ..runtime.options import HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
+from ..system.files import did_you_mean_file
 from ..system.sizes import parse_bytes
 from .workload import Traits, Workload, activities_of, bind_for_types, device_bytes, even_offsets
 
@@ -31,6 +32,8 @@ COLUMNS = ("combination", "repeat", "program", "parameters", "graph", "device", 
 """Columns that results.parquet must have."""
 SYMMETRIC = "symmetric"
 """Part of the name of an undirected graph."""
+WRITE_ONE = "write one by `garaph run --trace`"
+"""How to get a trace."""
 RAW_GATHERS = ("segmented", "replicated")
 """Gathers for raw edges."""
 
@@ -176,9 +179,9 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
         facts, events = document["otherData"], document["traceEvents"]
         return traced(facts, [event for event in events if event["ph"] in ("X", "M")])
     except FileNotFoundError:
-        raise FormatError(path, "no such file; write one by `garaph run --trace`") from None
+        raise FormatError(path, f"no such file; {did_you_mean_file(path, WRITE_ONE)}") from None
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
-        raise FormatError(path, f"is not a trace of garaph ({error!r}); write one by `garaph run --trace`") from None
+        raise FormatError(path, f"is not a trace of garaph ({error!r}); {WRITE_ONE}") from None
 
 
 def traced(facts: Record, events: list[Record]) -> RecordedRun:

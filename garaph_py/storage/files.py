@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ..errors import DamagedGraphError, FormatError, ParameterError
+from ..system.files import did_you_mean_file
 
 
 class Damage(DamagedGraphError):
@@ -112,7 +113,8 @@ class GraphDirectory(OpenDirectory):
         except NotADirectoryError:
             raise FormatError(path, "a file, not a graph directory; import it, or read it as an edge list") from None
         except (OSError, ValueError) as error:
-            raise FormatError(path, f"no graph directory can be opened here ({reason(error)})") from None
+            advice = did_you_mean_file(path, "make one with garaph import, or check the name")
+            raise FormatError(path, f"no graph directory can be opened here ({reason(error)}); {advice}") from None
         super().__init__(Path(path), handle, ExitStack())
         self._disks: dict[str, OpenDirectory] = {".": self}
         try:

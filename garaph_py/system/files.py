@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import re
 import tempfile
@@ -13,12 +14,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from ..errors import ParameterError
+from ..errors import ParameterError, did_you_mean
 
 REMOVAL_SECONDS = 0.01
 """Seconds to wait while another process may remove an empty file or directory."""
 LOOK_SECONDS = 0.002
 """Seconds between two looks at a lock that another process holds."""
+MOST_COMPARED = 1000
+"""Names of files among which the nearest to a misspelt one is looked for; this many take about 20 ms."""
 
 
 def check_place(path: str | os.PathLike[str], name: str) -> None:
@@ -38,6 +41,16 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
         raise ParameterError(f"{name} {path}: there is no directory {target.parent}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
+
+
+def did_you_mean_file(path: str | os.PathLike[str], otherwise: str) -> str:
+    """Advice for a message about a missing file: the file beside it with the nearest name, or else `otherwise`."""
+    try:
+        with os.scandir(os.path.dirname(path) or ".") as beside:
+            names = [entry.name for entry in itertools.islice(beside, MOST_COMPARED)]
+    except (OSError, ValueError):  # ValueError: a name with a null byte
+        return otherwise
+    return did_you_mean(os.path.basename(path), names, otherwise)
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]) -> None:

@@ -1,9 +1,9 @@
-"""Reads and writes sizes in bytes the way people write them, such as 6GiB."""
+"""Reads and writes quantities the way people write them: sizes such as 6GiB, times and speeds such as 12.3 ms."""
 
 from __future__ import annotations
 
 import re
-from math import ceil
+from math import ceil, floor, isfinite, log10
 
 import numpy as np
 
@@ -39,3 +39,22 @@ def show_bytes(size: float, up: bool = False) -> str:
             break
         size /= 1024
     return f"{size:.0f} {unit}" if unit == "B" else f"{ceil(size * 10) / 10 if up else size:.1f} {unit}"
+
+
+def show_number(number: float) -> str:
+    """A number with three significant digits, or with all digits before the point; 0 only if it is 0."""
+    if number == 0 or not isfinite(number):
+        return f"{number:g}"
+    return f"{number:,.{max(0, 2 - floor(log10(abs(number))))}f}"
+
+
+def show_seconds(seconds: float) -> str:
+    """A time as text such as ``"1.23 s"``, ``"45.6 ms"`` or ``"7.89 µs"``."""
+    factor, unit = (1.0, "s") if seconds >= 1 or seconds == 0 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")
+    return f"{show_number(seconds * factor)} {unit}"
+
+
+def show_speed(speed: float, unit: str = "B/s") -> str:
+    """A speed as text such as ``"1.23 GB/s"``, with decimal prefixes of `unit`."""
+    factor, prefix = next((pair for pair in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if speed >= pair[0]), (1, ""))
+    return f"{show_number(speed / factor)} {prefix}{unit}"

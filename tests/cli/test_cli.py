@@ -69,7 +69,7 @@ def test_json_is_whole_and_equal_to_the_api(garaph: Shell, edges: Path) -> None:
     assert status == 0
     assert answer["top"] == [list(pair) for pair in result.top(10)]
     assert [row["mode"] for row in answer["iterations"]] == [row.mode for row in result.stats.iterations]
-    assert answer["graph"] == {"vertices": 4, "edges": 4, "directed": True}
+    assert answer["graph"] == {"vertices": 4, "edges": 4, "stored_edges": 4, "directed": True}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "npy"])

@@ -113,18 +113,6 @@ def test_from_numbered_edges_keeps_isolated_vertices(edges, options, n, threads)
 
 
 @settings(deadline=None)
-@given(edge_lists())
-def test_symmetrized_is_the_undirected_graph(edges):
-    graph = from_edges(*columns(edges), threads=2)
-    both = graph.symmetrized(threads=2)
-    assert {v: sorted(found) for v, found in incoming_of(both).items()} == {
-        v: sorted(found) for v, found in twin(edges, directed=False).items()
-    }
-    check_form(both)
-    assert both.symmetrized() is both
-
-
-@settings(deadline=None)
 @given(edge_lists(), st.booleans())
 def test_parallel_edges_have_the_same_order_in_both_directions(edges, drop_parallel):
     graph = from_edges(*columns(edges), directed=False, drop_parallel=drop_parallel)

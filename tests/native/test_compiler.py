@@ -1,16 +1,19 @@
 """Compiled functions are shared between kernels, as long as they and all that they refer to are equal."""
 
+import numba
 import numpy as np
 import pytest
 
-from garaph_py.native import Kernel, compiler
+from garaph_py.errors import ParameterError
+from garaph_py.native import Kernel, compiler, kernel
 
 STEP = 1
 
 
 @pytest.fixture(autouse=True)
 def nothing_shared(monkeypatch, tmp_path):
-    """No dispatchers from earlier kernels, and a cache of compiled code of its own."""
+    """No dispatchers and no code from earlier kernels, and a cache of compiled code of its own."""
+    monkeypatch.setattr(kernel, "_loaded", {})
     monkeypatch.setattr(compiler, "_shared", {})
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
 
@@ -47,11 +50,11 @@ def test_a_function_that_cannot_be_compiled_is_not_shared():
     def broken(x):
         return x + unknown  # noqa: F821
 
-    def kernel(numbers):
+    def first(numbers):
         return broken(numbers[0])
 
     with pytest.raises(Exception, match="cannot be compiled"):
-        Kernel("i64*", kernel)(np.array([5]))
+        Kernel("i64*", first)(np.array([5]))
     assert not compiler._shared
 
 
@@ -61,3 +64,18 @@ def test_only_a_limited_number_is_kept(monkeypatch):
     for first in range(3):
         make_advance(first)(np.arange(3))
         assert len(compiler._shared) <= 3
+
+
+@pytest.mark.parametrize(("name", "value"), [("OPT", 0), ("BOUNDSCHECK", 1), ("DEBUGINFO_DEFAULT", 1)])
+def test_numbas_settings_in_the_environment_change_nothing(monkeypatch, name, value):
+    value = type(getattr(numba.config, name))(value) if name == "OPT" else value
+    monkeypatch.setattr(numba.config, name, value)
+    numbers = np.array([5])
+    assert make_advance(0)(numbers) == 7
+    assert getattr(numba.config, name) is value  # the user's own code is compiled as the user says
+
+
+def test_numba_that_is_turned_off_is_named(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(ParameterError, match=r"NUMBA_DISABLE_JIT is set.*unset it"):
+        make_advance(0)(np.array([5]))

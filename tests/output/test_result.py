@@ -6,12 +6,13 @@ from csv import reader
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError
+from garaph_py.errors import GraphError, ParameterError
 from garaph_py.events import Iteration
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
 from garaph_py.output.result import Result, Stats
@@ -76,7 +77,45 @@ def test_a_column_that_is_not_reported():
         result([1.0]).top(1, "rank")
 
 
-# The largest values.
+# A mapping from ids to values.
+
+
+@pytest.mark.parametrize("ids", [None, INTEGERS, UNSIGNED, STRINGS], ids=["range", "integer", "unsigned", "string"])
+def test_a_result_is_read_like_a_dictionary(ids):
+    answer = tree(ids)
+    named = answer.ids.tolist()
+    first, other = {"level": 0, "parent": named[0]}, {"level": -1, "parent": None}
+    assert answer[named[0]] == first
+    assert answer[named[2]] == other
+    assert len(answer) == 5
+    assert list(answer) == list(answer.keys()) == named
+    assert {type(vertex) for vertex in answer} <= {int, str}
+    assert dict(answer) == dict(answer.items()) == answer.to_dict()
+    assert answer.to_dict()[named[2]] == answer.get(named[2]) == other
+    assert answer.to_dict("parent") == dict(zip(named, answer.column("parent"), strict=True))
+    assert named[4] in answer
+    assert "nowhere" not in answer
+    assert answer.get("nowhere", 7) == 7
+    assert np.asarray(answer) is not None
+    assert (np.asarray(answer) == answer.values).all()
+
+
+def test_values_of_one_number_are_plain():
+    answer = result(np.array([1.5, np.inf], np.float32), StringIds(["a", "b"]))
+    assert dict(answer) == answer.to_dict() == {"a": 1.5, "b": np.inf}
+    assert type(answer["a"]) is float
+
+
+@pytest.mark.parametrize("kind", [GraphError, KeyError])
+def test_a_vertex_without_a_value(kind):
+    with pytest.raises(kind) as caught:
+        result([1, 2], StringIds(["libc6", "libgcc-s1"]))["libc7"]
+    assert str(caught.value) == (
+        "vertex 'libc7' is not in the graph; its 2 vertices have names such as 'libc6'; the nearest is 'libc6'"
+    )
+
+
+# The largest and the smallest values.
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 5, 6, 7, 100, np.int64(4)])
@@ -96,6 +135,8 @@ def test_top(values, k):
     known = [i for i in range(7) if values[i] == values[i]]
     order = sorted(known, key=lambda i: (-values[i].item(), i))
     assert result(values).top(k) == [(i, values[i].item()) for i in order[: int(k)]]
+    order = sorted(known, key=lambda i: (values[i].item(), i))
+    assert result(values).top(k, smallest=True) == [(i, values[i].item()) for i in order[: int(k)]]
 
 
 def test_top_of_nothing():
@@ -110,6 +151,14 @@ def test_top_of_distances_ends_with_unreached_vertices(dtype):
     assert answer.top(6) == [("a", 3), ("c", 2), ("b", 1), ("s", 0), ("x", never), ("y", never)]
     assert [vertex for vertex, _ in answer.top(5)] == ["a", "c", "b", "s", "x"]
     assert answer.top(2) == [("a", 3), ("c", 2)]
+    assert answer.top(6, smallest=True) == [("s", 0), ("b", 1), ("c", 2), ("a", 3)]
+
+
+@pytest.mark.parametrize("program", [gp.apps.BFS, gp.apps.SSWP])
+def test_unreached_vertices_are_not_among_the_smallest(program):
+    answer = gp.run(program("s"), gp.from_edges(["s", "x"], ["a", "y"]))
+    assert {vertex for vertex, _ in answer.top(4, smallest=True)} == {"s", "a"}
+    assert {vertex for vertex, _ in answer.top(4)[2:]} == {"x", "y"}
 
 
 def test_top_by_name():
@@ -118,6 +167,7 @@ def test_top_by_name():
     assert tree(INTEGERS).top(9, "parent") == [
         (2**62, 2**60), (-7, -7), (3, -7), (2**60, -7), (2**33, None)
     ]  # fmt: skip
+    assert tree(INTEGERS).top(9, "parent", smallest=True) == [(-7, -7), (3, -7), (2**60, -7), (2**62, 2**60)]
 
 
 def test_top_gives_plain_numbers():
@@ -213,6 +263,29 @@ def test_pandas():
     assert frame["level"].tolist() == [0, 1, -1, 1, 2]
     assert frame["parent"][:2].tolist() == ["zoë", "zoë"]
     assert pd.isna(frame.loc["", "parent"])
+    assert tree(STRINGS).to_pandas(name="level").columns.tolist() == ["level"]
+    assert result([0.5]).to_pandas(name="rank").to_dict() == {"rank": {0: 0.5}}
+    with pytest.raises(ParameterError, match="not 'depth'"):
+        tree(STRINGS).to_pandas(name="depth")
+
+
+def test_arrow_takes_a_result():
+    assert pa.table(tree(STRINGS)).to_pydict() == {
+        "id": NAMES, "level": [0, 1, -1, 1, 2], "parent": ["zoë", "zoë", None, "zoë", 'quote"d']
+    }  # fmt: skip
+
+
+def test_a_notebook_shows_the_top_with_escaped_names():
+    html = result(np.arange(20), StringIds(["<b>", "\u202ex", "y" * 99, *map(str, range(17))]))._repr_html_()
+    assert "<b>Test</b>: 20 values, converged after 0 iterations" in html
+    assert "10 with the largest value" in html
+    assert html.count("<tr>") == 11
+    assert "<td>16</td><td>19</td>" in html
+    html = result(np.zeros(3), StringIds(["<b>", "\u202ex", "y" * 99]))._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in html
+    assert "<td>\\u202ex</td>" in html
+    assert f"<td>{'y' * 59}…</td>" in html
+    assert "<th>parent</th>" in tree(None)._repr_html_()
 
 
 @pytest.mark.parametrize("method", ["to_parquet", "to_csv", "to_npy"])

@@ -11,7 +11,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.program import bind
-from garaph_py.program.bind import hints
+from garaph_py.program.fields import hints
 from tests.support.programs import RING, Sum, derived, parameter
 
 
@@ -129,6 +129,11 @@ def test_per_vertex_parameters(given, wanted):
 def test_unusable_per_vertex_parameters_are_refused(given, message):
     with pytest.raises(ParameterError, match=rf"Heated\(heat=\.\.\.\).*{message}"):
         bind(Heated(heat=given), RING)
+
+
+def test_per_vertex_parameters_fit_the_type_of_the_program():
+    with pytest.raises(ParameterError, match=r"a number does not fit float32"):
+        bind(gp.apps.HeatSimulation(initial=[0, 1e39, 0], dtype=np.float32), RING)
 
 
 def test_awkward_names_of_parameters_and_fields_are_no_obstacle():

@@ -19,7 +19,7 @@ from typing import Any
 from ... import events
 from ...errors import DeviceError, GaraphError, ProgramError
 from ...native import cache
-from ...native.kernel import compiling
+from ...native.compiling import compiling, lock
 from ...native.references import fingerprint, rebuild
 from ...program import BoundProgram
 from .header import NAME, header
@@ -54,10 +54,9 @@ def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = ev
     key = fingerprint("cubin", bound.key, architecture, environment())
     code = cache.load(key)
     if not code:
-        listener(events.Step("compiling for the GPU", 0, 1, "functions"))
-        code = link(bound, architecture, "cubin")
+        with compiling("compiling for the GPU", 1, listener):
+            code = link(bound, architecture, "cubin")
         cache.store(key, code)
-        listener(events.Step("compiling for the GPU", 1, 1, "functions"))
     return code
 
 
@@ -70,7 +69,7 @@ def link(bound: BoundProgram, architecture: str, output: str) -> bytes:
     interface = Interface(bound)
     try:
         codes = [compile_kernels(header(bound, interface), architecture)]
-        with compiling:
+        with lock:
             codes += [compile_function(bound, item, architecture) for item in interface.wrappers]
         parts = [ObjectCode.from_ltoir(code) for code in codes]
         options = LinkerOptions(arch=architecture, link_time_optimization=True, ptx=output == "ptx")

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ...errors import DeviceMemoryError
 from ...pages.layout import Page, layout
+from ...system.sizes import show_bytes
 from .edges import EdgeLayout, page_bytes
 
 Array = npt.NDArray[Any]
@@ -125,8 +126,8 @@ def plan(
 
 def too_little(fixed: int, page: int, budget: int) -> DeviceMemoryError:
     """The error that the vertices, and a page of `page` bytes unless that is 0, exceed the budget."""
-    more = f" and {page / 2**20:,.1f} MiB for a page" if page else " alone"
+    more = f" and {show_bytes(page, up=True)} for a page" if page else " alone"
     return DeviceMemoryError(
-        f"the run needs {fixed / 2**20:,.1f} MiB of GPU memory for the vertices{more}, and may use "
-        f"{budget / 2**20:,.1f} MiB; allow more with gpu_memory, or use the CPU"
+        f"the run needs {show_bytes(fixed, up=True)} of GPU memory for the vertices{more}, and may use "
+        f"{show_bytes(budget)}; allow more with gpu_memory, or use the CPU"
     )

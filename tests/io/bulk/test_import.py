@@ -70,7 +70,7 @@ def in_memory(path, sources, targets, weights, options):
     graph = build(
         [*columns, edge_values(weights, len(sources))],
         ids,
-        directed=options.directed is not False,
+        directed=not options.both_ways,
         drop_self_loops=options.drop_self_loops,
         drop_parallel=options.drop_parallel,
         order=options.order,
@@ -115,13 +115,15 @@ vertices = st.integers(0, 12) | st.just(3)
     ),
     st.booleans(),
     st.sampled_from([3_000, 200_000]),
+    st.sampled_from([3, 1000]),
 )
-@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", ImportOptions(), False, 20_000)
-@example([(1, 0)], "dense", None, ImportOptions(directed=False), True, 3_000)
-def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, values, options, again, memory):
+@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", ImportOptions(), False, 20_000, 1000)
+@example([(5, 9), (9, 5)] * 3000, "dense", "float64", ImportOptions(symmetrize=True), False, 20_000, 3)
+@example([(1, 0)], "dense", None, ImportOptions(directed=False), True, 3_000, 3)
+def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, values, options, again, memory, modulus):
     folder = tmp_path_factory.mktemp("import")
     sources, targets = columns_of(kind, *zip(*edges, strict=True))
-    weights = None if values is None else np.arange(len(edges)).astype(values)
+    weights = None if values is None else (np.arange(len(edges)) % modulus - 2).astype(values)
     in_memory(folder / "there", sources, targets, weights, options)
     source = source_of(sources, targets, weights, again=again and kind != "names")  # see EdgeSource
     manifest = write_external(source, folder / "here", options, memory, min_sort_bytes=0)

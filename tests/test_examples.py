@@ -1,0 +1,29 @@
+"""The examples in the docstrings of public names give what they say."""
+
+import doctest
+import inspect
+
+import pytest
+
+import garaph_py as gp
+
+pytestmark = pytest.mark.slow
+
+PUBLIC = [(gp, name) for name in gp.__all__] + [(gp.apps, name) for name in gp.apps.__all__]
+FOUND = [
+    example
+    for home, name in PUBLIC
+    if not inspect.ismodule(item := getattr(home, name))
+    for example in doctest.DocTestFinder().find(item, name, module=inspect.getmodule(item), globs={"gp": gp})
+    if example.examples
+]
+
+
+def test_the_programs_and_the_answer_have_examples():
+    assert {*gp.apps.__all__, "Result"} <= {example.name for example in FOUND}
+
+
+@pytest.mark.parametrize("example", FOUND, ids=lambda example: example.name)
+def test_an_example_gives_what_it_says(example):
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.DocTestRunner(optionflags=flags).run(example).failed == 0
