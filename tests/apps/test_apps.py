@@ -27,7 +27,12 @@ UNDIRECTED_ONLY = [case for case in EXACT if case.symmetric]
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("case", "directed"),
-    [(case, directed) for case in CASES for directed in (True, False) if not (directed and case in UNDIRECTED_ONLY)],
+    [
+        pytest.param(case, directed, marks=pytest.mark.slow if case.name in ("SSSP-float", "SSWP-float") else ())
+        for case in CASES
+        for directed in (True, False)
+        if not (directed and case in UNDIRECTED_ONLY)
+    ],
     ids=lambda item: item.name if not isinstance(item, bool) else "directed" if item else "undirected",
 )
 def test_program_equals_its_twin(graph_of, case, directed, shape):
@@ -65,6 +70,7 @@ def network():
     )
 
 
+@pytest.mark.slow
 def test_heat_settles_where_scipy_says(graph_of, network):
     weights = matrix(network)
     fixed = some(network)
@@ -74,6 +80,7 @@ def test_heat_settles_where_scipy_says(graph_of, network):
     np.testing.assert_allclose(gp.run(program, graph_of(network)).values, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_circuit_settles_where_scipy_says(graph_of, network):
     weights = matrix(network)
     fixed = some(network)
@@ -83,6 +90,7 @@ def test_circuit_settles_where_scipy_says(graph_of, network):
     np.testing.assert_allclose(result.values, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_hitting_probability_settles_where_scipy_says(graph_of, network):
     network = network.weighted(None)
     query, weights = hub(network), matrix(network)
@@ -201,6 +209,7 @@ def test_weighted_ranks_are_the_same_everywhere(graph_of, flows, tmp_path, place
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
     edges = twins.skewed(9, 2000, 9000)
     result = gp.run(gp.apps.PageRank(dtype=np.float32), graph_of(edges), verify=True)
@@ -208,6 +217,7 @@ def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
     np.testing.assert_allclose(result.values, twins.pagerank(edges, 100), rtol=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weighted", "personalization"), [(False, None), (True, None), (True, {7: 1})], ids=["plain", "weights", "both"]
 )
@@ -281,6 +291,7 @@ def test_sswp_is_bounded_by_every_cut(graph_of, triples, threads):
         assert set(np.flatnonzero(width >= w)) == set(reached)
 
 
+@pytest.mark.slow
 @given(triples=any_edges, threads=threads)
 def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
     edges = edges_of(triples).weighted(None)

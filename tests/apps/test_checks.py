@@ -103,6 +103,7 @@ def test_components_verifier(graph_of, diamond, vertices, value, problem):
         gp.check(program, graph, corrupted(result, vertices, value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "float64"])
 @pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
 def test_pagerank_verifiers(graph_of, kind, weights):

@@ -59,6 +59,7 @@ def test_a_function_that_cannot_be_compiled_is_not_shared():
     assert not compiler._shared
 
 
+@pytest.mark.slow
 def test_only_a_limited_number_is_kept(monkeypatch):
     monkeypatch.setattr(compiler, "MOST_SHARED", 3)
     for first in range(3):

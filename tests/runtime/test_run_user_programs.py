@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 MODES = ("pull", "notify-pull")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_prepare(graph_of, mode):
     """Every vertex has one out-edge, so a value need not be divided among several."""
@@ -41,6 +42,7 @@ class WaitingOnly(gp.apps.BFS):
         return old != self.identity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 7])
 def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
     edges = twins.skewed(42, 2000, 30000)
@@ -63,6 +65,7 @@ def test_done_is_not_used_asynchronously(graph_of):
     assert {i.edges for i in result.stats.iterations} == {30000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_aggregate_and_converged(graph_of, mode):
     rng = np.random.default_rng(43)
@@ -84,6 +87,7 @@ def test_aggregate_and_converged(graph_of, mode):
         assert result.stats.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("mode", MODES)
 def test_own_monoid_over_named_fields(graph_of, mode, threads):
@@ -122,6 +126,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_full(REDUCTIONS, "mul", "logical_and", "bitwise_xor"))
 def test_unified_operations(graph_of, name):
     dtype, operation, choices = REDUCTIONS[name]
@@ -161,6 +166,7 @@ class AnyNeighbour(gp.VertexProgram):
         return acc != 0
 
 
+@pytest.mark.slow
 def test_done_ends_a_gather_once_the_sum_is_final(graph_of):
     edges = twins.skewed(46, 300, 3000)
     marked = (np.arange(edges.n) % 3 == 0).astype(int)
@@ -226,6 +232,7 @@ class Balance(gp.VertexProgram):
         return acc + id * in_degree + out_degree / n - old
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_every_argument(graph_of, mode):
     edges = twins.skewed(47, 300, 2000, "float64")

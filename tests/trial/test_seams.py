@@ -34,7 +34,7 @@ from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
 from ..support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cut_small_graphs")]
 
 ITERATIONS = 7
 

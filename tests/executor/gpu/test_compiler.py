@@ -19,8 +19,7 @@ from garaph_py.native.references import fingerprint
 from garaph_py.program import bind, functions
 from tests.support import ptx
 
-pytest.importorskip("cuda.core")
-pytest.importorskip("numba_cuda")
+pytestmark = pytest.mark.cuda
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 COMMON = {
