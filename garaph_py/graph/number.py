@@ -13,7 +13,7 @@ from ..errors import GraphError
 from ..native import Kernel
 from ..native.kernel import kind_of
 from ..native.threads import ThreadPool, split
-from .columns import id_columns, mixed_signs
+from .columns import id_columns, mixed_signs, numbers_of
 from .ids import IntegerIds, StringIds, VertexIds
 
 Array = npt.NDArray[Any]
@@ -117,8 +117,8 @@ def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
         lengths.append(len(column))
     encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
-    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.nulls(0, pa.large_string()).dictionary_encode()
+    numbers = numbers_of(encoded.indices).view(np.uint32)
     _checked_count(len(encoded.dictionary))
     first, second = lengths[0], lengths[1]
     return numbers[:first], numbers[first : first + second], StringIds(encoded.dictionary)

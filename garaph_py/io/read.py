@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
 from ..native.threads import ThreadPool
+from ..system.memory import release_unused
 from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
 from .formats import EdgeList, Format, ReadOptions, format_of
@@ -145,8 +145,7 @@ def built(
     path: Path, edges: EdgeList | Graph, options: BuildOptions, threads: int | None, on_event: events.Listener
 ) -> Graph:
     """The graph of the edges of a file."""
-    if arrow := sys.modules.get("pyarrow"):  # Arrow keeps the memory that parsing has freed; sorting needs it
-        arrow.default_memory_pool().release_unused()
+    release_unused()  # sorting needs the memory that parsing has freed
     changes: dict[str, Any] = {
         "drop_self_loops": options.drop_self_loops,
         "drop_parallel": options.drop_parallel,

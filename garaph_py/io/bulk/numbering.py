@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import GraphError
-from ...graph.columns import id_column, mixed_signs
+from ...graph.columns import id_column, mixed_signs, numbers_of
 from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.number import _checked_count, kernels
 from ...native.kernel import kind_of
@@ -163,7 +163,7 @@ class NameNumbering:
         import pyarrow as pa
 
         self._memory = memory
-        self._names = pa.array([], pa.large_string())  # in the order of the batches
+        self._names = pa.nulls(0, pa.large_string())  # in the order of the batches
         self._is_source = np.zeros(0, np.bool_)
         self._as_sources: list[Array] = []  # per batch: indexes of its new sources in `_names`
         self.table: Array | None = None
@@ -181,7 +181,7 @@ class NameNumbering:
             encoded = encoded.chunk(0)
         if encoded.null_count:
             raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
-        codes = encoded.indices[len(self._names) :].to_numpy(zero_copy_only=False).astype(np.uint32)
+        codes = numbers_of(encoded.indices[len(self._names) :]).view(np.uint32)
         self._names = encoded.dictionary
         del chunks, encoded
         release_unused()  # the names before, and the table in which they were hashed

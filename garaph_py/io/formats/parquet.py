@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import events
 from ...errors import FormatError
+from ...graph.columns import numbers_of
 from ...graph.graph import Graph
 from ...system.files import write_whole
 from .batches import edge_batches, need_edges, user_columns, user_ids
@@ -162,7 +163,7 @@ def plain(path: Path, name: str, column: Any) -> Any:
         raise FormatError(path, f"column {name!r} has missing values (nulls); fill them or drop those rows")
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return column.to_numpy(zero_copy_only=False)
+        return numbers_of(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.large_string())
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
