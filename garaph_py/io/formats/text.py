@@ -41,8 +41,8 @@ from .text_writer import write_text
 Array = npt.NDArray[Any]
 
 BLOCK = 2 << 20
-"""Bytes of a block of text. Measured: parsing one takes up to nine times as much. Blocks of 4 MiB are parsed as fast; of
-those of 1 MiB, names take a tenth longer."""
+"""Bytes of a block of text. Parsing one takes up to nine times as much memory. Names take a tenth longer in blocks of
+1 MiB, and no less in those of 4 MiB (measured)."""
 LONGEST_OPENING = 16 * BLOCK
 """Most bytes in which to look for the first `SAMPLE` data lines: there may be many comments between them."""
 OTHER_FORMATS = {b"%%MatrixMarket": "Matrix Market"}
