@@ -70,6 +70,16 @@ def arrow_column(name: str, column: Any) -> Any:
     return column
 
 
+def encoded(column: Any) -> Any:
+    """An Arrow array of strings, chunked or not, as dictionaries: each chunk holds its different strings once."""
+    import pyarrow as pa
+
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    chunks = getattr(column, "chunks", [column])
+    coded = [chunk if chunk.type == kind else chunk.cast(kind.value_type).dictionary_encode() for chunk in chunks]
+    return pa.chunked_array(coded, kind)
+
+
 def numbers_of(column: Any) -> Array:
     """An Arrow array of numbers, chunked or not, without nulls, as a NumPy array; it may be read-only.
 

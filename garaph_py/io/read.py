@@ -15,7 +15,7 @@ from ..errors import FormatError, GraphError
 from ..graph.build import build, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
-from ..graph.number import number_vertices
+from ..graph.number import number_names, number_vertices
 from ..native.threads import ThreadPool
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
@@ -181,6 +181,9 @@ def numbered_columns(path: Path, edges: EdgeList, threads: int | None) -> tuple[
     if edges.n is not None:
         check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
         return [numbered(edges.sources, edges.n), numbered(edges.targets, edges.n), values], VertexIds(edges.n)
+    if not isinstance(edges.sources, np.ndarray):
+        sources, targets, ids = number_names(edges.sources, edges.targets)
+        return [sources, targets, values], ids
     sources, targets, ids = number_vertices(edges.sources, edges.targets, edges.vertices, threads=threads)
     check_listed(path, ids, edges.vertices)
     return [sources, targets, values], ids

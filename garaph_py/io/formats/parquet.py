@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import events
 from ...errors import FormatError
-from ...graph.columns import numbers_of
+from ...graph.columns import encoded, numbers_of
 from ...graph.graph import Graph
 from ...system.files import write_whole
 from .batches import edge_batches, need_edges, user_columns, user_ids
@@ -154,7 +154,7 @@ def decodable_rows(batch: Any) -> int:
 
 
 def plain(path: Path, name: str, column: Any) -> Any:
-    """A column of a batch as a NumPy array of numbers or an Arrow array of strings."""
+    """A column of a batch as a NumPy array of numbers, or as `graph.columns.encoded` strings."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -165,7 +165,7 @@ def plain(path: Path, name: str, column: Any) -> Any:
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
         return numbers_of(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.large_string())
+        return encoded(column)
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
 
 

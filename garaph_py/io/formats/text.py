@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError
-from ...graph.columns import numbers_of
+from ...graph.columns import encoded, numbers_of
 from ...native import prepare
 from .format import (
     MIXED_SIGNS,
@@ -231,7 +231,7 @@ def parse(text: bytes, layout: Layout, id_type: Any, weight_type: Any) -> Column
     if any(blank.encode() in text for blank in " \t" if blank != layout.separator):
         sources, targets = pc.ascii_trim(sources, " \t"), pc.ascii_trim(targets, " \t")
     complete = pc.min(pc.binary_length(sources)).as_py() != 0 and pc.min(pc.binary_length(targets)).as_py() != 0
-    return Columns(sources, targets, values, lines) if complete else None
+    return Columns(encoded(sources), encoded(targets), values, lines) if complete else None
 
 
 def line_count(block: bytes) -> int:
