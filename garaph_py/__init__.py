@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from . import apps, errors, events
     from .errors import GaraphError
     from .graph import Graph, from_edges, from_networkx, from_scipy
+    from .graph.csr import from_csr
     from .graph.generate import rmat, uniform
+    from .io.frames import from_arrow, from_pandas
     from .io.read import read
     from .io.write import write
     from .output import Progress
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 # Public names and the modules that define them.
 _HOME = {
     "GaraphError": "errors", "Graph": "graph", "from_edges": "graph", "from_networkx": "graph", "from_scipy": "graph",
+    "from_csr": "graph.csr", "from_pandas": "io.frames", "from_arrow": "io.frames",
     "rmat": "graph.generate", "uniform": "graph.generate", "read": "io.read", "write": "io.write",
     "open": "storage.directory", "save": "storage.directory", "Monoid": "program", "PerVertex": "program",
     "VertexId": "program", "VertexProgram": "program", "Progress": "output", "Result": "output.result",
@@ -57,7 +60,8 @@ _MODULES = ("apps", "errors", "events")
 
 __version__ = "0.1.0"
 __all__ = [  # noqa: RUF022 - by topic
-    "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx", "rmat", "uniform", "Graph",
+    "read", "write", "open", "save", "from_edges", "from_scipy", "from_networkx",
+    "from_pandas", "from_arrow", "from_csr", "rmat", "uniform", "Graph",
     "run", "Options", "check", "Result", "Progress", "apps", "VertexProgram", "VertexId", "PerVertex", "Monoid",
     "add", "mul", "min", "max", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
     "GaraphError", "errors", "events",

@@ -55,6 +55,10 @@ class UnknownVertexError(GraphError, KeyError):
     """The graph has no vertex with this id. The message names the nearest id."""
 
 
+class NumberError(GaraphError, ArithmeticError):
+    """A run has computed a number that is wrong: NaN, infinity, or one that does not fit its type."""
+
+
 class FormatError(GaraphError, ValueError):
     """A file is not valid in its format.
 

@@ -1,6 +1,7 @@
 """What all tests share: a place for compiled code, graphs, real data where there is some, modest property tests."""
 
 import fcntl
+import importlib
 import os
 import tempfile
 from pathlib import Path
@@ -22,14 +23,32 @@ settings.load_profile("garaph")
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
-    """Leave out what needs a GPU where there is none, and say why."""
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if marked:
-        try:
-            device.find()
-        except DeviceError as error:
+    """Leave out what needs a GPU, or the CUDA compiler, where there is none, and say why."""
+    for name, missing in (("gpu", missing_gpu), ("cuda", missing_compiler)):
+        marked = [item for item in items if item.get_closest_marker(name)]
+        reason = missing() if marked else None
+        if reason is not None:
             for item in marked:
-                item.add_marker(pytest.mark.skip(reason=str(error)))
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def missing_gpu():
+    """Why no GPU can be used; None if one can."""
+    try:
+        device.find()
+    except DeviceError as error:
+        return str(error)
+    return None
+
+
+def missing_compiler():
+    """Which package of the CUDA compiler is missing; None if none is."""
+    for name in ("cuda.core", "numba_cuda"):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            return f"the CUDA compiler is missing ({error}); pip install 'garaph_py[cuda]'"
+    return None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,6 +10,8 @@ from garaph_py.checkpoint.saver import Saver
 from garaph_py.storage import write
 from garaph_py.system import files
 
+pytestmark = pytest.mark.slow
+
 RUN, CONVERT, GENERATE = 6, 4, 2
 """Seeds of the first rounds of three jobs."""
 AT_THE_END = 236

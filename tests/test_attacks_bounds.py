@@ -14,6 +14,8 @@ sys.path.append(str(Path(__file__).parents[1] / "scripts"))  # processes that ar
 from attacks import bounds
 from attacks.guards import guarded
 
+pytestmark = pytest.mark.slow
+
 LENGTH = 5
 
 

@@ -12,6 +12,8 @@ from garaph_py.storage import blocks, manifest
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from attacks import Outcome, bombs, damage, fuzz, probes, reading, samples
 
+pytestmark = pytest.mark.slow
+
 BRANCHING = """
 def weigh(a, b):
     if a:

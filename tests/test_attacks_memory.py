@@ -10,6 +10,8 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1] / "scripts"))
 from attacks import memory
 
+pytestmark = pytest.mark.slow
+
 SCALE = 10
 JOB = memory.importing("edges.npy", "raw")
 

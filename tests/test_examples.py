@@ -7,6 +7,8 @@ import pytest
 
 import garaph_py as gp
 
+pytestmark = pytest.mark.slow
+
 PUBLIC = [(gp, name) for name in gp.__all__] + [(gp.apps, name) for name in gp.apps.__all__]
 FOUND = [
     example

@@ -7,6 +7,8 @@ import pytest
 
 import garaph_py as gp
 
+pytestmark = pytest.mark.slow
+
 P2P_SOURCE = 6
 EXAMPLE_SOURCE = {"directed": 1, "undirected": 2}
 KINDS = pytest.mark.parametrize("kind", ["directed", "undirected"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,22 +31,46 @@ def require_positive(program: Any, name: str) -> None:
 
 def require_no_negative_edges(program: Any, graph: Graph) -> None:
     """Raise `GraphError`, naming an edge, if an edge value is negative or NaN."""
+    require_edges(program, graph, "edge values of 0 or more", 0, np.inf)
+
+
+def require_finite_edges(program: Any, graph: Graph) -> None:
+    """Raise `GraphError`, naming an edge, if the program's float type holds an edge value only as infinity or NaN."""
+    most = np.finfo(np.result_type(program.dtype, np.float32)).max
+    require_edges(program, graph, "finite edge values", -most, most)
+
+
+def require_edges(program: Any, graph: Graph, needs: str, least: Any, most: Any) -> None:
+    """Raise `GraphError`, naming an edge, unless all edge values are from `least` to `most`, which `needs` words."""
     if graph.edge_dtype is None or not graph.m:
         return
-    lowest = graph.least_value
-    if not lowest >= 0:
-        needs = f"{type(program).__name__} needs edge values of 0 or more, but"
-        for edges in listed(graph):
-            if (at := np.flatnonzero(~(edge_numbers(edges) >= 0))).size:
-                break
+    limits = graph.value_limits
+    if limits.least >= least and limits.most <= most:
+        return
+    problem = f"{type(program).__name__} needs {needs}, but"
+    for edges in listed(graph):
+        numbers = edge_numbers(edges)
+        if (at := np.flatnonzero(~((numbers >= least) & (numbers <= most)))).size:
+            break
+    else:
+        wrong = limits.most if limits.least >= least else limits.least
+        raise GraphError(f"{problem} out-edges have {wrong}, where in-edges have other values; import the graph again")
+    ends = graph.ids.take(np.array([edges.sources[at[0]], edges.targets[at[0]]]))
+    raise GraphError(f"{problem} the edge {ends[0]} -> {ends[1]} has {numbers[at[0]]}; remove or change such edges")
+
+
+def require_finite_vertices(program: Any, graph: Graph, name: str, or_nan: bool = False) -> None:
+    """Raise `ParameterError`, naming a vertex, unless the `PerVertex` parameter `name` is finite (`or_nan`: or NaN)."""
+    given = getattr(program, name)
+    numbers = np.asarray(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
+    wrong = np.isinf(numbers) if or_nan else ~np.isfinite(numbers)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        if isinstance(given, Mapping):
+            where = f" at vertex {list(given)[at]}"
         else:
-            raise GraphError(
-                f"{needs} out-edges have {lowest}, where in-edges have other values; import the graph again"
-            )
-        ends = graph.ids.take(np.array([edges.sources[at[0]], edges.targets[at[0]]]))
-        raise GraphError(
-            f"{needs} the edge {ends[0]} -> {ends[1]} has {edge_numbers(edges)[at[0]]}; remove or shift such edges"
-        )
+            where = f" at vertex {graph.ids.take(np.array([at]))[0]}" * numbers.ndim
+        raise ParameterError(f"{type(program).__name__}({name}=...) is {numbers.flat[at]}{where}; give finite numbers")
 
 
 def reached_over(graph: Graph, roots: Array, wanted: Array, chosen: Callable[[EdgeChunk], Array]) -> Array:
@@ -99,13 +123,16 @@ def joined_by(pairs: list[Array], count: int) -> tuple[int, Array]:
     return int(components_left), joined
 
 
-def in_sums(graph: Graph, contributions: Array) -> Array:
-    """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge."""
+def in_sums(graph: Graph, contributions: Array, weighted: bool = False) -> Array:
+    """For each vertex the sum of its in-neighbours' contributions (float64, shape (n,)), one for each in-edge.
+
+    If `weighted`, a contribution is multiplied by the edge value.
+    """
     sums = np.zeros(graph.n)
-    for edges in listed(graph, values=False):
+    for edges in listed(graph, values=weighted):
         first, count = edges.first_vertex, edges.last_vertex - edges.first_vertex
-        own = np.bincount(edges.targets - np.uint32(first), contributions[edges.sources], minlength=count)
-        sums[first : first + count] = own
+        given = contributions[edges.sources] * (edge_numbers(edges) if weighted else 1)
+        sums[first : first + count] = np.bincount(edges.targets - np.uint32(first), given, minlength=count)
     return sums
 
 

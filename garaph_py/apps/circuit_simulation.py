@@ -6,15 +6,15 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from .checks import require_positive
+from .checks import require_finite_edges, require_finite_vertices, require_positive
 from .floating import FloatProgram
 
 
 class CircuitSimulation(FloatProgram):
     """Potentials in a network of resistors: ``V_v = sum over u -> v of G_uv V_u / sum over u -> v of G_uv``.
 
-    This is Kirchhoff's current law. Edge values are conductances, 1 in a graph without edge values. A vertex whose
-    conductances add up to 0 keeps its potential.
+    This is Kirchhoff's current law. Edge values are conductances, which are finite; 1 in a graph without edge values. A
+    vertex whose conductances add up to 0 keeps its potential.
 
     Parameters
     ----------
@@ -64,3 +64,7 @@ class CircuitSimulation(FloatProgram):
 
     def __post_init__(self) -> None:
         require_positive(self, "tolerance")
+
+    def check_graph(self, graph):
+        require_finite_edges(self, graph)
+        require_finite_vertices(self, graph, "fixed", or_nan=True)

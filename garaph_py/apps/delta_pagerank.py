@@ -7,14 +7,15 @@ import numpy as np
 from ..errors import VerificationError
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
-from .floating import FloatProgram
+from .ranks import RankProgram, divisor, specialized, walk_of
 
 
-class DeltaPageRank(FloatProgram):
-    """Data-driven PageRank: ``r_v = (1 - d) / n + d * sum over u -> v of released_u``.
+class DeltaPageRank(RankProgram):
+    """Data-driven PageRank: ``r_v = (1 - d) * p_v + d * sum over u -> v of released_u * w_uv``.
 
-    ``released_u`` is the share ``r_u / outdegree_u`` that vertex u last released to its out-neighbours. Vertex u
-    releases its current share, and activates its out-neighbours, as soon as its rank differs by more than
+    w_uv is the edge's weight, and p_v, the personalization, is 1 / n by default. ``released_u`` is the share
+    ``r_u / W_u`` that vertex u last released to its out-neighbours; W_u is the sum of the weights of its out-edges.
+    Vertex u releases its current share, and activates its out-neighbours, as soon as its rank differs by more than
     ``tolerance / n`` from the rank it last released. Smaller changes are not lost: they add up until they reach that
     bound. The rank of dangling vertices is dropped.
 
@@ -24,6 +25,9 @@ class DeltaPageRank(FloatProgram):
         d, from 0 to below 1.
     tolerance : float
         The errors of all ranks together are at most ``tolerance * d / (1 - d)``.
+    weighted : bool
+    personalization : per vertex
+        As in `PageRank`.
     dtype : dtype
         Type of the ranks: float64, or float32.
 
@@ -75,6 +79,9 @@ class DeltaPageRank(FloatProgram):
     def result(self, value):
         return value.rank
 
+    def for_graph(self, graph):
+        return specialized(self, graph, DeltaPageRank, PersonalizedDeltaPageRank, WeightedDeltaPageRank)
+
     def __post_init__(self) -> None:
         require_fraction(self, "damping")
         require_positive(self, "tolerance")
@@ -82,8 +89,33 @@ class DeltaPageRank(FloatProgram):
     def verify(self, graph, result):
         """Raise `VerificationError` if the run converged and the equation's residual is above ``tolerance * d``."""
         rank = result.values.astype(np.float64)
-        gathered = in_sums(graph, rank / np.maximum(graph.out_degrees, 1))
-        residual = np.abs((1 - self.damping) / max(graph.n, 1) + self.damping * gathered - rank).sum()
+        walk = walk_of(self, graph)
+        gathered = in_sums(graph, rank / np.where(walk.out_weight == 0, 1, walk.out_weight), walk.weighted)
+        residual = np.abs((1 - self.damping) * walk.jump + self.damping * gathered - rank).sum()
         bound = self.tolerance * self.damping + 64 * np.finfo(self.dtype).eps
         if result.stats.converged and not residual <= bound:
             raise VerificationError(f"DeltaPageRank: the residual is {residual:.3g}, not below {bound:.3g}")
+
+
+class PersonalizedDeltaPageRank(DeltaPageRank):
+    """`DeltaPageRank` with ``personalization``, divided by its sum, and ``out_weight`` as numbers for each vertex."""
+
+    def init(self, personalization, out_weight):
+        rank = (float(1) - self.damping) * personalization
+        return rank, rank / divisor(out_weight)
+
+    def apply(self, old, acc, n, personalization, out_weight):
+        rank = (float(1) - self.damping) * personalization + self.damping * acc
+        share = divisor(out_weight)
+        withheld = abs(rank - old.released * share) <= self.tolerance / n
+        return rank, old.released if withheld else rank / share
+
+
+class WeightedDeltaPageRank(PersonalizedDeltaPageRank):
+    """The same, with edge values as weights."""
+
+    def gather(self, src, edge):
+        return src.released * edge
+
+
+PersonalizedDeltaPageRank.__name__ = WeightedDeltaPageRank.__name__ = DeltaPageRank.__name__  # as users know it

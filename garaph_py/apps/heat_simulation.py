@@ -6,15 +6,15 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from .checks import require_positive
+from .checks import require_finite_edges, require_finite_vertices, require_positive
 from .floating import FloatProgram
 
 
 class HeatSimulation(FloatProgram):
     """Heat flow: ``Q_v = Q_v + c * sum over u -> v of w_uv (Q_u - Q_v)``.
 
-    Edge values are the conductivities w, 1 in a graph without edge values. An iteration is an explicit Euler step,
-    which is stable while ``c * sum over u -> v of w_uv <= 1`` for every vertex v.
+    Edge values are the conductivities w, which are finite; 1 in a graph without edge values. An iteration is an
+    explicit Euler step, which is stable while ``c * sum over u -> v of w_uv <= 1`` for every vertex v.
 
     Parameters
     ----------
@@ -67,3 +67,8 @@ class HeatSimulation(FloatProgram):
     def __post_init__(self) -> None:
         require_positive(self, "conductivity")
         require_positive(self, "tolerance")
+
+    def check_graph(self, graph):
+        require_finite_edges(self, graph)
+        require_finite_vertices(self, graph, "initial")
+        require_finite_vertices(self, graph, "fixed", or_nan=True)

@@ -6,14 +6,15 @@ import numpy as np
 
 from ..program import PerVertex
 from ..program.monoids import add
-from .checks import require_positive
+from .checks import require_finite_edges, require_finite_vertices, require_positive
 from .floating import FloatProgram
 
 
 class NeuralNetwork(FloatProgram):
     """Neural network simulation: ``x_v = tanh(sum over u -> v of w_uv x_u)``.
 
-    Vertices are neurons. Edge values are weights, 1 in a graph without edge values. An iteration computes one layer.
+    Vertices are neurons. Edge values are weights, which are finite; 1 in a graph without edge values. An iteration
+    computes one layer.
 
     Parameters
     ----------
@@ -60,3 +61,7 @@ class NeuralNetwork(FloatProgram):
 
     def __post_init__(self) -> None:
         require_positive(self, "tolerance")
+
+    def check_graph(self, graph):
+        require_finite_edges(self, graph)
+        require_finite_vertices(self, graph, "initial")

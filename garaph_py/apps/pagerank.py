@@ -9,17 +9,18 @@ import numpy as np
 from ..errors import ParameterError, VerificationError
 from ..program.monoids import add
 from .checks import in_sums, require_fraction, require_positive
-from .floating import FloatProgram
+from .ranks import RankProgram, divisor, specialized, walk_of
 
 DANGLING = ("redistribute", "drop")
 STOP = ("sum", "mean", "never")
 
 
-class PageRank(FloatProgram):
-    """PageRank: ``r_v = (1 - d) / n + d * (sum over u -> v of r_u / outdegree_u + D / n)``.
+class PageRank(RankProgram):
+    """PageRank: ``r_v = (1 - d) * p_v + d * (sum over u -> v of r_u * w_uv / W_u + D * p_v)``.
 
-    D is the total rank of the dangling vertices, those without out-edges. It is shared equally among all vertices, and
-    then all ranks sum to 1; or it is dropped, and then D is 0 in the equation.
+    w_uv is the edge's weight, W_u the sum of the weights of u's out-edges, and p_v, the personalization, is 1 / n by
+    default. D is the total rank of the dangling vertices, those with W_u = 0. It is shared among all vertices in
+    proportion to p, and then all ranks sum to 1; or it is dropped, and then D is 0 in the equation.
 
     Parameters
     ----------
@@ -33,6 +34,12 @@ class PageRank(FloatProgram):
         (as in Graphalytics; Garaph's paper runs 10).
     tolerance : float
         The bound for `stop`.
+    weighted : bool
+        Whether edge values are weights, as in NetworkX: numbers of 0 or more. If False (as in GAP and LDBC
+        Graphalytics), or in a graph without edge values, every edge has weight 1.
+    personalization : per vertex
+        p_v up to a factor, as in NetworkX: numbers of 0 or more, not all 0, in a mapping, in which vertices that are
+        left out have 0, or in an array. By default all vertices have the same.
     dtype : dtype
         Type of the ranks: float64, or float32.
 
@@ -43,7 +50,8 @@ class PageRank(FloatProgram):
 
     Notes
     -----
-    A vertex's value is its rank divided by its out-degree. Edges then gather from one array instead of two.
+    A vertex's value is its rank divided by W_u. Edges then gather from one array instead of two. W_u is computed in
+    one pass over the edges before the run, and kept in ``graph.derived``.
 
     References
     ----------
@@ -85,6 +93,9 @@ class PageRank(FloatProgram):
     def converged(self, total, n):
         return self.stop != "never" and total.change < self.tolerance * (n if self.stop == "mean" else 1)
 
+    def for_graph(self, graph):
+        return specialized(self, graph, PageRank, PersonalizedPageRank, WeightedPageRank)
+
     def __post_init__(self) -> None:
         require_fraction(self, "damping")
         require_positive(self, "tolerance")
@@ -104,11 +115,38 @@ class PageRank(FloatProgram):
         rank = result.values.astype(np.float64)
         if graph.n and not (np.isfinite(rank).all() and (rank >= 0).all()):
             raise VerificationError("PageRank: a rank is negative or not finite")
-        lost = rank[graph.out_degrees == 0].sum() * self.redistributed
-        gathered = in_sums(graph, rank / np.maximum(graph.out_degrees, 1))
-        residual = np.abs(
-            (1 - self.damping) / max(graph.n, 1) + self.damping * (gathered + lost / max(graph.n, 1)) - rank
-        )
+        walk = walk_of(self, graph)
+        lost = rank[walk.out_weight == 0].sum() * self.redistributed
+        gathered = in_sums(graph, rank / np.where(walk.out_weight == 0, 1, walk.out_weight), walk.weighted)
+        jumping = 1 - self.damping + self.damping * lost
+        residual = np.abs(jumping * walk.jump + self.damping * gathered - rank)
         bound = self.tolerance * (graph.n if self.stop == "mean" else 1) + 64 * np.finfo(self.dtype).eps
         if result.stats.converged and self.stop != "never" and residual.sum() > bound:
             raise VerificationError(f"PageRank: the residual is {residual.sum():.3g}, not below {bound:.3g}")
+
+
+class PersonalizedPageRank(PageRank):
+    """`PageRank` with ``personalization``, divided by its sum, and ``out_weight`` as numbers for each vertex."""
+
+    def init(self, n, out_weight):
+        return float(1) / n / divisor(out_weight)
+
+    def apply(self, acc, total, personalization, out_weight):
+        jumping = float(1) - self.damping + self.damping * self.redistributed * total.dangling
+        return (jumping * personalization + self.damping * acc) / divisor(out_weight)
+
+    def aggregate(self, new, old, out_weight):
+        return new if out_weight == 0 else float(0), abs(new - old) * divisor(out_weight)
+
+    def result(self, value, out_weight):
+        return value * divisor(out_weight)
+
+
+class WeightedPageRank(PersonalizedPageRank):
+    """The same, with edge values as weights."""
+
+    def gather(self, src, edge):
+        return src * edge
+
+
+PersonalizedPageRank.__name__ = WeightedPageRank.__name__ = PageRank.__name__  # reports have the name that users know

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..program import VertexId
 from ..program.monoids import add
-from .checks import require_fraction, require_positive
+from .checks import require_finite_edges, require_fraction, require_positive
 from .floating import FloatProgram
 
 
@@ -12,8 +12,8 @@ class PenalizedHittingProbability(FloatProgram):
     """Nearness to a query vertex q: ``p_v = c * sum over u -> v of w_uv p_u / sum over u -> v of w_uv``, ``p_q = 1``.
 
     p_v is the probability that a random walk from v meets q. The walk moves to an in-neighbour, chosen in proportion to
-    the edge value (1 in a graph without edge values), and survives each step with probability c. On an undirected graph
-    this is the definition of [1].
+    the edge value (finite; 1 in a graph without edge values), and survives each step with probability c. On an
+    undirected graph this is the definition of [1].
 
     Parameters
     ----------
@@ -68,6 +68,8 @@ class PenalizedHittingProbability(FloatProgram):
 
     def activate(self, new, old):
         return abs(new - old) > self.tolerance
+
+    check_graph = require_finite_edges
 
     def __post_init__(self) -> None:
         require_fraction(self, "decay")

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import ParameterError, ProgramError, did_you_mean
 from ..program import PerVertex, VertexId, VertexProgram
-from ..program.bind import hints
+from ..program.fields import hints
 from ..system.files import did_you_mean_file
 
 

@@ -49,7 +49,8 @@ class SSSP(VertexProgram):
     This is the Bellman-Ford iteration [1]. Runs that are not synchronous process near vertices first (delta-stepping
     [2]).
 
-    Edge values are lengths of 0 or more. In a graph without edge values every edge has length 1.
+    Edge values are lengths of 0 or more, and no path uses an edge of infinite length. In a graph without edge values
+    every edge has length 1.
 
     Parameters
     ----------

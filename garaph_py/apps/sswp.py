@@ -14,8 +14,8 @@ from .checks import edge_numbers, reached_over, require_no_negative_edges
 class SSWP(VertexProgram):
     """Single-source widest paths: ``b_v = max(b_v, max over u -> v of min(b_u, w_uv))``.
 
-    A path is as wide as its narrowest edge. Edge values are widths of 0 or more. In a graph without edge values every
-    edge has width 1. Runs that are not synchronous process wide vertices first.
+    A path is as wide as its narrowest edge. Edge values are widths of 0 or more, also infinity. In a graph without edge
+    values every edge has width 1. Runs that are not synchronous process wide vertices first.
 
     Parameters
     ----------

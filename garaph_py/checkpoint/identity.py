@@ -13,7 +13,7 @@ from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..program import BoundProgram, PerVertex
-from ..program.bind import hints
+from ..program.fields import hints
 from .format import octets
 
 Array = npt.NDArray[Any]

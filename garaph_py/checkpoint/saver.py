@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -47,6 +47,12 @@ class Saver:
     request : mapping, optional
         What the command was asked to do, which the checkpoints record (`cli.request`).
 
+    Attributes
+    ----------
+    guard : callable
+        ``guard(state, iterations)`` raises an error if no checkpoint must be made of this state, before `after` makes
+        one.
+
     Raises
     ------
     ParameterError
@@ -66,6 +72,7 @@ class Saver:
         self._tried, self._spent, self._expected = 0, 0.0, 0.0
         self._saved = 0  # iterations done in the newest checkpoint
         self._has_end = self._is_finished = False
+        self.guard: Callable[[State, int], None] = lambda state, iterations: None
 
     def __enter__(self) -> Saver:
         return self
@@ -137,6 +144,7 @@ class Saver:
         now, signalled = time.perf_counter(), interrupts.pending()
         seen = Measured(iterations - self._tried, now - self._last, now - self._began, self._spent, self._expected)
         if signalled or is_due(self._every, seen):
+            self.guard(state, iterations)
             self._save(state, iterations)
             if signalled and self._saved == iterations:
                 log.warning("interrupted after %d iterations: see %s", iterations, self._store.directory)

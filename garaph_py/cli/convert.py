@@ -19,15 +19,19 @@ from .options import (
     Encoding,
     NoWeights,
     Quiet,
+    SourceColumn,
     Symmetrize,
+    TargetColumn,
     Threads,
+    WeightColumn,
     format_names,
 )  # fmt: skip
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
     from ..graph import Graph
-    from ..io.formats import Format
+    from ..io.collect import BuildOptions
+    from ..io.formats import Format, ReadOptions
 
 Option = typer.Option
 DIRECTORY = "directory"
@@ -52,6 +56,9 @@ def convert(
     ] = None,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
@@ -72,7 +79,9 @@ def convert(
 
       garaph convert twitter twitter-packed --encoding packed
     """
-    from ..graph.build import rebuilt
+    from ..io.collect import BuildOptions
+    from ..io.formats import ColumnNames, ReadOptions
+    from ..native.threads import ThreadPool
     from ..storage import directory as store
     from ..storage import fit
     from ..storage.write import creating
@@ -81,18 +90,12 @@ def convert(
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
     if format is not None and encoding != fit.AUTO:
         raise ParameterError(f"{target} is not a graph directory; --encoding is only for these")
+    directed, columns = False if undirected else None, ColumnNames(source_column, target_column, weight_column)
+    reading = ReadOptions(False if no_weights else None, directed, ThreadPool(threads).size, columns=columns)
+    building = BuildOptions(directed, symmetrize, drop_self_loops, drop_parallel)
     with Progress(quiet) as progress, ExitStack() as stack:
         place = stack.enter_context(creating(target)) if format is None else None  # before any work
-        graph = graph_of(source, from_, undirected, no_weights, threads, progress)
-        graph = graph.symmetrized(threads) if symmetrize else graph
-        if drop_self_loops or drop_parallel:
-            graph = rebuilt(
-                graph,
-                drop_self_loops=drop_self_loops,
-                drop_parallel=drop_parallel,
-                threads=threads,
-                on_event=progress,
-            )
+        graph = graph_of(source, from_, reading, building, progress)
         if place is not None:
             store.save(graph, place, encoding=encoding, on_event=progress)
         if format is not None:
@@ -110,26 +113,21 @@ def convert(
 
 
 def graph_of(
-    source: Path, format: str | None, undirected: bool, no_weights: bool, threads: int | None, progress: Progress
+    source: Path, format: str | None, reading: ReadOptions, building: BuildOptions, progress: Progress
 ) -> Graph:
     """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
-    if source.is_dir():
-        from ..storage import directory as store
+    from ..io.formats import format_of
+    from ..io.read import built, check_file, read_graph
 
-        if undirected or format is not None:
-            raise ParameterError(f"{source} is a graph directory; --undirected and --from are for files")
-        graph = store.open(source, threads=threads, on_event=progress)
-        return without_values(graph) if no_weights else graph
-    from ..io.read import read
+    if not source.is_dir():
+        return read_graph(check_file(source), format_of(source, format), reading, building, progress)
+    from ..storage import directory as store
 
-    return read(
-        source,
-        directed=False if undirected else None,
-        format=format,
-        weights=False if no_weights else None,
-        threads=threads,
-        on_event=progress,
-    )
+    if building.directed is False or format is not None or reading.columns:
+        raise ParameterError(f"{source} is a graph directory; --undirected, --from and names of columns are for files")
+    graph = store.open(source, threads=reading.threads, on_event=progress)
+    graph = without_values(graph) if reading.weights is False else graph
+    return built(source, graph, building, reading.threads, progress)
 
 
 def file_format(target: Path, name: str | None) -> Format:

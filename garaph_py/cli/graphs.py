@@ -24,8 +24,11 @@ from .options import (
     Memory,
     NoWeights,
     Quiet,
+    SourceColumn,
     Symmetrize,
+    TargetColumn,
     Threads,
+    WeightColumn,
 )  # fmt: skip
 from .terminal import print_json, say
 
@@ -41,6 +44,9 @@ def import_(
     out: Annotated[Path, typer.Argument(help="The graph directory to make.")],
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
     no_weights: NoWeights = False,
     drop_self_loops: DropSelfLoops = False,
     drop_parallel: DropParallel = False,
@@ -67,6 +73,7 @@ def import_(
     """
     from ..io.bulk.build import ImportOptions
     from ..io.bulk.import_ import import_file
+    from ..io.formats import ColumnNames
     from ..storage.write import HERE
 
     options = ImportOptions(
@@ -78,6 +85,7 @@ def import_(
         encoding,
         weights=False if no_weights else None,
         format=format,
+        columns=ColumnNames(source_column, target_column, weight_column),
     )
     with saying_if_written(out), Progress(quiet) as progress:
         manifest = import_file(
@@ -148,9 +156,9 @@ def summary(graph: Path, manifest: Manifest, as_json: bool) -> None:
     if as_json:
         print_json(document(graph, manifest))
         return
-    kind = "directed" if manifest.directed else "undirected"
-    values = "" if manifest.edge_dtype is None else f", {manifest.edge_dtype} values"
-    say(f"{graph}: {manifest.vertices:,} vertices, {manifest.edges:,} {kind} edges{values}")
+    from ..graph.graph import in_words
+
+    say(f"{graph}: {in_words(manifest.vertices, manifest.edges, manifest.directed, manifest.edge_dtype)}")
 
 
 def document(graph: Path, manifest: Manifest) -> dict[str, Any]:
@@ -197,7 +205,8 @@ def info(graph: Annotated[Path, typer.Argument(help="A graph directory.")], as_j
     values = "none" if manifest.edge_dtype is None else str(manifest.edge_dtype)
     say(f"{graph}: version {manifest.version}, id {manifest.graph_id}, generation {manifest.generation}")
     say(f"  vertices    {manifest.vertices:,} ({manifest.ids} ids)")
-    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else 'undirected, both directions'}")
+    stored = "stored (undirected: those between two vertices twice)"
+    say(f"  edges       {manifest.edges:,} {'directed' if manifest.directed else stored}")
     say(f"  edge values {values}")
     for disk in manifest.disks if manifest.disks != (".",) else ():
         say(f"  disk        {disk}")

@@ -19,9 +19,17 @@ Smallest = Annotated[
 AsJson = Annotated[bool, Option("--json", help="Print one JSON object instead of text.")]
 Directed = Annotated[bool, Option("--undirected", help="Every edge of the file counts in both directions.")]
 Symmetrize = Annotated[
-    bool, Option("--symmetrize", help="Add the reverse of every edge: for programs that gather over both directions.")
+    bool,
+    Option(
+        "--symmetrize",
+        help="Make the graph undirected: for programs that gather over both directions. Edges u, v and v, u become one "
+        "if their values are equal.",
+    ),
 ]
 NoWeights = Annotated[bool, Option("--no-weights", help="Leave edge values out.")]
+SourceColumn = Annotated[str | None, Option(metavar="NAME", help="The column of sources, in a table with names.")]
+TargetColumn = Annotated[str | None, Option(metavar="NAME", help="The column of targets, in a table with names.")]
+WeightColumn = Annotated[str | None, Option(metavar="NAME", help="The column of edge values, in a table with names.")]
 DropSelfLoops = Annotated[bool, Option("--drop-self-loops", help="Leave out edges from a vertex to itself.")]
 DropParallel = Annotated[bool, Option("--drop-parallel", help="Keep only the first of parallel edges.")]
 Encoding = Annotated[

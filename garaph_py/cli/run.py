@@ -14,10 +14,22 @@ from ..apps import registry as programs
 from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
-from ..program.bind import hints
+from ..program.fields import hints
 from ..system.files import check_place
 from . import show
-from .options import AsJson, Directed, Format, Quiet, Smallest, Symmetrize, Threads
+from .options import (
+    AsJson,
+    Directed,
+    Format,
+    NoWeights,
+    Quiet,
+    Smallest,
+    SourceColumn,
+    Symmetrize,
+    TargetColumn,
+    Threads,
+    WeightColumn,
+)  # fmt: skip
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
 from .terminal import print_json, say
@@ -111,8 +123,18 @@ def run(
     resume: Annotated[bool, Option("--resume", help="Continue from the newest checkpoint, if there is one.")] = False,
     as_json: AsJson = False,
     verify: Annotated[bool, Option("--verify", help="Check the answer by the properties that define it.")] = False,
+    check: Annotated[
+        str, Option(help="Look for NaN and infinity: finite (after every iteration), off, or auto (where it is cheap).")
+    ] = "auto",
+    debug: Annotated[
+        bool, Option("--debug", help="Run in plain Python and stop at the first number that goes wrong; small graphs.")
+    ] = False,
     undirected: Directed = False,
     symmetrize: Symmetrize = False,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    weight_column: WeightColumn = None,
+    no_weights: NoWeights = False,
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
@@ -129,6 +151,7 @@ def run(
       garaph run PageRank graph/ --device gpu --gpu-memory 6GiB
     """
     from ..executor.gpu.device import find as find_device
+    from ..io.formats import ColumnNames
     from ..io.load import LoadOptions, load
     from ..runtime import run as runtime
     from ..runtime.options import RunOptions
@@ -141,11 +164,13 @@ def run(
             check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
+    columns = ColumnNames(source_column, target_column, weight_column)
+    loading = LoadOptions(undirected, symmetrize, format, encoding, memory, columns, False if no_weights else None)
     options = RunOptions(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
         gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
         verify=verify, trace=trace, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        resume=resume,
+        resume=resume, check=check, debug=debug,
     )  # fmt: skip
     if device == "gpu":
         find_device()  # if there is none, fail before the graph is read, not after
@@ -154,7 +179,7 @@ def run(
     outputs = {"output": output, "trace": trace, "report": report}
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
-            loaded = load(graph, LoadOptions(undirected, symmetrize, format, encoding, memory), threads, progress)
+            loaded = load(graph, loading, threads, progress)
             read_seconds = time.perf_counter() - started
             result = runtime.execute(chosen, loaded, options, progress, request)
         with result:

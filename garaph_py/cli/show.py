@@ -87,7 +87,12 @@ def document(result: Result, graph: Graph, best: list[tuple[Any, Any]], read_sec
     """The object that ``--json`` prints."""
     return {
         "program": result.program,
-        "graph": {"vertices": graph.n, "edges": graph.m, "directed": graph.directed},
+        "graph": {
+            "vertices": graph.n,
+            "edges": None if graph.on_disk and not graph.directed else graph.number_of_edges(),
+            "stored_edges": graph.m,
+            "directed": graph.directed,
+        },
         "converged": result.stats.converged,
         "device": result.stats.device,
         "note": result.stats.note,

@@ -50,10 +50,6 @@ class EdgeArray(Protocol):
         """Bytes of memory that it takes."""
 
     @property
-    def least(self) -> Any:
-        """The least element, or NaN if any is NaN; the array must not be empty. On disk this reads the whole array."""
-
-    @property
     def unit(self) -> int:
         """Slices must begin at a multiple of this many elements: 1 for raw arrays, `RUN` for packed ones."""
 
@@ -113,10 +109,6 @@ class RawArray:
     @property
     def nbytes(self) -> int:
         return self.data.nbytes
-
-    @property
-    def least(self) -> Any:
-        return self.data.min()
 
     @property
     def buffers(self) -> tuple[Array, ...]:

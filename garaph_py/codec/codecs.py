@@ -7,9 +7,9 @@ write).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,20 @@ import numpy.typing as npt
 from ..errors import GraphError
 from ..native.threads import ThreadPool
 from .arrays import PACKED, RAW, EdgeArray, RawArray
+from .format import Packed
 from .pack import pack, unpack
 
 Array = npt.NDArray[Any]
+
+
+class Limits(NamedTuple):
+    """No element of an array is less than `least` or more than `most`; both are NaN if any element is NaN.
+
+    `least` is an element. `most` is one too if the array is raw; a packed array would have to be decoded to find it.
+    """
+
+    least: Any
+    most: Any
 
 
 @dataclass(frozen=True)
@@ -33,10 +44,13 @@ class Codec:
         cannot hold the elements.
     decode : callable
         ``decode(array, kind, pool, offsets, start)`` returns the NumPy array.
+    limits : callable
+        ``limits(array)`` returns the `Limits` of an array of kind ``"numbers"`` that is in memory and not empty.
     """
 
     encode: Callable[[Array, str, ThreadPool, Array | None], EdgeArray | None]
     decode: Callable[[Any, str, ThreadPool | None, Array | None, int], Array]
+    limits: Callable[[Any], Limits]
 
 
 def wrap(array: Array, kind: str, pool: ThreadPool, offsets: Array | None) -> EdgeArray:
@@ -49,8 +63,22 @@ def unwrap(array: RawArray, kind: str, pool: ThreadPool | None, offsets: Array |
     return array.data
 
 
-CODECS = {RAW: Codec(wrap, unwrap), PACKED: Codec(pack, unpack)}
+def raw_limits(array: RawArray) -> Limits:
+    """The limits of raw elements."""
+    return Limits(array.data.min(), array.data.max())
+
+
+def packed_limits(array: Packed) -> Limits:
+    """The limits of packed elements, by their bases: an element is its run's base plus at most 32 bits."""
+    bases = array.records["base"]
+    return Limits(bases.min().astype(array.dtype), int(bases.max()) + 2**32 - 1)
+
+
+CODECS = {RAW: Codec(wrap, unwrap, raw_limits), PACKED: Codec(pack, unpack, packed_limits)}
 ENCODINGS = tuple(CODECS)
+PIECE = 1 << 18
+"""Edge values that a thread reads at a time to find their limits. They take one or two MiB, which fits a core's
+second-level cache, and consist of whole blocks on disk, which take 1 MiB."""
 
 
 def edge_array(array: Array | EdgeArray) -> EdgeArray:
@@ -123,3 +151,18 @@ def decoded_slice(
     `first` and `last` must be multiples of `unit`.
     """
     return decoded(array.slice(first, last), kind, pool, offsets, first)
+
+
+def limits_of(array: EdgeArray, pool: ThreadPool) -> Limits:
+    """The limits of an array of edge values, which is read once, in parallel; it must not be empty."""
+    pieces = [(first, min(first + PIECE, len(array))) for first in range(0, len(array), PIECE)]
+
+    def piece_limits(first: int, last: int) -> Limits:
+        return CODECS[array.codec].limits(array.slice(first, last))
+
+    return merged(pool.run(piece_limits, pieces))
+
+
+def merged(found: Sequence[Limits]) -> Limits:
+    """The limits of several arrays together."""
+    return Limits(np.array([one.least for one in found]).min(), np.array([one.most for one in found]).max())

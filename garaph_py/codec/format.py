@@ -85,11 +85,6 @@ class Packed:
         """The index of ``words[0]`` in the whole array."""
         return int(self.records["first_word"][0]) if len(self.records) else 0
 
-    @property
-    def least(self) -> Any:
-        """The least element; the array must be of kind `NUMBERS` and not empty."""
-        return self.records["base"].min().astype(self.dtype)
-
     def slice(self, first: int, last: int) -> Packed:
         return self.runs(first // RUN, -(-last // RUN))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..graph import Graph
+from ..graph.graph import OUT_WEIGHTS
 from ..graph.tiles import BITS
 from ..graph.vertex_set import BLOCK, WORD
 from ..pages.memory import MemoryNeeds
@@ -76,6 +77,8 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool
     if "result" in bound.arguments and bound.reports.itemsize != bound.value.itemsize:
         per_vertex += bound.reports.itemsize
     data = 0 if bound.vertex_data is None else bound.vertex_data.nbytes
+    if OUT_WEIGHTS in graph.derived:
+        data += 8 * graph.n
     return int(graph.n * per_vertex) + graph.nbytes + graph.ids.nbytes + data
 
 

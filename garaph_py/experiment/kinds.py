@@ -10,7 +10,7 @@ import tempfile
 import time
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class Parameter:
 
     types: tuple[type, ...]
     default: Any = None
-    choices: tuple[str, ...] = ()
+    choices: Collection[str] = ()
 
 
 def column_type(allowed: tuple[type, ...]) -> type:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,14 +43,14 @@ def read(path: str | os.PathLike[str], make: Callable[[Table, bytes, Path], T], 
         raise ParameterError(f"{path}: {error}") from error
 
 
-def known(given: Table, allowed: tuple[str, ...], where: str) -> None:
+def known(given: Table, allowed: Collection[str], where: str) -> None:
     """Refuse keys that are not allowed."""
     for key in given:
         if key not in allowed:
             raise ParameterError(f"{where}there is no {key!r}; choose from {', '.join(allowed)}")
 
 
-def chosen(key: str, value: Any, allowed: tuple[str, ...]) -> str:
+def chosen(key: str, value: Any, allowed: Collection[str]) -> str:
     """The value, which must be one of the `allowed` words."""
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{key}={value!r}: choose from {', '.join(allowed)}")
@@ -131,7 +131,7 @@ def string(given: Table, key: str, where: str = "", otherwise: str | None = None
     return value
 
 
-def one_of(given: Table, key: str, allowed: tuple[str, ...], where: str = "", otherwise: str | None = None) -> str:
+def one_of(given: Table, key: str, allowed: Collection[str], where: str = "", otherwise: str | None = None) -> str:
     return chosen(f"{where}{key}", given.get(key, otherwise), allowed)
 
 

@@ -99,12 +99,6 @@ class Adjacency:
         return None if self.value_array is None else self.value_array.dtype
 
     @property
-    def least_value(self) -> Any:
-        """The least edge value; there must be edges, and they must have values."""
-        assert self.value_array is not None
-        return self.value_array.least
-
-    @property
     def edge_bytes(self) -> int:
         """Bytes of memory, without the offsets."""
         return sum(array.nbytes for array in self.arrays())
@@ -113,6 +107,24 @@ class Adjacency:
     def nbytes(self) -> int:
         """Bytes of memory."""
         return int(self.offsets.nbytes) + self.edge_bytes
+
+    def part(self, first: int, last: int) -> tuple[Array, Array | None]:
+        """The other endpoints and the values of the edges [first, last), in memory or on disk, unpacked.
+
+        Raises
+        ------
+        DamagedGraphError
+            If a disk cannot read them, or they fail a check.
+        """
+
+        def cut(array: EdgeArray, kind: str) -> Array:
+            begin = first // array.unit * array.unit
+            if first == last:
+                return np.zeros(0, array.dtype)
+            return decoded(array.slice(begin, last), kind, None, self.offsets, begin)[first - begin : last - begin]
+
+        values = None if self.value_array is None else cut(self.value_array, NUMBERS)
+        return cut(self.neighbour_array, LISTS), values
 
     def arrays(self, values: bool = True) -> list[EdgeArray]:
         """The other endpoints, followed by the edge values if there are any and `values` is True."""

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..errors import GraphError
+from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
 from . import group
 from .adjacency import EDGE_DTYPES
@@ -59,13 +59,15 @@ def from_edges(
     Raises
     ------
     GraphError
-        If the columns differ in length, or an id cannot be used; the message names it.
+        If the columns differ in length, are no columns, or hold an id or a value that cannot be used; the message names
+        it.
+    ParameterError
+        If another argument is not valid.
     """
-    if len(sources) != len(targets):
-        raise GraphError(f"{len(sources)} sources but {len(targets)} targets; every edge has one of each")
+    checked_flags(directed=directed, drop_self_loops=drop_self_loops, drop_parallel=drop_parallel)
     *columns, ids = number_vertices(sources, targets, vertices, threads=threads)
     return build(
-        [*columns, edge_values(weights, len(sources))],
+        [*columns, edge_values(weights, len(columns[0]))],
         ids,
         directed=directed,
         drop_self_loops=drop_self_loops,
@@ -100,10 +102,13 @@ def edge_values(weights: Any, m: int) -> Array | None:
     """`weights` as an array of one of `EDGE_DTYPES`."""
     if weights is None:
         return None
-    array = np.ascontiguousarray(weights)
+    try:
+        array = np.asarray(weights)
+    except ValueError:
+        raise GraphError("weights are a nested list; give one number for each edge") from None
     if array.shape != (m,):
         raise GraphError(f"weights have shape {array.shape}, but there are {m} edges")
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
     if array.dtype in EDGE_DTYPES:
         return array
     if array.dtype.kind in "iub" and array.dtype.itemsize <= 2:
@@ -115,6 +120,20 @@ def edge_values(weights: Any, m: int) -> Array | None:
     raise GraphError(
         f"weights of type {array.dtype} cannot be edge values; use int32, uint32, int64, float32 or float64"
     )
+
+
+def checked_flags(**flags: Any) -> dict[str, Any]:
+    """The `flags`, each True, False or None.
+
+    Raises
+    ------
+    ParameterError
+        If one is anything else: ``"no"`` would count as True.
+    """
+    for name, value in flags.items():
+        if not isinstance(value, (bool, np.bool_, type(None))):
+            raise ParameterError(f"{name}={value!r:.40}: give True or False")
+    return {name: None if value is None else bool(value) for name, value in flags.items()}
 
 
 def build(columns: list[Any], ids: VertexIds, *, directed: bool = True, **options: Any) -> Graph:
@@ -137,9 +156,15 @@ def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Grap
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """Build a graph from a square SciPy sparse matrix or array. Entry (u, v) is the value of the edge u -> v.
 
-    With ``directed=False`` the matrix must be symmetric, and entries (u, v) and (v, u) are one edge. Other `options`
-    are those of `from_edges`.
+    With ``directed=False`` the matrix must be symmetric, and entries (u, v) and (v, u) are one edge; NaN equals NaN.
+    Other `options` are those of `from_edges`, except `weights` and `vertices`.
+
+    Raises
+    ------
+    GraphError
+        If `matrix` is no square sparse matrix of real numbers, or not symmetric although it must be.
     """
+    checked_flags(directed=directed)
     rows, columns, values = matrix_entries(matrix, directed)
     return from_numbered_edges(rows, columns, matrix.shape[0], values, directed=directed, **options)
 
@@ -157,13 +182,15 @@ def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
     if directed:
         return rows, columns, values
     order, mirrored = np.lexsort((values, columns, rows)), np.lexsort((values, rows, columns))
-    if any((a[order] != b[mirrored]).any() for a, b in ((rows, columns), (columns, rows), (values, values))):
+    same = [a[order] == b[mirrored] for a, b in ((rows, columns), (columns, rows), (values, values))]
+    same[2] |= (values[order] != values[order]) & (values[mirrored] != values[mirrored])  # NaN, which equals nothing
+    if not np.all(same):
         raise GraphError("the matrix is not symmetric; leave directed=True, or symmetrize it first")
     upper = rows <= columns
     return rows[upper], columns[upper], values[upper]
 
 
-def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Graph:
+def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
     """Build a graph from a NetworkX graph. Directions and parallel edges are kept.
 
     If all nodes are integers, they are the vertex ids; otherwise the ids are the nodes as strings.
@@ -171,31 +198,38 @@ def from_networkx(graph: Any, *, weight: str = "weight", **options: Any) -> Grap
     Parameters
     ----------
     graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
-    weight : str
+    weight : str, optional
         The edge attribute that holds the edge values. An edge that lacks it has the value 1, as in NetworkX. If no edge
-        has an attribute ``"weight"``, the graph has no edge values.
+        has an attribute ``"weight"``, or if this is None, the graph has no edge values.
     **options
-        As for `from_edges`.
+        As for `from_edges`, except `weights`, `vertices` and `directed`.
 
     Raises
     ------
     GraphError
-        If no edge has the attribute `weight`, unless that is ``"weight"``; or if two nodes have the same name.
+        If `graph` is no NetworkX graph; if no edge has the attribute `weight`, unless that is ``"weight"``; or if two
+        nodes have the same name.
+    ParameterError
+        If `weight` is no string.
     """
+    if isinstance(graph, type) or not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
+        raise GraphError(f"not a NetworkX graph but {type(graph).__name__}; networkx.Graph(...) makes one")
+    if weight is not None and not isinstance(weight, str):
+        raise ParameterError(f"weight={weight!r:.40}: give the name of an edge attribute, or None for no edge values")
     nodes = list(graph.nodes)
     integers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
     if not integers and len(set(map(str, nodes))) < len(nodes):
         raise GraphError("two nodes have the same name as a string, such as 1 and '1'; relabel one of them")
-    edges = list(graph.edges(data=weight))
-    weights = [value for _, _, value in edges]
+    edges = list(graph.edges(data="weight" if weight is None else weight))
+    weights = [] if weight is None else [value for _, _, value in edges]
     weighted = any(value is not None for value in weights)
-    if edges and not weighted and weight != "weight":
+    if edges and not weighted and weight not in ("weight", None):
         raise GraphError(f"no edge has an attribute {weight!r}; leave weight out for a graph without edge values")
     name = int if integers else str
     return from_edges(
         [name(u) for u, _, _ in edges],
         [name(v) for _, v, _ in edges],
-        np.array([1 if value is None else value for value in weights]) if weighted else None,
+        [1 if value is None else value for value in weights] if weighted else None,
         vertices=[name(node) for node in nodes],
         directed=graph.is_directed(),
         **options,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,15 @@ def id_column(name: str, column: Any) -> Any:
         return arrow_column(name, column)
     if isinstance(column, (list, tuple)):  # NumPy would make strings or floats of mixed elements
         return listed_column(name, list(column))
+    if (dtype := getattr(column, "dtype", None)) is not None and not isinstance(dtype, np.dtype):
+        import pyarrow as pa  # strings, categories and numbers of pandas or Polars, which NumPy would make objects
+
+        with contextlib.suppress(pa.ArrowException, TypeError):
+            streamed = hasattr(column, "__arrow_c_stream__")
+            return arrow_column(name, pa.chunked_array(column) if streamed else pa.array(column))
     array = np.asarray(column)
+    if not array.ndim:
+        raise GraphError(f"{name} is no column but {type(column).__name__}; {WANTED}")
     if array.ndim == 1 and array.dtype.kind in "iu":
         return array
     if array.ndim != 1 or (array.dtype.kind not in "bOUT" and array.size):
@@ -58,16 +67,27 @@ def arrow_column(name: str, column: Any) -> Any:
     """A column that is an Arrow array, chunked or not."""
     import pyarrow as pa
 
+    if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+        raise GraphError(f"{name} is no column but {type(column).__name__}; {WANTED}")
     kind = column.type
     if pa.types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
+        kind = pa.large_string() if is_string(kind.value_type) else kind.value_type
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        column = pa.chunked_array([each.dictionary.cast(kind).take(each.indices) for each in chunks], kind)
     if column.null_count:
         raise missing(name, column.is_null().to_pylist().index(True), None)
     if pa.types.is_integer(kind):
         return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    if not is_string(kind):
         raise GraphError(f"{name} is an Arrow array of {kind}; {WANTED}")
     return column
+
+
+def is_string(kind: Any) -> bool:
+    """Whether a type of Arrow is one of its types of strings."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def listed_column(name: str, items: list[Any]) -> Any:

@@ -97,8 +97,19 @@ def carry_values(others, values, count, first, last, cursor, out_values, m):
     return 0
 
 
+def add_values(others, values, count, first, last, sums):
+    """Add the values of `count` edges to the sums of their other endpoints, if these lie in [first, last)."""
+    for edge in range(count):
+        other = others[edge]
+        if first <= other < last:
+            sums[other] += values[edge]
+    return 0
+
+
 COUNT_BUCKETS = Kernel("u32* i64 i64 i64 i64*", count_buckets)
 EXPAND_OFFSETS = Kernel("i64* i64 i64 u32*", expand_offsets)
+
+ADD_VALUES = Kernel("u32* f64* i64 i64 i64 f64*", add_values)
 
 
 @cache

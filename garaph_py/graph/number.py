@@ -63,6 +63,8 @@ def number_vertices(
     """
     named = {"sources": sources, "targets": targets} | ({} if vertices is None else {"vertices": vertices})
     arrays = id_columns(**named)
+    if len(arrays[0]) != len(arrays[1]):
+        raise GraphError(f"{len(arrays[0])} sources but {len(arrays[1])} targets; every edge has one of each")
     if not isinstance(arrays[0], np.ndarray):
         return _number_strings(arrays)
     if not sum(map(len, arrays)):

@@ -35,7 +35,7 @@ class BuildOptions:
     directed : bool, optional
         False: every edge counts in both directions. None: what the file says, else directed.
     symmetrize : bool
-        Add the reverse of every edge of a directed graph, as `Graph.symmetrized` does.
+        Make a directed graph undirected, as `Graph.symmetrized` does.
     drop_self_loops, drop_parallel, order
         See `io.read.read`.
     """
@@ -46,13 +46,18 @@ class BuildOptions:
     drop_parallel: bool = False
     order: str = "none"
 
+    @property
+    def both_ways(self) -> bool:
+        """Whether an edge counts in both directions from the start: so parallel edges are those in either direction."""
+        return self.directed is False or (self.symmetrize and self.drop_parallel)
+
     def peak(self, edges: int, value_bytes: int, vertices: int) -> int:
         """Peak memory of building a graph from numbered edges, in bytes."""
-        entries = edges * (2 if self.directed is False or self.symmetrize else 1)
+        entries = edges * (2 if self.both_ways else 1)
         per_entry = SORTING * (8 + value_bytes) + DROPPING * (self.drop_self_loops or self.drop_parallel)
-        before = edges * (12 + 2 * value_bytes) * self.symmetrize  # the directed graph is there meanwhile
+        union = edges * (16 + 4 * value_bytes) if self.symmetrize else 0  # both sides with values, and their union
         per_vertex = PER_VERTEX + ORDERING * (self.order != "none")
-        return int(entries * per_entry) + before + vertices * per_vertex
+        return max(int(entries * per_entry), union) + vertices * per_vertex
 
 
 class CollectedEdges:

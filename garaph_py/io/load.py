@@ -12,7 +12,7 @@ from ..native.threads import ThreadPool
 from ..storage import directory as store
 from ..storage import fit
 from .collect import BuildOptions
-from .formats import ReadOptions, format_of
+from .formats import USUAL, ColumnNames, ReadOptions, format_of
 from .read import check_file, read_graph
 
 LEAST_READING = 64 << 20
@@ -28,13 +28,17 @@ class LoadOptions:
     undirected : bool
         Each edge of a file counts in both directions.
     symmetrize : bool
-        Add the reverse of every edge.
+        Make the graph undirected, as `Graph.symmetrized` does.
     format : str or None
         The format of a file; None if its name tells.
     encoding : {"auto", "raw", "packed"}
         How edges are held in memory; ``"auto"`` packs them if their raw arrays exceed `memory`.
     memory : int, str or None
         Bytes that graph and run may take (see `garaph_py.open`), and also reading a file, if this is given.
+    columns : ColumnNames
+        The columns of a table that hold the edges.
+    weights : bool or None
+        False: leave the edge values of a file out.
     """
 
     undirected: bool = False
@@ -42,6 +46,8 @@ class LoadOptions:
     format: str | None = None
     encoding: str = fit.AUTO
     memory: int | str | None = None
+    columns: ColumnNames = USUAL
+    weights: bool | None = None
 
 
 def load(
@@ -64,8 +70,10 @@ def load(
     fit.check_encoding(options.encoding)
     limit = fit.memory_limit(options.memory)
     if path.is_dir():
-        if options.undirected or options.format is not None:
-            raise ParameterError(f"{path} is a graph directory; --undirected and --format are for files")
+        if options.undirected or options.format is not None or options.columns or options.weights is False:
+            raise ParameterError(
+                f"{path} is a graph directory; --undirected, --no-weights, --format and names of columns are for files"
+            )
         graph = store.open(path, encoding=options.encoding, memory=limit, threads=threads, on_event=on_event)
         if not options.symmetrize:
             return graph
@@ -78,7 +86,7 @@ def load(
     else:
         path, directed = check_file(path), False if options.undirected else None
         within = None if options.memory is None else max(limit, LEAST_READING)
-        reading = ReadOptions(None, directed, ThreadPool(threads).size, within)
+        reading = ReadOptions(options.weights, directed, ThreadPool(threads).size, within, options.columns)
         building = BuildOptions(directed, options.symmetrize)
         graph = read_graph(path, format_of(path, options.format), reading, building, on_event)
     return fit.fitted(graph, path, options.encoding, limit, threads)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .. import events
-from ..errors import FormatError, GraphError
-from ..graph.build import build, edge_values, numbered, rebuilt
+from ..errors import FormatError, GraphError, ParameterError
+from ..graph.build import build, checked_flags, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_vertices
@@ -21,7 +21,7 @@ from ..native.threads import ThreadPool
 from ..system.files import did_you_mean_file
 from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
-from .formats import EdgeList, Format, ReadOptions, format_of
+from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
 from .formats.format import check_memory, malformed
 
 IMPORT = "make a graph directory of it with garaph import, which takes less"
@@ -35,6 +35,9 @@ def read(
     *,
     directed: bool | None = None,
     format: str | None = None,
+    source_column: str | None = None,
+    target_column: str | None = None,
+    weight_column: str | None = None,
     weights: bool | None = None,
     drop_self_loops: bool = False,
     drop_parallel: bool = False,
@@ -54,9 +57,13 @@ def read(
         Default: what the file says, else True.
     format : str, optional
         A name that ``garaph formats`` lists. Default: by the file's suffix, or by its first bytes if it has no suffix.
+    source_column, target_column, weight_column : str, optional
+        The names of a table's columns: in Parquet, Arrow, text with a header, or a structured .npy array. Default: the
+        columns with usual names in letters of any case (source and target, src and dst, from and to, u and v, source
+        and destination; weight, weights, wgt, w, value). If there are just two columns, they are source and target.
     weights : bool, optional
-        True: the file must have edge values. False: do not read them. Default: read them if there are any, that is a
-        column named weight, value or w, else the third column if it is numeric.
+        True: the file must have edge values. False: do not read them. Default: read them if there are any. In text
+        without a header they are the third column.
     drop_self_loops, drop_parallel : bool
         Drop self-loops; of parallel edges, keep only the first. Default: keep all.
     order : {"none", "degree", "hub"}
@@ -74,21 +81,27 @@ def read(
     Raises
     ------
     FormatError
-        If the file cannot be read, is not of its format, or has no edges; for text, the message names the line.
+        If the file cannot be read, is not of its format, or has no edges; for text, the message names the line. If a
+        table lacks a column that you name, or if its names do not tell which columns are source and target, or which of
+        further columns of numbers, if any, has the edge values; the message lists the columns.
     ParameterError
-        If `format` is not known or `threads` is not valid.
+        If an argument is not valid, or the format does not have it.
 
     Notes
     -----
     In text, lines that begin with ``#`` or ``%`` are comments. The separator of columns is the first of tab, semicolon,
     comma and blank that occurs in the first data line; every line must have as many columns as that line. With commas
-    or semicolons, fields may be in double quotes. A header line may name the columns (source and target, src and dst,
-    or from and to). The first line below it decides the type of the ids: 64-bit integers, else strings. A name among
-    integers is an error, because it is more likely a typing error than a vertex.
+    or semicolons, fields may be in double quotes. A line is a header with the names of the columns if it has a usual
+    pair of names, if it has no numbers where the lines below do, or if you name columns. The first line below it
+    decides the type of the ids: 64-bit integers, else strings. A name among integers is an error, because it is more
+    likely a typing error than a vertex.
     """
-    path = check_file(path)
-    reading = ReadOptions(weights, directed, ThreadPool(threads).size)
-    building = BuildOptions(directed, False, drop_self_loops, drop_parallel, order)
+    flags = checked_flags(directed=directed, drop_self_loops=drop_self_loops, drop_parallel=drop_parallel)
+    path, columns = check_file(path), ColumnNames(source_column, target_column, weight_column)
+    reading = ReadOptions(
+        **checked_flags(weights=weights), directed=flags["directed"], threads=ThreadPool(threads).size, columns=columns
+    )
+    building = BuildOptions(order=order, **flags)
     return read_graph(path, format_of(path, format), reading, building, on_event)
 
 
@@ -102,6 +115,7 @@ def read_graph(
     FormatError
         As `read`, and if that takes more than `reading.memory`.
     """
+    format.check_options(path, reading)
     with naming(path):
         return built(path, read_edges(path, format, reading, building, on_event), building, reading.threads, on_event)
 
@@ -157,12 +171,12 @@ def built(
     }
     if isinstance(edges, Graph):
         same = options.order == "none" and not (options.drop_self_loops or options.drop_parallel)
-        graph = edges if same else rebuilt(edges, **changes)
-    else:
-        undirected = options.directed is False or (options.directed is None and edges.directed is False)
-        columns, ids = numbered_columns(path, edges, threads)
-        del edges  # `build` frees the columns while it sorts them
-        graph = build(columns, ids, directed=not undirected, **changes)
+        graph = edges.symmetrized(threads) if options.symmetrize else edges
+        return graph if same else rebuilt(graph, **changes)
+    undirected = options.both_ways or (options.directed is None and edges.directed is False)
+    columns, ids = numbered_columns(path, edges, threads)
+    del edges  # `build` frees the columns while it sorts them
+    graph = build(columns, ids, directed=not undirected, **changes)
     return graph.symmetrized(threads) if options.symmetrize else graph
 
 
@@ -190,7 +204,10 @@ def numbered_columns(path: Path, edges: EdgeList, threads: int | None) -> tuple[
 
 def check_file(path: str | os.PathLike[str]) -> Path:
     """`path` as a `Path`; refuse directories, missing files and names that cannot be one."""
-    path = Path(path)
+    try:
+        path = Path(path)
+    except TypeError:
+        raise ParameterError(f"the path of a file is a string or a pathlib.Path, not {type(path).__name__}") from None
     try:
         if path.is_dir():
             raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")

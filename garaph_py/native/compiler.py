@@ -7,9 +7,11 @@ clock.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import types
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -17,7 +19,7 @@ import numba
 from numba import types as nb
 from numba.core.errors import NumbaError
 
-from ..errors import ProgramError
+from ..errors import ParameterError, ProgramError
 from .loader import ENTRY, LIBM
 from .lowering import REPLACED, loader
 from .references import fingerprint, rebuild
@@ -27,6 +29,9 @@ TOLERATED = ("OverflowError", "ZeroDivisionError")
 is raised only for the exponent -2**63, the second never."""
 
 
+SETTINGS = {"OPT": type(numba.config.OPT)(3), "BOUNDSCHECK": None}
+"""Numba's settings, by their names in `numba.config`, without which its code needs Python. These are Numba's defaults;
+a user may have set others in the environment, as NUMBA_OPT=0 or NUMBA_BOUNDSCHECK=1 do."""
 MOST_SHARED = 1000
 """Number of dispatchers that are kept for later kernels. The kernels of one program need about a hundred."""
 _shared: dict[str, Any] = {}
@@ -62,6 +67,27 @@ class SharedMemo(dict[Any, Any]):
         _shared.update(self._made)
 
 
+@contextlib.contextmanager
+def own_settings() -> Iterator[None]:
+    """In ``with``: Numba has the `SETTINGS` that kernels need. The caller holds the lock `kernel.compiling`.
+
+    Raises
+    ------
+    ParameterError
+        If the environment turns Numba off.
+    """
+    if numba.config.DISABLE_JIT:
+        raise ParameterError(
+            "NUMBA_DISABLE_JIT is set, so Numba cannot compile the vertex program; unset it in the environment"
+        )
+    users = {name: getattr(numba.config, name) for name in SETTINGS}
+    vars(numba.config).update(SETTINGS)
+    try:
+        yield
+    finally:
+        vars(numba.config).update(users)
+
+
 def jit(function: types.FunctionType, memo: dict[Any, Any] | None = None) -> Any:
     """`function` as a Numba dispatcher, which refers to dispatchers of the functions that `function` refers to.
 
@@ -85,10 +111,12 @@ def compile_object(function: types.FunctionType, signature: tuple[str, ...]) -> 
     ------
     ProgramError
         If the function cannot be compiled, or its code would not run in another process.
+    ParameterError
+        If the environment turns Numba off.
     """
     memo = SharedMemo()
     try:
-        with warnings.catch_warnings():
+        with own_settings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Numba's advice is for authors of Numba code
             decorate = numba.cfunc(nb.int64(nb.CPointer(nb.int64)), error_model="numpy", boundscheck=False)
             callback = decorate(on_row(jit(function, memo), signature))

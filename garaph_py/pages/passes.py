@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import numpy.typing as npt
 
 from ..codec.codecs import decoded
 from ..codec.format import LISTS, NUMBERS
-from ..graph import Graph
-from ..native.threads import ThreadPool
+from ..graph import Graph, group
+from ..graph.graph import OUT_WEIGHTS, array_bytes
+from ..native.threads import ThreadPool, split
 from .memory import MemoryNeeds, pass_bytes, pass_page_edges
 from .provider import SourceFactory
 from .source import PageSource
@@ -73,3 +75,26 @@ def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
         for first, last, neighbours, numbers in plain(source, offsets, pool, values):
             targets = np.repeat(np.arange(first, last, dtype=np.uint32), degrees[first:last])
             yield EdgeChunk(first, last, neighbours, targets, numbers)
+
+
+def out_weights(graph: Graph) -> Array:
+    """The sum of the values of each vertex's out-edges: float64, shape (n,). There must be values.
+
+    It takes one pass over the in-edges, because out-edges often have no values. Each core owns a range of the vertices,
+    so that every run gets the same sums. They are kept in ``graph.derived``.
+    """
+
+    def make() -> Array:
+        sums = np.zeros(graph.n)
+        with ThreadPool() as pool:
+            owned = np.searchsorted(graph.out_edges.offsets, split(graph.m, pool.size)).tolist()
+            owned[0], owned[-1] = 0, graph.n
+            for edges in listed(graph):
+                assert edges.values is not None
+                weights = edges.values.astype(np.float64, copy=False)
+                pool.run(
+                    group.ADD_VALUES, [(edges.sources, weights, len(weights), *part, sums) for part in pairwise(owned)]
+                )
+        return sums
+
+    return graph.derived.get(OUT_WEIGHTS, make, array_bytes)

@@ -1,7 +1,8 @@
 """Vertex programs: the base class, the operations that sum contributions, and binding a program to a graph."""
 
 from .bind import BoundProgram, bind
+from .fields import PerVertex, VertexId
 from .monoids import Monoid
-from .vertex_program import PerVertex, VertexId, VertexProgram
+from .vertex_program import VertexProgram
 
 __all__ = ["BoundProgram", "Monoid", "PerVertex", "VertexId", "VertexProgram", "bind"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import keyword
-import sys
 import threading
 import types
 from collections import namedtuple
@@ -19,14 +18,15 @@ import numpy.typing as npt
 from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
 from ..native.references import fingerprint
+from .fields import NUMBERS, PerVertex, VertexId, hints
 from .signatures import check_functions, function_of_sum
-from .vertex_program import PerVertex, VertexId, VertexProgram
+from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
-NUMBERS = (int, float, np.bool_, np.integer, np.floating)
-"""The Python and NumPy types that count as a number."""
+VERTEX_NAMES = ("source", "target", "root", "vertex")
+"""Names of parameters that can hardly mean anything but a vertex."""
 ALLOWED = tuple(map(np.dtype, (np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64)))
 
 
@@ -48,7 +48,7 @@ class BoundProgram:
     reports : dtype
         Type of the reported values.
     vertex_fields : tuple of str
-        Names of the `PerVertex` parameters.
+        Names of the `PerVertex` parameters that functions ask for.
     parameters : ndarray of a structure, shape (1,)
         The numeric parameters and the identity of `sum`: what compiled functions see as `self`.
     vertex_data : ndarray of a structure, shape (n,), or None
@@ -136,8 +136,8 @@ class BoundProgram:
         return tuple(monoid.identity_of(self.accumulator[name]) for name in self.accumulator.names)
 
 
-def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
-    """Check `program` and bind it to `graph`.
+def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundProgram:
+    """Check `program` and bind it to `graph`. Its functions may contain anything unless they are to be `compiled`.
 
     Raises
     ------
@@ -148,9 +148,12 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     GraphError
         If a vertex is not in the graph, or the program cannot run on this graph.
     """
+    program = program.for_graph(graph)
     kind = type(program)
     vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
-    arguments = check_functions(kind, vertex_fields)
+    arguments = check_functions(kind, vertex_fields, compiled)
+    asked_for = {name for asked in arguments.values() for name in asked}
+    vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
     if program.gathers not in ("in", "both"):
         raise ProgramError(f'{kind.__name__}.gathers is {program.gathers!r}; allowed are "in" and "both"')
     if program.gathers == "both" and graph.directed:
@@ -173,28 +176,9 @@ def bind(program: VertexProgram, graph: Graph) -> BoundProgram:
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)
+    check_vertices(bound, graph.ids)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids))
-
-
-def hints(kind: type[VertexProgram]) -> dict[str, Any]:
-    """The annotations of the program's parameters, by name.
-
-    An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
-    function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
-    """
-    found: dict[str, Any] = {}
-    for base in reversed(kind.__mro__):
-        scope = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
-        for name, hint in vars(base).get("__annotations__", {}).items():
-            if isinstance(hint, str):
-                try:
-                    found[name] = eval(hint, dict(scope))
-                except Exception:
-                    found[name] = {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
-            else:
-                found[name] = hint
-    return {field.name: found[field.name] for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
 
 
 def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
@@ -284,6 +268,28 @@ def check_apply(bound: BoundProgram) -> None:
         )
 
 
+def check_vertices(bound: BoundProgram, ids: VertexIds) -> None:
+    """Refuse a number that means a vertex by its name, where compiled functions would take it as an internal id.
+
+    A function that reads such a parameter and asks for an id compares them. That is right only if the user's ids are
+    the internal ones.
+    """
+    suspects = [
+        name for name, hint in hints(type(bound.program)).items() if name in VERTEX_NAMES and hint in (int, Any)
+    ]
+    for name in suspects:
+        readers = [
+            function
+            for key, function in bound.functions.items()
+            if {"id", "src_id"} & set(bound.arguments.get(key, ())) and name in function.__code__.co_names
+        ]
+        if readers and not ids.are_internal:
+            raise ParameterError(
+                f"{bound.name}.{name} is annotated as a number, which {readers[0].__name__} compares with internal "
+                f"ids, but the graph has others ({ids.describe()}); annotate it as a vertex: {name}: garaph_py.VertexId"
+            )
+
+
 def holds(dtype: DType, value: Any) -> bool:
     """Whether `value` is a number in the range of the scalar `dtype`; a float may be rounded, an integer not."""
     if not isinstance(value, NUMBERS):
@@ -328,28 +334,44 @@ def vertex_data(program: VertexProgram, names: tuple[str, ...], graph: Graph, re
     data = np.zeros(graph.n, np.dtype([(name, dtype) for name in names]))
     defaults = {field.name: field.default for field in dataclasses.fields(program)}  # type: ignore[arg-type]
     for name in names:
-        where = f"{type(program).__name__}({name}=...)"
-        try:
-            column = vertex_column(getattr(program, name), defaults[name], graph)
-        except (TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, GaraphError):
-                raise
-            raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
-        if column.shape not in ((), (graph.n,)):
-            raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
-        if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
-            raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
-        data[name] = column
+        column = vertex_numbers(program, name, defaults[name], graph, dtype)
+        with np.errstate(over="ignore"):
+            data[name] = column
+        if (np.isinf(data[name]) & np.isfinite(column)).any():
+            raise ParameterError(
+                f"{type(program).__name__}({name}=...): a number does not fit {dtype}, the type that the program "
+                "computes in"
+            )
     return data
+
+
+def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Graph, dtype: DType) -> Array:
+    """The `PerVertex` parameter `name` as numbers that `dtype` can stand for: of shape (n,), or () for all vertices.
+
+    Vertices that a mapping leaves out get the number `elsewhere`.
+    """
+    where = f"{type(program).__name__}({name}=...)"
+    try:
+        column = vertex_column(getattr(program, name), elsewhere, graph)
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, GaraphError):
+            raise
+        raise ParameterError(f"{where}: {error}; give a mapping, an array or a number") from None
+    if column.shape not in ((), (graph.n,)):
+        raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
+    if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
+        raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
+    return column
 
 
 def vertex_column(given: Any, elsewhere: Any, graph: Graph) -> Array:
     """A `PerVertex` parameter as an array: one number for each vertex, or one for all (shape ()).
 
-    Vertices that the mapping `given` leaves out get the number `elsewhere`.
+    Vertices that the mapping `given` leaves out get the number `elsewhere`. A pandas Series is a mapping too.
     """
-    if not isinstance(given, Mapping):
+    if not hasattr(given, "keys"):
         return np.asarray(given)
+    given = dict(given)
     if not isinstance(elsewhere, NUMBERS):
         raise ValueError("a mapping needs a default for the other vertices")
     column = np.full(graph.n, elsewhere, np.asarray([elsewhere, *given.values()]).dtype)

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from .. import events
-from ..errors import ProgramError
+from ..errors import ParameterError, ProgramError
 from ..native import cache
 from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
 from .body import ALLOWED, Place
+from .fields import PerVertex, hints
 from .inference import Inference
 from .real import with_real
 
@@ -96,14 +97,16 @@ def argument_types(bound: BoundProgram) -> dict[str, Any]:
 
 def check_function(bound: BoundProgram, place: Place, arguments: dict[str, Any], returns: DType | None) -> None:
     """Check one function: it compiles for `arguments` (Numba types by name) and returns `returns`."""
-    from ..native.compiler import jit, obstacle, reduced
+    from ..native.compiler import jit, obstacle, own_settings, reduced
 
     compiled: dict[types.FunctionType, Any] = {}
     dispatcher = jit(with_real(place.function, bound.real), compiled)
     try:
-        with warnings.catch_warnings():
+        with own_settings(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             dispatcher.compile(tuple(arguments.values()))
+    except ParameterError:
+        raise
     except Exception as error:  # Numba raises many kinds of errors
         line, problem = explain(bound, error, arguments)
         raise ProgramError(f"{place.line(line)} cannot be compiled: {problem}; {ALLOWED}") from None
@@ -163,7 +166,7 @@ def missing_parameter(bound: BoundProgram, name: str) -> str:
     """Why ``self.name`` cannot be used."""
     had = f"self has no numeric parameter {name!r}; it has {', '.join(bound.parameters.dtype.names or ())}"
     value = getattr(bound.program, name, None)
-    if name in bound.vertex_fields:
+    if hints(type(bound.program)).get(name) == PerVertex:
         return f"{name} has a number for each vertex; ask for it as an argument, not as self.{name}"
     if callable(value):
         return f"self.{name} is a method; call a function of the module instead"

@@ -32,8 +32,8 @@ REQUIRED = ("init", "gather")
 TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "result")
 """The functions that may also ask for `PerVertex` parameters."""
 RESERVED = (
-    *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "check_graph",
-    "verify", "monotone", "unreached",
+    *ARGUMENTS, "value", "accumulator", "sum", "gathers", "total", "reports", "identity", "converged", "for_graph",
+    "check_graph", "verify", "monotone", "unreached",
 )  # fmt: skip
 """Names with a meaning of their own, which parameters cannot have."""
 
@@ -48,8 +48,12 @@ def function_of(kind: type[VertexProgram], name: str) -> types.FunctionType | No
     return value
 
 
-def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def check_functions(
+    kind: type[VertexProgram], vertex_fields: tuple[str, ...], compiled: bool = True
+) -> dict[str, tuple[str, ...]]:
     """Check the functions of a program; return the arguments that each one asks for, by its name.
+
+    What cannot be compiled is allowed unless they are to be `compiled`.
 
     Raises
     ------
@@ -58,7 +62,7 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
     """
     check_names(kind, vertex_fields)
     check_methods(kind)
-    check_sum(kind)
+    check_sum(kind, compiled)
     found: dict[str, tuple[str, ...]] = {}
     for name, offered in ARGUMENTS.items():
         function = function_of(kind, name)
@@ -68,7 +72,8 @@ def check_functions(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -
             continue
         place = Place(f"{kind.__name__}.{name}", function)
         found[name] = check_signature(place, offered + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
-        check_body(place)
+        if compiled:
+            check_body(place)
     if "total" in found.get("apply", ()) and "aggregate" not in found:
         raise ProgramError(f"{kind.__name__}.apply asks for total, but there is no aggregate(self, ...) to make it")
     if kind.reports is not None and "result" not in found:
@@ -85,8 +90,8 @@ def check_methods(kind: type[VertexProgram]) -> None:
                 raise ProgramError(f"{kind.__name__}.{name} is not a function of a vertex program; {advice}")
 
 
-def check_sum(kind: type[VertexProgram]) -> None:
-    """Raise `ProgramError` unless the program's `sum` is a monoid whose function can be compiled."""
+def check_sum(kind: type[VertexProgram], compiled: bool) -> None:
+    """Raise `ProgramError` unless the program's `sum` is a monoid, whose function can be compiled if it is to be."""
     monoid = getattr(kind, "sum", None)
     if not isinstance(monoid, Monoid):
         raise ProgramError(f"{kind.__name__}.sum must be a unified operation (garaph_py.add, min, ...) or a Monoid")
@@ -95,7 +100,8 @@ def check_sum(kind: type[VertexProgram]) -> None:
         place = Place(f"{kind.__name__}.sum", function)
         if function.__code__.co_argcount != 2 or function.__code__.co_kwonlyargcount:
             raise ProgramError(f"{place.line()} takes {function.__code__.co_argcount} arguments; allowed are two")
-        check_body(place)
+        if compiled:
+            check_body(place)
 
 
 def function_of_sum(kind: type[VertexProgram], monoid: Monoid) -> types.FunctionType:

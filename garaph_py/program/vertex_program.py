@@ -6,22 +6,14 @@ Garaph's section 2.3 describes this model.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 from ..errors import ProgramError
+from .fields import checked
 from .monoids import Monoid
 
 if TYPE_CHECKING:
     from ..graph import Graph
-
-VertexId = Annotated[Any, "vertex id"]
-"""Annotation of a parameter that is one of the user's vertex ids. In `VertexProgram.reports` it is the type of a
-reported vertex."""
-
-PerVertex = Annotated[Any, "per vertex"]
-"""Annotation of a parameter that has a number for each vertex. The user gives a mapping from vertex ids to numbers
-(vertices that it leaves out get the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one
-number for all vertices. Functions ask for the vertex's number by the parameter's name."""
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
@@ -108,8 +100,9 @@ class VertexProgram:
     -----
     Names of your own methods begin with an underscore; others are refused, because they may be misspelt functions.
 
-    Two methods run as plain Python. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self,
-    graph, result)`` checks the properties that define the answer and raises `VerificationError`.
+    Three methods run as plain Python. ``for_graph(self, graph)`` returns the program to run on `graph`, by default
+    this one. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self, graph, result)`` checks
+    the properties that define the answer and raises `VerificationError`.
     """
 
     value: ClassVar[Any] = None
@@ -129,6 +122,7 @@ class VertexProgram:
             dataclasses.dataclass(cls)
         except (TypeError, ValueError) as error:
             raise ProgramError(f"{cls.__name__}: {error}") from None
+        cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         """Check the parameters; a subclass raises `ParameterError` here."""
@@ -136,6 +130,11 @@ class VertexProgram:
     def converged(self, total: Any, n: int) -> bool:
         """Whether to end the run after an iteration whose aggregated sum is `total`. Runs as plain Python."""
         return False
+
+    def for_graph(self, graph: Graph) -> VertexProgram:
+        """The program to run on `graph`, such as one with functions that make use of the edge values. It is called
+        once, before everything else, and runs as plain Python."""
+        return self
 
     def check_graph(self, graph: Graph) -> None:
         """Raise `GraphError` if the program cannot run on `graph`. Runs once, as plain Python."""

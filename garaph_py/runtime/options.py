@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,18 +29,22 @@ ANY = "auto"
 """The value of an option that leaves the choice to the run."""
 HYBRID = "hybrid"
 """The device of a run on the CPU and the GPU together."""
-ENGINES = tuple(POLICIES)
+ENGINES = POLICIES.keys()
+"""The engines, and those that a user registers later."""
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED)
 CPU_MODES = (PUSH, PULL_TILED)
 """Modes that are not in the paper, and that run on the CPU only."""
 DEVICES = (ANY, CPU, GPU, HYBRID)
+FINITE, OFF = "finite", "off"
+CHECKS = (ANY, FINITE, OFF)
 GATHERS = (AUTO, REPLICATED, SEGMENTED, PACKED)
-CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, Collection[str]] = {
     "engine": ENGINES,
     "mode": MODES,
     "device": DEVICES,
     "gather": GATHERS,
     "encoding": (ANY, *ENCODINGS),
+    "check": CHECKS,
 }
 """The allowed values of each option that takes one of a few words."""
 MAX_STREAMS = 64
@@ -55,6 +60,7 @@ class Options:
     - to choose what is in memory, and how: `encoding`, `page_edges`, `gpu_memory`;
     - to choose how a GPU works: `streams`, `gather`, `replication`;
     - to get the same bits each time: `deterministic`;
+    - to find wrong numbers: `check`;
     - to record what happened: `trace`;
     - to lose less at a crash: `checkpoint_every`.
 
@@ -96,6 +102,12 @@ class Options:
     deterministic : bool
         Every run with the same arguments on the same device gives the same bits, also of floats. The run is
         synchronous, and a GPU sums with ``"segmented"``.
+    check : {"auto", "finite", "off"}
+        When to look for NaN and infinity in the values, and in the total of `aggregate`. ``"auto"``: where it costs
+        next to nothing, which is in the total after every iteration, and in the values before a checkpoint and at the
+        end. ``"finite"``: in both after every iteration, so that the error names the iteration. It reads all values,
+        which are in the host's memory also if a GPU has computed them. ``"off"``: never. A field may have NaN if it has
+        some at the start, and infinities if it has some at the start or the identity of `sum` is one.
     trace : path, optional
         Write a timeline to this JSON file, with a track for each CPU thread, stream and copy engine; ui.perfetto.dev
         opens it.
@@ -125,6 +137,7 @@ class Options:
     gather: str = AUTO
     replication: int | str = CUSTOM
     deterministic: bool = False
+    check: str = ANY
     trace: str | os.PathLike[str] | None = None
     checkpoint_every: int | str | None = None
 
@@ -190,6 +203,7 @@ class RunOptions(Options):
     device: str = ANY
     threads: int | None = None
     verify: bool = False
+    debug: bool = False
     report: str | os.PathLike[str] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     resume: bool = False
@@ -209,6 +223,22 @@ class RunOptions(Options):
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
+
+        self._check_debug()
+
+    def _check_debug(self) -> None:
+        """Refuse options that `debug` cannot follow."""
+        if not self.debug:
+            return
+        cannot = {
+            "device": self.needs_gpu, "mode": self.mode not in (ANY, PULL), "sync": self.sync is False,
+            "checkpoint": self.checkpoint is not None, "trace": self.trace is not None,
+            "report": self.report is not None,
+        }  # fmt: skip
+        for name in (name for name, is_set in cannot.items() if is_set):
+            raise ParameterError(
+                f"debug=True runs the program in plain Python; leave {name}={getattr(self, name)!r} out"
+            )
 
     @property
     def needs_gpu(self) -> bool:

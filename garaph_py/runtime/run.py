@@ -22,6 +22,8 @@ from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
 from ..system import interrupts
 from ..system.watchdog import Watchdog
+from .debug import interpret
+from .finite import FiniteCheck
 from .options import Options, RunOptions, check_run_options
 from .plan import Machine, RunPlan, plan
 from .result import facts_of, result_of
@@ -38,6 +40,7 @@ def run(
     device: str = "auto",
     threads: int | None = None,
     verify: bool = False,
+    debug: bool = False,
     report: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -67,6 +70,12 @@ def run(
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.
     verify : bool
         Check that the answer has the properties that define it; the program must have a verifier.
+    debug : bool
+        Run the program in plain Python over a small graph (some 20,000 edges per second), without a compiler. The run
+        ends at the first integer overflow, division by 0, NaN, infinity out of finite numbers, or number that does not
+        fit its type; the error names the function and its line, the vertex or edge, the iteration, and the arguments.
+        Functions may contain what cannot be compiled, such as ``print(src, edge)``. The run is synchronous and pulls.
+        See docs/debugging.md.
     report : path, optional
         Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and a timeline
         of the processors.
@@ -95,6 +104,9 @@ def run(
         If the graph or the arguments do not suit the program.
     DeviceError
         If ``device="gpu"`` or ``"hybrid"``, and no GPU can be used.
+    NumberError
+        If values become NaN, or infinite, and were not so at the start (see `Options.check`); with `debug`, at every
+        number that goes wrong.
     VerificationError
         If `verify` finds the answer wrong.
     DamagedCheckpointError
@@ -105,8 +117,8 @@ def run(
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
     chosen = RunOptions(
-        iterations=iterations, device=device, threads=threads, verify=verify, report=report, checkpoint=checkpoint,
-        resume=resume, **vars(options or Options()),
+        iterations=iterations, device=device, threads=threads, verify=verify, debug=debug, report=report,
+        checkpoint=checkpoint, resume=resume, **vars(options or Options()),
     )  # fmt: skip
     return execute(program, graph, chosen, on_event)
 
@@ -129,13 +141,19 @@ def execute(
     """Like `run`, with the options in one object; checkpoints record the `request`, if a command made it."""
     check_arguments(program, graph, options)
     record = Record(options.trace, options.report)
-    bound = bind(program, graph)
+    bound = bind(program, graph, compiled=not options.debug)
+    if options.debug:
+        result = result_of(bound, graph, *interpret(bound, graph, options, on_event))
+        if options.verify:
+            check(program, graph, result)
+        return result
     check_run_options(options, bound, graph)
     graph = encoded(graph, options)
     chosen = plan(bound, graph, options, Machine.here())
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
-            runner = Runner(bound, graph, chosen, parts, on_event)
+            finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
+            runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))

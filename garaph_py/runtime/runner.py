@@ -33,6 +33,7 @@ from ..program import BoundProgram
 from ..program.check import check_types
 from ..system import interrupts
 from ..system.watchdog import Heartbeat, Watchdog
+from .finite import FiniteCheck
 from .options import HYBRID
 from .plan import RunPlan
 
@@ -89,6 +90,7 @@ class Runner:
     graph : Graph
     plan : RunPlan
     parts : Opened
+    finite : FiniteCheck
     on_event : callable
 
     Attributes
@@ -98,9 +100,11 @@ class Runner:
     """
 
     def __init__(
-        self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, on_event: events.Listener
-    ) -> None:
+        self, bound: BoundProgram, graph: Graph, plan: RunPlan, parts: Opened, finite: FiniteCheck,
+        on_event: events.Listener,
+    ) -> None:  # fmt: skip
         self._bound, self._graph, self._plan, self._parts = bound, graph, plan, parts
+        self._finite = finite
         self._on_event = notice if on_event is events.ignore else on_event
         self._heartbeat, self._compiler = Heartbeat("dispatcher", ("starting",)), Heartbeat("compiler")
         self._watch()
@@ -108,9 +112,10 @@ class Runner:
         check_types(bound, self._heard)
         alone = plan.schedule.policy.one_partition_per_thread
         self._cpu = CpuExecutor(bound, graph, parts.pool, self._heard, alone)
-        after = None if parts.saver is None else parts.saver.after
+        if parts.saver is not None:
+            parts.saver.guard = finite.end
         began = parts.record.began
-        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=after)
+        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=self._after)
         self._converged, self._seconds, self._device = False, 0.0, CPU
         self._has_ended = False  # the iterations are complete
         self._state: State | None = None
@@ -194,6 +199,8 @@ class Runner:
     def _begin(self, executor: Executor, left: State | None = None) -> State:
         """Open an executor; return the initial state, the one that a GPU has `left`, or that of the checkpoint."""
         saver, state = self._parts.saver, executor.open(self._plan, self._parts.sources, left)
+        if left is None:
+            self._finite.begin(state)
         if left is None and saver is not None and (before := saver.restore(state, self._graph)):
             executor.load(state)
             self._loop.before = before
@@ -203,8 +210,16 @@ class Runner:
         with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             self._converged = self._loop.run(executor, state)
             self._has_ended = True
+        iterations = self._loop.before + len(self._loop.done)
+        self._finite.end(state, iterations)
         if self._parts.saver is not None:
-            self._parts.saver.end(state, self._loop.before + len(self._loop.done))
+            self._parts.saver.end(state, iterations)
+
+    def _after(self, state: State, iterations: int) -> None:
+        """At the end of an iteration, check the numbers, then make a checkpoint if one is due."""
+        self._finite.after(state, iterations)
+        if self._parts.saver is not None:
+            self._parts.saver.after(state, iterations)
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:

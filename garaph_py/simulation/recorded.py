@@ -17,7 +17,7 @@ from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, CPU
 from ..program import VertexId
-from ..program.bind import hints
+from ..program.fields import hints
 from ..runtime.options import HYBRID, RunOptions
 from ..runtime.plan import is_synchronous
 from ..system.files import did_you_mean_file

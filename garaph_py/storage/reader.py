@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -130,13 +129,6 @@ class ArrayReader:
     @property
     def nbytes(self) -> int:
         return 0
-
-    @cached_property
-    def least(self) -> Any:
-        """The least element, or NaN if any element is NaN. This reads all blocks."""
-        with self._opened() as handles:
-            found = [self._read_now(*self.array.bounds(block), handles).least for block in range(self.array.blocks)]
-        return np.array(found).min().astype(self.dtype)
 
     def slice(self, first: int, last: int) -> EdgeArray:
         """Elements [first, last), read and checked by the calling thread; see `EdgeArray.slice`.

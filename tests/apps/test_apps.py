@@ -10,8 +10,12 @@ from scipy.sparse import csgraph
 from scipy.sparse.linalg import spsolve
 
 import garaph_py as gp
+from garaph_py.errors import GraphError, ParameterError
+from garaph_py.program import bind
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, Exact, assert_close, assert_exact, hub, numbers, some, stable
+from tests.support.programs import RING, WEIGHTED
+from tests.support.stored_graphs import opened
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -23,7 +27,12 @@ UNDIRECTED_ONLY = [case for case in EXACT if case.symmetric]
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize(
     ("case", "directed"),
-    [(case, directed) for case in CASES for directed in (True, False) if not (directed and case in UNDIRECTED_ONLY)],
+    [
+        pytest.param(case, directed, marks=pytest.mark.slow if case.name in ("SSSP-float", "SSWP-float") else ())
+        for case in CASES
+        for directed in (True, False)
+        if not (directed and case in UNDIRECTED_ONLY)
+    ],
     ids=lambda item: item.name if not isinstance(item, bool) else "directed" if item else "undirected",
 )
 def test_program_equals_its_twin(graph_of, case, directed, shape):
@@ -61,6 +70,7 @@ def network():
     )
 
 
+@pytest.mark.slow
 def test_heat_settles_where_scipy_says(graph_of, network):
     weights = matrix(network)
     fixed = some(network)
@@ -70,6 +80,7 @@ def test_heat_settles_where_scipy_says(graph_of, network):
     np.testing.assert_allclose(gp.run(program, graph_of(network)).values, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_circuit_settles_where_scipy_says(graph_of, network):
     weights = matrix(network)
     fixed = some(network)
@@ -79,6 +90,7 @@ def test_circuit_settles_where_scipy_says(graph_of, network):
     np.testing.assert_allclose(result.values, expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_hitting_probability_settles_where_scipy_says(graph_of, network):
     network = network.weighted(None)
     query, weights = hub(network), matrix(network)
@@ -110,16 +122,94 @@ def test_pagerank_drops_the_rank_of_dangling_vertices_if_told(graph_of):
     assert result.values.sum() < 0.9
 
 
-def test_pagerank_equals_networkx(graph_of):
-    edges = twins.skewed(8, 300, 1200)
+@pytest.fixture(scope="module")
+def flows():
+    """Edges with weights; those that leave the hub have weight 0, as if it had none."""
+    edges = twins.skewed(8, 300, 1200, "float64")
+    return edges.weighted(np.where(edges.sources == hub(edges), 0, edges.weights))
+
+
+def ranks(edges, **options):
+    """PageRank as NetworkX has it."""
     theirs = nx.MultiDiGraph()
     theirs.add_nodes_from(range(edges.n))
-    theirs.add_edges_from(zip(edges.sources.tolist(), edges.targets.tolist(), strict=True))
-    expected = nx.pagerank(theirs, alpha=0.85, tol=1e-10, max_iter=500)
-    result = gp.run(gp.apps.PageRank(stop="mean", tolerance=1e-10), graph_of(edges))
-    np.testing.assert_allclose(result.values, [expected[v] for v in range(edges.n)], atol=1e-9)
+    numbers = zip(edges.sources.tolist(), edges.targets.tolist(), edges.numbers.tolist(), strict=True)
+    theirs.add_weighted_edges_from(numbers)
+    expected = nx.pagerank(theirs, alpha=0.85, tol=1e-10, max_iter=500, **options)
+    return [expected[v] for v in range(edges.n)]
 
 
+@pytest.mark.parametrize("personalization", [None, {0: 1, 7: 2.5, 299: 4}], ids=["all", "some"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pagerank_equals_networkx(graph_of, flows, weighted, personalization):
+    expected = ranks(flows, weight="weight" if weighted else None, personalization=personalization)
+    program = gp.apps.PageRank(stop="mean", tolerance=1e-10, personalization=personalization)
+    result = gp.run(program, graph_of(flows, weighted=weighted), verify=True)
+    np.testing.assert_allclose(result.values, expected, atol=1e-9)
+    assert result.program == "PageRank"
+
+
+@pytest.mark.parametrize("program", [gp.apps.PageRank, gp.apps.DeltaPageRank])
+def test_ranks_read_edge_values_only_as_weights(graph_of, flows, program):
+    graph = graph_of(flows)
+    assert bind(program(), graph).reads_edge_values
+    for unweighted in bind(program(weighted=False), graph), bind(program(), graph_of(flows, weighted=False)):
+        assert not unweighted.reads_edge_values
+        assert unweighted.vertex_data is None
+    assert not bind(program(weighted=False, personalization={0: 1}), graph).reads_edge_values
+
+
+def test_personalization_is_by_the_users_ids():
+    graph = gp.from_edges(["a", "b", "c"], ["b", "c", "a"])
+    nearest = gp.run(gp.apps.PageRank(personalization={"b": 3}), graph)
+    by_place = gp.run(gp.apps.PageRank(personalization=[0, 1e300, 0]), graph)
+    assert nearest.top(1)[0][0] == "b"
+    np.testing.assert_array_equal(nearest.values, by_place.values)
+
+
+@pytest.mark.parametrize("given", [{}, {0: -1, 1: 2}, {0: np.nan}, [0, 0, np.inf], 0], ids=str)
+def test_a_personalization_that_is_none_is_refused(given):
+    with pytest.raises(ParameterError, match=r"PageRank\(personalization=.*at least one above 0"):
+        bind(gp.apps.PageRank(personalization=given), RING)
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(-1, "0 or more"), (np.nan, "0 or more"), (np.inf, "vertex 1 add up to inf"), (1e-310, "1e-")],
+)
+def test_weights_that_ranks_cannot_be_divided_by_are_refused(weight, message):
+    graph = gp.from_edges([0, 1, 2], [1, 2, 0], weights=[1.0, weight, 1.0])
+    with pytest.raises(GraphError, match=f"PageRank.*{message}"):
+        bind(gp.apps.PageRank(), graph)
+
+
+def test_a_program_derived_from_pagerank_says_that_it_knows_no_weights():
+    class Mine(gp.apps.PageRank):
+        pass
+
+    with pytest.raises(ParameterError, match=r"Mine is derived from PageRank.*weighted=False"):
+        bind(Mine(), WEIGHTED)
+    bind(Mine(weighted=False), WEIGHTED)
+    bind(Mine(), RING)
+
+
+PLACES = {"tiled": "pull-tiled", "packed": "pull", "on disk": "pull"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_weighted_ranks_are_the_same_everywhere(graph_of, flows, tmp_path, place):
+    graph, program = graph_of(flows), gp.apps.PageRank(personalization={7: 1}, stop="never")
+    expected = gp.run(program, graph, iterations=5, options=gp.Options(mode="pull"))
+    if place == "packed":
+        graph = graph.packed()
+    if place == "on disk":
+        gp.save(graph, tmp_path / "graph")
+        graph = opened(tmp_path / "graph", room=1 << 24)
+    found = gp.run(program, graph, iterations=5, options=gp.Options(mode=PLACES[place]))
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+
+
+@pytest.mark.slow
 def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
     edges = twins.skewed(9, 2000, 9000)
     result = gp.run(gp.apps.PageRank(dtype=np.float32), graph_of(edges), verify=True)
@@ -127,10 +217,15 @@ def test_float32_pagerank_is_float64_pagerank_to_its_precision(graph_of):
     np.testing.assert_allclose(result.values, twins.pagerank(edges, 100), rtol=2e-4)
 
 
-def test_delta_pagerank_is_as_near_as_it_promises(graph_of):
-    edges = twins.skewed(10, 2000, 9000)
-    result = gp.run(gp.apps.DeltaPageRank(tolerance=1e-3), graph_of(edges), verify=True)
-    error = np.abs(result.values - twins.pagerank(edges, 300, dangling="drop")).sum()
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("weighted", "personalization"), [(False, None), (True, None), (True, {7: 1})], ids=["plain", "weights", "both"]
+)
+def test_delta_pagerank_is_as_near_as_it_promises(graph_of, flows, weighted, personalization):
+    graph = graph_of(flows, weighted=weighted)
+    program = gp.apps.DeltaPageRank(tolerance=1e-3, personalization=personalization)
+    exact = gp.apps.PageRank(dangling="drop", tolerance=1e-12, personalization=personalization)
+    error = np.abs(gp.run(program, graph, verify=True).values - gp.run(exact, graph).values).sum()
     assert 0 < error <= 1e-3 * 0.85 / 0.15
 
 
@@ -196,6 +291,7 @@ def test_sswp_is_bounded_by_every_cut(graph_of, triples, threads):
         assert set(np.flatnonzero(width >= w)) == set(reached)
 
 
+@pytest.mark.slow
 @given(triples=any_edges, threads=threads)
 def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
     edges = edges_of(triples).weighted(None)

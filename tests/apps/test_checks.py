@@ -1,12 +1,16 @@
 """The verifiers of the library's programs: right answers pass, and each kind of wrong answer is reported."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError, VerificationError
+from garaph_py.codec.codecs import limits_of
+from garaph_py.errors import GraphError, ParameterError, VerificationError
+from garaph_py.program import bind
+from garaph_py.storage import directory as store
 from tests.support import twins
 
 
@@ -99,9 +103,12 @@ def test_components_verifier(graph_of, diamond, vertices, value, problem):
         gp.check(program, graph, corrupted(result, vertices, value))
 
 
-@pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-8), gp.apps.DeltaPageRank(tolerance=1e-8)])
-def test_pagerank_verifiers(graph_of, program):
-    graph = graph_of(twins.skewed(11, 300, 1500))
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", [None, "float64"])
+@pytest.mark.parametrize("kind", [gp.apps.PageRank, gp.apps.DeltaPageRank])
+def test_pagerank_verifiers(graph_of, kind, weights):
+    graph = graph_of(twins.skewed(11, 300, 1500, weights))
+    program = kind(tolerance=1e-8, personalization=weights and {3: 1, 8: 2})
     result = gp.run(program, graph)
     gp.check(program, graph, result)
     with pytest.raises(VerificationError, match="residual"):
@@ -119,3 +126,57 @@ def test_a_program_without_a_verifier_says_so(graph_of):
     graph = graph_of(twins.skewed(11, 30, 90))
     with pytest.raises(ParameterError, match="PenalizedHittingProbability has no verifier"):
         gp.run(gp.apps.PenalizedHittingProbability(0), graph, verify=True)
+
+
+NUMERIC = (gp.apps.NeuralNetwork, gp.apps.HeatSimulation, gp.apps.CircuitSimulation)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kind", [*NUMERIC, partial(gp.apps.PenalizedHittingProbability, query="x")])
+def test_edge_values_that_are_not_finite_are_refused(kind, value):
+    graph = gp.from_edges(["x", "y", "z"], ["y", "z", "x"], np.array([1, value, 2]))
+    with pytest.raises(
+        GraphError, match=f"needs finite edge values, but the edge y -> z has {value}; remove or change"
+    ):
+        bind(kind(), graph)
+
+
+def test_edge_values_fit_the_type_of_the_program():
+    graph = gp.from_edges([0, 1], [1, 2], np.array([1, 1e39]))
+    bind(gp.apps.NeuralNetwork(), graph)
+    with pytest.raises(GraphError, match=r"but the edge 1 -> 2 has 1e\+39"):
+        bind(gp.apps.NeuralNetwork(dtype=np.float32), graph)
+
+
+@pytest.mark.parametrize("encoding", ["raw", "packed"])
+def test_edge_values_on_disk_are_checked(tmp_path, encoding):
+    targets, values = np.arange(1, 3001), np.ones(3000)
+    values[2000] = np.inf
+    gp.save(gp.from_edges(np.zeros(3000, int), targets, values), tmp_path / "graph", encoding=encoding)
+    graph = store.read_graph(tmp_path / "graph", "auto", 1 << 24, None, gp.events.ignore, on_disk=True)
+    with pytest.raises(GraphError, match="but the edge 0 -> 2001 has inf"):
+        bind(gp.apps.NeuralNetwork(), graph)
+
+
+def test_edge_values_are_read_once(graph_of, diamond, monkeypatch):
+    graph, calls = graph_of(diamond), []
+    monkeypatch.setattr("garaph_py.graph.graph.limits_of", lambda *given: calls.append(given) or limits_of(*given))
+    for program in (gp.apps.NeuralNetwork(), gp.apps.SSSP(0), gp.apps.NeuralNetwork()):
+        bind(program, graph)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("given", [{"y": np.inf}, np.array([0, np.inf]), np.inf])
+@pytest.mark.parametrize(("kind", "name"), [*((kind, "fixed") for kind in NUMERIC[1:]), (NUMERIC[0], "initial")])
+def test_numbers_of_vertices_that_are_not_finite_are_refused(kind, name, given):
+    graph = gp.from_edges(["x"], ["y"])
+    where = "" if given is np.inf else " at vertex y"
+    with pytest.raises(ParameterError, match=rf"{kind.__name__}\({name}=\.\.\.\) is inf{where}; give finite numbers"):
+        bind(kind(**{name: given}), graph)
+
+
+def test_a_number_that_marks_no_number_is_for_fixed_vertices_only():
+    graph = gp.from_edges([0], [1])
+    bind(gp.apps.HeatSimulation(fixed=[np.nan, 1]), graph)
+    with pytest.raises(ParameterError, match=r"HeatSimulation\(initial=\.\.\.\) is nan at vertex 0"):
+        bind(gp.apps.HeatSimulation(initial=[np.nan, 1]), graph)

@@ -39,6 +39,7 @@ def iterations_in(directory):
         store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [None, 1, "1h"])
 @pytest.mark.parametrize(
     ("program", "how"),
@@ -107,6 +108,7 @@ def test_close_removes_them_once(graph, directory):
     run_with(PROGRAM, graph, **HOW).close()  # without checkpoints there is nothing to do
 
 
+@pytest.mark.slow
 def test_the_next_run_there_removes_them(graph, directory):
     for source in (1, 2):
         result = run_with(gp.apps.SSSP(source), graph, checkpoint=directory, resume=True, **HOW)
@@ -131,6 +133,7 @@ result = gp.run(gp.apps.PageRank(), gp.rmat(4), device="cpu", checkpoint=sys.arg
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "left"),
     [

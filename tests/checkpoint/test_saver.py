@@ -63,6 +63,7 @@ def resumed(program, graph, directory, **how):
 # Answers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("first", ["cpu", "gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
@@ -93,6 +94,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_synchronous_runs_have_the_same_bits_whenever_they_stopped(graph, directory, name):
     program, how = PROGRAMS[name], {"device": "cpu", "sync": True, "iterations": 30}
@@ -136,6 +138,7 @@ def test_a_directory_does_not_make_other_edges_the_same():
     assert differences(nobody, nobody) == f"{DIRECTORY}: not the same"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "push"])
 def test_pending_vertices_are_saved(graph, directory, mode):
     program, how = gp.apps.SSSP(HUB), {"device": "cpu", "sync": False, "mode": mode}
@@ -157,6 +160,7 @@ def test_limits_count_all_iterations(graph, directory):
     assert result.values.tobytes() == expected.values.tobytes()
 
 
+@pytest.mark.slow
 def test_packed_or_raw_is_the_same_graph(graph, directory):
     program = gp.apps.SSSP(HUB)
     stopped(program, graph, directory, 2, sync=True)
@@ -200,6 +204,7 @@ def test_every_edge_and_value_counts(directory):
         resumed(program, gp.from_edges(sources, targets, weights=weights), directory, sync=True)
 
 
+@pytest.mark.slow
 def test_other_functions_and_vertex_data_are_other_programs(graph, directory):
     stopped(gp.apps.NeuralNetwork(np.linspace(0, 1, graph.n)), graph, directory, 1, sync=True)
     with pytest.raises(ParameterError, match="per-vertex parameters: not the same"):
@@ -247,6 +252,7 @@ def open_files():
     return len(os.listdir("/proc/self/fd"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number", [errno.EIO, errno.ENOSPC, errno.EINTR, None], ids=["EIO", "ENOSPC", "EINTR", "short"]
 )
@@ -384,6 +390,7 @@ def interrupted(stored, directory, number):
     return subprocess.run(command, cwd=stored.parent, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_resumes_what_was_interrupted(stored, directory, monkeypatch, capsys, number):
     ended = interrupted(stored, directory, number)

@@ -70,6 +70,7 @@ def test_a_new_directory_survives_a_loss_of_power(directory, monkeypatch):
     assert synced == [directory.parent]
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_at_any_call_loses_nothing_acknowledged(tmp_path):
     """The process ends once before and once after every call of a run; the next run resumes, and leaves no file."""
     whole = Watched()

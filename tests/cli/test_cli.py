@@ -69,7 +69,7 @@ def test_json_is_whole_and_equal_to_the_api(garaph: Shell, edges: Path) -> None:
     assert status == 0
     assert answer["top"] == [list(pair) for pair in result.top(10)]
     assert [row["mode"] for row in answer["iterations"]] == [row.mode for row in result.stats.iterations]
-    assert answer["graph"] == {"vertices": 4, "edges": 4, "directed": True}
+    assert answer["graph"] == {"vertices": 4, "edges": 4, "stored_edges": 4, "directed": True}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "npy"])
@@ -88,6 +88,7 @@ def test_output_files(garaph: Shell, edges: Path, tmp_path: Path, suffix: str) -
         assert np.load(target)["level"].tolist() == [1, 2, 3, 0]
 
 
+@pytest.mark.slow
 def test_a_program_from_a_file(garaph: Shell, edges: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PROGRAM)
     status, out, _ = garaph(
@@ -120,6 +121,7 @@ def test_import_info_verify_run(garaph: Shell, edges: Path, tmp_path: Path) -> N
     assert "in_sources" in err
 
 
+@pytest.mark.slow
 def test_generate_and_components_of_a_directed_graph(garaph: Shell, tmp_path: Path) -> None:
     assert garaph("generate", "rmat", tmp_path / "g", "--scale", 6, "--weights", "1:9")[0] == 0
     status, _, err = garaph("run", "ConnectedComponents", tmp_path / "g")
@@ -209,6 +211,7 @@ def test_a_missing_gpu_is_said_before_anything_is_read(garaph: Shell, monkeypatc
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_why_no_gpu_was_used_is_said_once(edges: Path) -> None:
     script = """
 import sys
@@ -258,6 +261,7 @@ def test_a_broken_program_file_names_its_line(garaph: Shell, edges: Path, tmp_pa
     assert "broken.py, line 2: ZeroDivisionError" in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_cleanly(tmp_path: Path) -> None:
     garaph = "import sys; from garaph_py.cli import main; main()"
     small = ["generate", "uniform", str(tmp_path / "small"), "--scale", "4", "-q"]
@@ -353,6 +357,7 @@ def test_a_closed_pipe_ends_the_command_quietly(edges: Path) -> None:
         assert b"Traceback" not in process.stderr.read()
 
 
+@pytest.mark.slow
 def test_encodings_and_memory(garaph: Shell, edges: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     from garaph_py.errors import GraphError
     from garaph_py.io.load import LoadOptions, load

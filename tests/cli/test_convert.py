@@ -71,6 +71,25 @@ def test_vertices_without_edges_are_counted(garaph, tmp_path):
     assert garaph("convert", tmp_path / "graph", tmp_path / "g.adj")[1].count("\n") == 1
 
 
+def test_commands_that_read_tables_name_columns(garaph, tmp_path):
+    table = tmp_path / "sales.csv"
+    table.write_text("time,buyer,seller,amount\n1990,ann,bob,5\n")
+    names = ["--source-column", "buyer", "--target-column", "seller"]
+    for command in (
+        ["convert", table, tmp_path / "g.tsv"],
+        ["import", table, tmp_path / "g"],
+        ["run", "PageRank", table],
+    ):
+        assert "columns are 'time', 'buyer', 'seller', 'amount'" in garaph(*command)[2]
+        status, out, _ = garaph(*command, *names, "--weight-column", "amount")
+        assert status == 0
+        assert "1 directed edges, int64 values" in out
+    assert garaph("convert", table, tmp_path / "g.tsv", *names, "--no-weights")[0] == 0
+    assert (tmp_path / "g.tsv").read_text() == "source\ttarget\nann\tbob\n"
+    assert garaph("run", "PageRank", table, *names, "--no-weights")[0] == 0
+    assert "is a graph directory" in garaph("run", "PageRank", tmp_path / "g", *names)[2]
+
+
 @pytest.mark.parametrize("through", ["file", "directory"])
 def test_a_graph_is_made_fit_for_metis(garaph, source, tmp_path, through):
     if through == "directory":
@@ -91,6 +110,7 @@ def test_a_graph_is_made_fit_for_metis(garaph, source, tmp_path, through):
         (["EDGES", "GRAPH"], "already exists"),
         (["EDGES", "GRAPH", "--to", "text"], "is a directory; give the name of a file"),
         (["GRAPH", "x.mtx", "--undirected"], "is a graph directory"),
+        (["GRAPH", "x.mtx", "--source-column", "a"], "is a graph directory"),
         (["GRAPH", "x.graph"], "directed, but METIS files are undirected"),
         (["missing.tsv", "x.mtx"], "no such file"),
         (["EDGES", "no/such/x.mtx"], "No such file or directory"),

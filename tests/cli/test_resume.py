@@ -89,6 +89,7 @@ def test_an_output_that_fails_does_not_lose_the_answer(shell, stored, full, tmp_
     assert (tmp_path / "again.csv").read_text() == ranks
 
 
+@pytest.mark.slow
 def test_a_kill_between_two_outputs_does_not_either(stored, tmp_path):
     text = (
         "import os, signal, sys; from garaph_py import cli; from garaph_py.output.result import Result\n"

@@ -85,6 +85,7 @@ def test_log_messages_are_one_line() -> None:
     assert OneLine("%(name)s: %(message)s").format(record) == f"garaph_py: {printable(EVIL)}: slow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
 def test_letters_that_the_terminal_lacks(tmp_path: Path, encoding: str) -> None:
     edges = os.fsencode(tmp_path / "zoë") + b"\xff.tsv"

@@ -53,6 +53,7 @@ def stored_block(path, name, block):
 # Round trips
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", ENCODINGS)
 @pytest.mark.parametrize("opened", ENCODINGS)
 @pytest.mark.parametrize("held", ENCODINGS)
@@ -76,6 +77,7 @@ def test_what_does_not_fit_stays_raw(tmp_path):
         assert equal(graph, store.open(path, encoding="packed"))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     edges=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300), st.integers(-9, 2**31)), max_size=300),
@@ -324,6 +326,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path, name, key, value):
     assert "manifest.json" in refused(tmp_path / "g")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     name=st.sampled_from(sorted(KIND_OF)),

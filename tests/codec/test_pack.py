@@ -60,6 +60,7 @@ def test_lists_come_back(pool, lengths, top, seed):
     assert_packs(numbers, LISTS, pool, offsets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64"])
 @pytest.mark.parametrize("length", [0, 1, 31, 32, 33, RUN - 1, RUN, RUN + 1, 5 * RUN + 7])
 def test_numbers_come_back(pool, dtype, length):
@@ -119,6 +120,7 @@ def test_a_lack_of_memory_is_named(pool, monkeypatch):
         pack(np.arange(9), NUMBERS, pool)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [None, "int32", "int64", "float32"])
 @pytest.mark.parametrize("directed", [True, False])
 def test_a_graph_comes_back(graph_of, weights, directed):

@@ -45,6 +45,7 @@ def graph(graph_of):
     return graph_of(GRAPH, weighted=False)
 
 
+@pytest.mark.slow
 @kinds
 @programs
 @ways
@@ -71,6 +72,7 @@ def test_synchronous_iterations_are_the_same_one_by_one(device_for, graph, kind)
             assert other.total == one.total
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("first", KINDS)
 @ways
@@ -103,6 +105,7 @@ def test_it_loads_the_state_of_another_process(device_for, graph, expected, kind
             np.testing.assert_array_equal(run.executor.report(state), expected)
 
 
+@pytest.mark.slow
 @kinds
 def test_it_does_what_its_capabilities_say(device_for, graph, kind):
     with run_on(kind, PROGRAMS["quiet"], graph, device_for) as run:
@@ -144,6 +147,7 @@ def test_it_gives_everything_back(device_for, graph, kind):
         assert set(threading.enumerate()) == before
 
 
+@pytest.mark.slow
 @kinds
 def test_reported_values_are_one_a_vertex(device_for, graph, kind):
     with run_on(kind, PROGRAMS["quiet"], graph, device_for) as run:

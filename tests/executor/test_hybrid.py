@@ -39,6 +39,7 @@ def run(program, graph, **how):
     return run_with(program, graph, **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SCHEDULES))
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -79,6 +80,7 @@ def divided(monkeypatch):
     monkeypatch.setattr(Rates, "share", lambda self, waiting: int(rng.integers(waiting + 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
 def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_poisoned, program, sync):
@@ -92,6 +94,7 @@ def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_po
     assert driver.held == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 2, 9, 30])
 @pytest.mark.parametrize("sync", [True, False])
 def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pending_is_poisoned, monkeypatch, sync, at):
@@ -104,6 +107,7 @@ def test_divided_pages_of_a_gpu_that_fails(device_for, graph_of, divided, pendin
     assert "launch failure" in result.stats.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("until", [21, 30])
@@ -123,6 +127,7 @@ def test_the_cpu_goes_on_where_the_gpu_stopped(device_for, graph_of, monkeypatch
     ]
 
 
+@pytest.mark.slow
 def test_values_of_the_cpu_have_left_before_they_change_again(device_for, graph_of, monkeypatch):
     """Copies to the GPU are as late as allowed: when a thread waits for them, or before the next kernel."""
     rng, n, late = np.random.default_rng(3), 6000, []
@@ -167,6 +172,7 @@ class InTurns(Quiet):
         return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [1e-9, 3.0, 1e9])
 @pytest.mark.parametrize("sync", [True, False])
 def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeypatch, ratio, sync):
@@ -178,6 +184,7 @@ def test_a_program_with_a_priority_in_a_hybrid_run(device_for, graph_of, monkeyp
     np.testing.assert_array_equal(result.values, expected.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 @pytest.mark.parametrize("share", [0.2, 2])
 def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, share):
@@ -193,6 +200,7 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
         assert devices == {"cpu"} if ratio < 1 else ("both" if engine == "garaph" else "gpu") in devices
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("worth", "how", "expected"), [
     (0, {}, {"gpu"}), (1 << 40, {}, {"cpu"}), (0, {"mode": "notify-pull"}, {"gpu"}), (0, {"mode": "push"}, {"cpu"}),
 ])  # fmt: skip
@@ -235,6 +243,7 @@ def test_a_gpu_that_fails_leaves_the_pages_to_the_cpu(device_for, graph_of, alwa
     assert result.stats.iterations[-1].device == "cpu"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(12))
 @pytest.mark.parametrize("helps", [True, False])
 @pytest.mark.parametrize("sync", [True, False])

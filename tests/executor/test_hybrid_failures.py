@@ -143,6 +143,7 @@ def half_done(monkeypatch):
     return lambda at: monkeypatch.setattr(runner, "GpuExecutor", type("Half", (HalfDone,), {"at": at}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 1, 9, 40])
 @pytest.mark.parametrize(
     "program", [Paired(HUB), gp.apps.SSSP(HUB), gp.apps.ConnectedComponents()],
@@ -159,6 +160,7 @@ def test_the_same_answer(half_done, graph_of, program, at):
     assert result.stats.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 5, 30])
 @pytest.mark.parametrize("program", [gp.apps.PageRank(tolerance=1e-9), gp.apps.DeltaPageRank(tolerance=1e-9)])
 def test_floats_converge_to_the_same(half_done, graph_of, program, at):
@@ -172,6 +174,7 @@ def test_floats_converge_to_the_same(half_done, graph_of, program, at):
     assert "goes on alone" in result.stats.note
 
 
+@pytest.mark.slow
 def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
     """The GPU fails after the CPU has prepared its values."""
     rng = np.random.default_rng(41)
@@ -187,6 +190,7 @@ def test_values_are_prepared_once(half_done, graph_of, monkeypatch):
     np.testing.assert_allclose(result.values, expected.values, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("device", "alone"), [("gpu", True), ("hybrid", True), ("hybrid", False)])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])

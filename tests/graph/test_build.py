@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import HealthCheck, given, settings
@@ -110,18 +111,6 @@ def test_from_numbered_edges_keeps_isolated_vertices(edges, options, n, threads)
     assert incoming_of(graph) == twin(unweighted, **options)
     assert (graph.n, graph.edge_dtype) == (n, None)
     check_form(graph)
-
-
-@settings(deadline=None)
-@given(edge_lists())
-def test_symmetrized_is_the_undirected_graph(edges):
-    graph = from_edges(*columns(edges), threads=2)
-    both = graph.symmetrized(threads=2)
-    assert {v: sorted(found) for v, found in incoming_of(both).items()} == {
-        v: sorted(found) for v, found in twin(edges, directed=False).items()
-    }
-    check_form(both)
-    assert both.symmetrized() is both
 
 
 @settings(deadline=None)
@@ -269,3 +258,57 @@ def test_progress_ends_at_its_total():
     steps = [event for event in seen if isinstance(event, events.Step) and event.name == "sorting edges"]
     assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert steps[-1].done == steps[-1].total > 0
+
+
+@pytest.mark.parametrize("entries", [[np.nan, np.nan], [np.nan, 1.0]])
+def test_entries_of_a_symmetric_matrix_may_be_nan(entries):
+    matrix = sp.coo_array((entries, ([0, 1], [1, 0])), (2, 2))
+    if np.isnan(entries).all():
+        assert np.isnan(from_scipy(matrix, directed=False).in_edges.values).all()
+    else:
+        with pytest.raises(GraphError, match="not symmetric"):
+            from_scipy(matrix, directed=False)
+
+
+def networkx_graph(*weights):
+    graph = nx.DiGraph()
+    graph.add_edges_from((k, k + 1, {"weight": value}) for k, value in enumerate(weights))
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: from_edges(None, None), "sources is no column but NoneType"),
+        (lambda: from_edges([1], None), "targets is no column but NoneType"),
+        (lambda: from_edges({1: 2}, {2: 3}), "sources is no column but dict"),
+        (lambda: from_edges("ab", "cd"), "sources is no column but str"),
+        (lambda: from_edges(3, 4), "sources is no column but int"),
+        (lambda: from_edges(iter([1]), iter([2])), "sources is no column but list_iterator"),
+        (lambda: from_edges(pa.table({"a": [1]}), pa.array([2])), "sources is no column but Table"),
+        (lambda: from_edges([1], [2], vertices=5), "vertices is no column but int"),
+        (lambda: from_edges([1, 2], [2]), "2 sources but 1 targets"),
+        (lambda: from_edges([1], [2], [1, 2]), r"weights have shape \(2,\)"),
+        (lambda: from_edges([1], [2], 5), r"weights have shape \(\)"),
+        (lambda: from_edges([1], [2], {1: 2}), r"weights have shape \(\)"),
+        (lambda: from_edges([1, 2], [2, 3], [[1], [1, 2]]), "weights are a nested list"),
+        (lambda: from_edges([1], [2], directed="no"), "directed='no': give True or False"),
+        (lambda: from_scipy(None), "not a SciPy sparse matrix but NoneType"),
+        (lambda: from_scipy(np.eye(2)), "not a SciPy sparse matrix but ndarray"),
+        (lambda: from_scipy(sp.csr_array((2, 3))), "square, not 2 x 3"),
+        (lambda: from_scipy(sp.csr_array((2, 2)), directed=1), "directed=1: give True or False"),
+        (lambda: from_networkx(None), "not a NetworkX graph but NoneType"),
+        (lambda: from_networkx({1: [2]}), "not a NetworkX graph but dict"),
+        (lambda: from_networkx(nx.Graph), "not a NetworkX graph but type"),
+        (lambda: from_networkx(nx.Graph(), weight=[]), r"weight=\[\]: give the name"),
+        (lambda: from_networkx(networkx_graph([1], [1, 2])), "weights are a nested list"),
+        (lambda: from_networkx(networkx_graph("heavy")), "weights of type <U5"),
+    ],
+)
+def test_wrong_types_end_in_an_error_of_this_package(make, message):
+    with pytest.raises((GraphError, ParameterError), match=message):
+        make()
+
+
+def test_networkx_graphs_are_read_without_values_on_request():
+    assert from_networkx(networkx_graph(3, 4), weight=None).edge_dtype is None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garaph_py.errors import GraphError
+from garaph_py.errors import GraphError, UnknownVertexError
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
 from garaph_py.graph.number import number_vertices
 
@@ -27,6 +27,7 @@ def as_column(items: list) -> np.ndarray:
     return np.array(items, object if items else np.int64)
 
 
+@pytest.mark.slow
 @given(ID_LISTS, st.data())
 def test_every_id_comes_back(ids, data):
     half = len(ids) // 2
@@ -114,6 +115,57 @@ def test_integers_stay_integers_in_every_container(column):
     assert ids.kind == "integer"
     assert ids.array().tolist() == [3, 2**40]
     assert [sources.tolist(), targets.tolist()] == [[0, 1], [1, 0]]
+
+
+def test_names_are_found_when_they_are_sorted_too():
+    names = ["zlib", "", "é", "\U0001f600", "\uffff", "a\0", "a", *(f"lib{i}" for i in range(200))]
+    ids = StringIds(names)
+    for _ in range(2):
+        assert [ids.find(name) for name in names] == list(range(len(names)))
+        assert [ids.find(name) for name in ("lib", "zzz", "\U0010ffff", "a\1")] == [None] * 4
+
+
+@given(ID_LISTS.filter(len), st.lists(st.integers(-(2**63), 2**64 - 1) | st.text(max_size=5), max_size=5))
+def test_many_are_found_as_one_is(ids, others):
+    column = as_column(ids)
+    _, _, table = number_vertices(column, column)
+    assert table.take(table.indices(ids)).tolist() == ids
+    assert table.indices(set(ids)).dtype == np.int64
+    for other in others:
+        if type(other) is type(ids[0]):
+            assert (other in table) == (other in ids)
+        if other not in table:
+            with pytest.raises(UnknownVertexError, match="not in the graph"):
+                table.indices([other])
+
+
+@pytest.mark.parametrize(
+    ("ids", "vertex", "nearest"),
+    [
+        (VertexIds(4), 9, 3),
+        (VertexIds(4), -1, 0),
+        (VertexIds(4), "x", None),
+        (VertexIds(0), 1, None),
+        (IntegerIds(np.array([100, -5, 7])), 60, 100),
+        (IntegerIds(np.array([100, -5, 7])), -(2**70), -5),
+        (IntegerIds(np.array([3, 2**64 - 1], np.uint64)), 2**70, 2**64 - 1),
+        (StringIds(["libc6", "zlib", "libgcc-s1"]), "libc7", "libc6"),
+        (StringIds(["libc6", "zlib", "libgcc-s1"]), "xlib", "zlib"),
+        (StringIds(["libc6", "zlib", "libgcc-s1"]), "libgccs1", "libgcc-s1"),
+        (StringIds(["libc6"]), "perl", None),
+        (StringIds(["libc6"]), "\udcff", None),
+        (StringIds([]), "a", None),
+    ],
+)
+def test_the_nearest_id(ids, vertex, nearest):
+    assert ids.nearest(vertex) == nearest
+
+
+def test_categories_of_polars_are_names():
+    """Its categories are a dictionary of string views, which Arrow cannot cast."""
+    names = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1], pa.uint32()), pa.array(["a", "b"], pa.string_view()))
+    _, _, ids = number_vertices(names, pa.chunked_array([names]))
+    assert ids.array().tolist() == ["b", "a"]
 
 
 def test_integers_up_to_64_bits_are_kept_exactly():

@@ -23,6 +23,7 @@ def edge_list(kind, values):
     return EdgeList(*ids, None if values is None else np.ones(EDGES, values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "values"),
     [("dense", None), ("dense", np.float64), ("gaps", None), ("sparse", None), ("once", np.float64)],

@@ -72,6 +72,7 @@ HOSTILE = settings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["g.txt", "g.csv", "g.txt.gz", "g.parquet", "g.arrow", "g.npz"])
 @HOSTILE
 @given(contents=st.one_of(st.binary(max_size=300), st.text('0123456789 ,;\t\n\r#%"-.ex\0é', max_size=60)))
@@ -82,6 +83,7 @@ def test_random_bytes(tmp_path, name, contents):
     read_or_typed_error(tmp_path / name, magic.get(name, b"") * (len(contents) % 2) + contents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 @HOSTILE
 @given(st.data())
@@ -235,3 +237,23 @@ def test_the_shipped_graph():
     assert {"libc6", "debianutils", "base-files"} <= set(graph.ids.take(needs))
     assert read(DATA / "debian-sid-deps.tsv.xz", drop_self_loops=True).m == 412_598
     assert read(DATA / "debian-sid-deps.tsv.xz", drop_parallel=True).m == 412_601
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        (None, {}, "the path of a file is a string or a pathlib.Path, not NoneType"),
+        (5, {}, "not int"),
+        (b"edges.txt", {}, "not bytes"),
+        (["edges.txt"], {}, "not list"),
+        ({}, {}, "not dict"),
+        ("edges.txt", {"directed": "no"}, "directed='no': give True or False"),
+        ("edges.txt", {"weights": "w"}, "weights='w': give True or False"),
+        ("edges.txt", {"format": []}, r"format=\[\] is not known"),
+    ],
+)
+def test_arguments_of_wrong_types(tmp_path, monkeypatch, path, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "edges.txt").write_text("1 2\n")
+    with pytest.raises(ParameterError, match=message):
+        read(path, **options)

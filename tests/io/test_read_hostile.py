@@ -30,6 +30,7 @@ NAMES = [format.name for format in FORMATS]
 samples_of = cache(samples.samples_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples.TARGETS)
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(number=st.integers(0, 2**63))
@@ -51,6 +52,7 @@ LAST_NUMBER = 12
 """Bytes at the end of a file of text which may be a line end and the last digits of a number."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_truncation_at_every_length(tmp_path, name):
     format = next(format for format in FORMATS if format.name == name)

@@ -62,6 +62,7 @@ def refusal(keeps, directed, weights, ids):
     return "weights" if weights is None and keeps.weights == "required" else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ids", IDS)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("directed", [True, False])
@@ -166,6 +167,7 @@ GRAPHS = st.integers(1, 12).flatmap(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BY_NAME)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=GRAPHS, directed=st.booleans())

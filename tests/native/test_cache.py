@@ -13,6 +13,7 @@ from garaph_py.native import Kernel, cache, kernel
 from tests.support.compiled import define, python
 
 
+@pytest.mark.slow
 def test_another_processor_has_other_keys(folder, compilations, monkeypatch):
     def double(x):
         return 2 * x
@@ -169,6 +170,7 @@ print(Kernel("i64", f)(6))
 """
 
 
+@pytest.mark.slow
 def test_processes_may_compile_the_same_at_once(folder):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     both = [
@@ -190,6 +192,7 @@ print(light, result.values["level"].tolist(), "numba" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_a_warm_process_does_not_import_numba(folder):
     assert python(LIBRARY_PROGRAM) == "True [0, 1, 2] True\n"
     assert python(LIBRARY_PROGRAM) == "True [0, 1, 2] False\n"

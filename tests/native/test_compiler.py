@@ -1,16 +1,20 @@
 """Compiled functions are shared between kernels, as long as they and all that they refer to are equal."""
 
+import numba
 import numpy as np
 import pytest
 
-from garaph_py.native import Kernel, compiler
+from garaph_py.errors import ParameterError
+from garaph_py.native import Kernel, compiler, kernel
 
 STEP = 1
+TABLE = np.array([7, 8, 9])
 
 
 @pytest.fixture(autouse=True)
 def nothing_shared(monkeypatch, tmp_path):
-    """No dispatchers from earlier kernels, and a cache of compiled code of its own."""
+    """No dispatchers and no code from earlier kernels, and a cache of compiled code of its own."""
+    monkeypatch.setattr(kernel, "_loaded", {})
     monkeypatch.setattr(compiler, "_shared", {})
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path))
 
@@ -47,16 +51,37 @@ def test_a_function_that_cannot_be_compiled_is_not_shared():
     def broken(x):
         return x + unknown  # noqa: F821
 
-    def kernel(numbers):
+    def first(numbers):
         return broken(numbers[0])
 
     with pytest.raises(Exception, match="cannot be compiled"):
-        Kernel("i64*", kernel)(np.array([5]))
+        Kernel("i64*", first)(np.array([5]))
     assert not compiler._shared
 
 
+@pytest.mark.slow
 def test_only_a_limited_number_is_kept(monkeypatch):
     monkeypatch.setattr(compiler, "MOST_SHARED", 3)
     for first in range(3):
         make_advance(first)(np.arange(3))
         assert len(compiler._shared) <= 3
+
+
+def make_choose():
+    def choose(numbers):
+        return TABLE[numbers[0]]
+
+    return Kernel("i64*", choose)
+
+
+@pytest.mark.parametrize(("name", "value"), [("OPT", type(numba.config.OPT)(0)), ("BOUNDSCHECK", 1)])
+def test_numbas_settings_in_the_environment_change_nothing(monkeypatch, name, value):
+    monkeypatch.setattr(numba.config, name, value)
+    assert make_choose()(np.array([2])) == 9
+    assert getattr(numba.config, name) is value  # the user's own code is compiled as the user says
+
+
+def test_numba_that_is_turned_off_is_named(monkeypatch):
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(ParameterError, match=r"NUMBA_DISABLE_JIT is set.*unset it"):
+        make_advance(0)(np.array([5]))

@@ -155,6 +155,7 @@ def test_mathematics_in_compiled_code():
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_compiling_tells_how_far_it_is(folder):
     functions = [define(f"def f(x): return x + {k}") for k in (100, 200)]
     kernels = [Kernel("i64", function) for function in functions]

@@ -142,6 +142,7 @@ def lower(values, start):
     return 0
 
 
+@pytest.mark.slow
 def test_atomic_operations_lose_nothing() -> None:
     counter, least = np.zeros(1, np.int64), np.full(1, np.inf, np.float32)
     with ThreadPool(4) as pool:

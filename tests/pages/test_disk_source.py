@@ -41,6 +41,7 @@ def programs(graph):
         yield gp.apps.ConnectedComponents(), {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [150_000, 500_000])
 def test_answers_are_those_of_memory(saved, room):
     graph, path, _ = saved
@@ -55,6 +56,7 @@ def test_answers_are_those_of_memory(saved, room):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
 
 
+@pytest.mark.slow
 def test_what_is_read_is_what_is_needed(saved):
     graph, path, encoding = saved
     stored, needed = opened(path, 300_000), store.info(path).arrays["in_sources"].stored_bytes
@@ -92,6 +94,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
         data.write_bytes(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "packed")], indirect=True, ids=str)
 @pytest.mark.parametrize("failure", [errno.EIO, "short", "again"])
 def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):
@@ -122,6 +125,7 @@ def test_every_read_may_fail(saved, monkeypatch, kernel_reads, failure):
     assert len(os.listdir("/proc/self/fd")) == open_files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw")], indirect=True, ids=str)
 def test_a_stored_run_is_seen_and_resumed(saved, tmp_path):
     graph, path, _ = saved
@@ -145,6 +149,7 @@ def test_a_stored_run_is_seen_and_resumed(saved, tmp_path):
     np.testing.assert_array_equal(resumed.values, gp.run(program, graph, device="cpu").values)
 
 
+@pytest.mark.slow
 def test_the_disks_k_decides_when_to_notify(saved):
     _, path, _ = saved
     stored, slow = opened(path, 300_000), opened(path, 300_000)
@@ -155,6 +160,7 @@ def test_the_disks_k_decides_when_to_notify(saved):
         assert run.stats.iterations[0].mode == expected
 
 
+@pytest.mark.slow
 def test_the_command_runs_within_a_memory(saved, monkeypatch, capsys):
     graph, path, _ = saved
     memory = 350_000 if graph.directed else 260_000
@@ -242,6 +248,7 @@ def test_a_request_that_cannot_be_made_ends_the_run_and_not_the_process(source, 
     pages.close()
 
 
+@pytest.mark.slow
 def test_small_blocks_apart_from_each_other(tmp_path):
     """Every other list is needed: read block by block, they take more room than all lists together."""
     n = 1025
@@ -284,6 +291,7 @@ def test_masks_say_where_lists_begin(lengths, first, count, data):
     assert not begins_where(offsets, first, last, masks)
 
 
+@pytest.mark.slow
 def test_too_little_memory_says_how_much_is_needed(saved):
     _, path, _ = saved
     run_with(gp.apps.PageRank(), opened(path, 160_000), device="cpu", page_edges=1 << 20)  # by smaller pages
@@ -338,6 +346,7 @@ def test_what_needs_all_edges_in_memory_says_so(saved):
                 use()
 
 
+@pytest.mark.slow
 def test_verifiers_pass_over_edges_on_disk(saved):
     graph, path, _ = saved
     stored = opened(path, 64 * graph.n + 300_000)
@@ -353,6 +362,7 @@ def test_verifiers_pass_over_edges_on_disk(saved):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph-disk")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch, encoding):
     """All lengths are 0: the verifier follows paths one page at a time, against the order of the pages."""

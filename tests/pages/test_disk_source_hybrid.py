@@ -20,6 +20,7 @@ from tests.support.stored_graphs import opened, with_memory
 from ..support.runs import run_with
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [0.1, 0.5, 2.0])

@@ -20,6 +20,7 @@ from tests.support.stored_graphs import forge, hub, opened
 from ..support.runs import run_with
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("room", [150_000, 500_000])
 def test_push_follows_out_edges_from_disk(saved, room, sync):
@@ -39,6 +40,7 @@ def test_push_follows_out_edges_from_disk(saved, room, sync):
                 ]
 
 
+@pytest.mark.slow
 def test_auto_pushes_from_disk_and_takes_no_turns(saved):
     graph, path, _ = saved
     stored = opened(path, 300_000)
@@ -58,6 +60,7 @@ def fractions(edges):
     return np.random.default_rng(3).random(len(edges.targets))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [wide, fractions])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, lengths):
@@ -80,6 +83,7 @@ def test_push_with_values_that_are_not_packed(tmp_path, graph_of, encoding, leng
             assert "push" in {step.mode for step in found.stats.iterations}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
     """Older versions saved all graphs so: such a graph can be read, and programs that need no values can push."""
@@ -105,6 +109,7 @@ def test_a_graph_saved_without_values_of_out_edges(saved, tmp_path):
             run_with(sssp, stored, mode=mode)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
     graph, path, _ = saved
@@ -119,6 +124,7 @@ def test_values_of_out_edges_are_made_in_memory_where_there_is_room(saved):
         run_with(sssp, loaded, mode="push")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_no_memory_between_two_that_do_is_refused(saved):
     """A push reads edge values, with amounts of memory from the least that opens the graph to enough for all values."""
@@ -165,6 +171,7 @@ def test_forged_values_of_out_edges(saved, tmp_path, monkeypatch):
         gp.run(gp.apps.SSSP(hub(graph)), store.open(path, encoding="packed"), device="cpu")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (True, "packed")], indirect=True, ids=str)
 def test_damage_to_the_values_of_out_edges(saved, tmp_path):
     """A run that reads these values finds it; a run with raw edges in memory does not read them."""

@@ -71,6 +71,7 @@ def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
         data.write_bytes(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", [(True, "raw"), (False, "raw")], indirect=True, ids=str)
 def test_few_vertices_are_updated_from_few_sectors(saved):
     """A page is first read in blocks, later in sectors of lists and of values; notifying reads no values."""
@@ -86,6 +87,7 @@ def test_few_vertices_are_updated_from_few_sectors(saved):
     assert step.from_disk <= lists + 2 * (int(around) * 4 + 2 * SECTOR) + 2 * SECTOR
 
 
+@pytest.mark.slow
 def test_blocks_that_do_not_begin_where_sectors_do_are_read_whole(tmp_path):
     graph = gp.rmat(11, 8, weights=(1, 255))
     store.save(graph, tmp_path / "g", encoding="raw", block_bytes=4608)

@@ -62,6 +62,7 @@ def programs(graph):
         yield None, gp.apps.ConnectedComponents()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", [100_000, 2_000_000])
 def test_answers_are_those_of_memory(saved, room):
     how = {"iterations": 4, "mode": PULL_TILED}
@@ -101,6 +102,7 @@ def test_tiles_are_for_one_run(saved, monkeypatch):
     assert PULL_TILED not in {step.mode for step in gp.run(program, stored, device="cpu").stats.iterations}
 
 
+@pytest.mark.slow
 def test_no_room_for_tiles_is_named_before_the_run(saved):
     graph, path = saved["float64"]
     program = gp.apps.SSSP(hub(graph))
@@ -117,6 +119,7 @@ def test_no_room_for_tiles_is_named_before_the_run(saved):
     np.testing.assert_array_equal(found.values, gp.run(program, graph).values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 @pytest.mark.parametrize("kind", ["int32", "float64"])
 def test_tiles_that_have_no_room_in_memory_are_refused(graph_of, tmp_path, kind, encoding):

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.program import bind
-from garaph_py.program.bind import hints
+from garaph_py.program.fields import hints
 from tests.support.programs import RING, Sum, derived, parameter
 
 
@@ -94,11 +95,33 @@ def test_annotations_are_understood_as_text_and_in_functions():
     assert seen(Dotted()) == {"start": 2, "rate": 1.0, "other": 0, "unknown": 3}
 
 
+class FromSource(Sum):
+    source: int = 6
+
+    def init(self, id):
+        return int(id == self.source)
+
+
+class FromAny(FromSource):
+    source: Any = 6
+
+
+@pytest.mark.parametrize("program", [FromSource(), FromAny()], ids=lambda program: type(program).__name__)
+@pytest.mark.parametrize("ids", [[6, 7, 8], ["a", "b", "c"]], ids=["integers", "texts"])
+def test_a_number_that_names_a_vertex_is_refused_where_ids_are_not_internal(program, ids):
+    graph = gp.from_edges(ids, ids[1:] + ids[:1])
+    with pytest.raises(ParameterError, match=r"internal ids.*source: garaph_py\.VertexId"):
+        bind(program, graph)
+    bind(program, RING)
+    bind(derived(**parameter("source", int, 6))(), graph)  # no function compares it with an id
+
+
 PER_VERTEX = {
     "default": ({}, [4, 4, 4]),
     "a number": ({"heat": 7}, [7, 7, 7]),
     "an array": ({"heat": np.array([1, 2, 3], np.uint8)}, [1, 2, 3]),
     "a mapping": ({"heat": {1: 9}}, [4, 9, 4]),
+    "a series of pandas": ({"heat": pd.Series([8, 9], index=[2, 1])}, [4, 9, 8]),
 }
 
 
@@ -129,6 +152,15 @@ def test_per_vertex_parameters(given, wanted):
 def test_unusable_per_vertex_parameters_are_refused(given, message):
     with pytest.raises(ParameterError, match=rf"Heated\(heat=\.\.\.\).*{message}"):
         bind(Heated(heat=given), RING)
+
+
+def test_per_vertex_parameters_fit_the_type_of_the_program():
+    with pytest.raises(ParameterError, match=r"a number does not fit float32"):
+        bind(gp.apps.HeatSimulation(initial=[0, 1e39, 0], dtype=np.float32), RING)
+
+
+def test_a_per_vertex_parameter_that_no_function_asks_for_takes_no_memory():
+    assert bind(derived(**parameter("unused", gp.PerVertex, None))(), RING).vertex_data is None
 
 
 def test_awkward_names_of_parameters_and_fields_are_no_obstacle():

@@ -106,6 +106,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", REFUSED)
 def test_what_cannot_be_compiled_is_refused_by_function_line_and_reason(body):
     with pytest.raises(ProgramError) as caught:
@@ -168,6 +169,7 @@ MEANING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["np.float32", "np.float64"])
 def test_compiled_programs_compute_what_python_does(value):
     """One program has all bodies of the table, because compiling takes most of the time."""

@@ -84,6 +84,7 @@ def add_both(left, right):
     return left.mass + right.mass * float(1), left.count + right.count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monoid", [gp.add, gp.Monoid(add_both, (0, 0))])
 def test_fields_are_summed_one_by_one_or_by_the_users_function(monoid):
     graph = gp.from_edges([0, 1, 2, 3, 4], [5, 5, 5, 6, 6])

@@ -110,6 +110,7 @@ def test_a_class_that_is_no_dataclass_is_refused_when_it_is_defined():
         type("Worse", (gp.apps.PageRank,), {"__annotations__": {"more": float}})
 
 
+@pytest.mark.slow
 def test_a_function_that_is_not_needed_until_the_end_is_checked_at_the_start():
     """It is checked even if all kernels of the first iteration are in the cache."""
     gp.run(derived(result=lambda self, value: value + 1)(), RING, iterations=1)

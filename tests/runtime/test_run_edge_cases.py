@@ -29,6 +29,7 @@ def weighted(edges, case):
     return edges if case.weights is None else edges.weighted(np.arange(1, len(edges.sources) + 1).astype(case.weights))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "edges",
@@ -57,6 +58,7 @@ def test_odd_graphs(graph_of, case, edges, mode):
             assert_close(run, case.twin(edges, 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("program", "weights"),
@@ -81,6 +83,7 @@ def test_no_vertices(graph_of, program, weights, mode):
     assert result.to_pandas().empty
 
 
+@pytest.mark.slow
 @by_case
 def test_no_iterations(graph_of, case):
     """The run reports the initial values as it would report final ones."""
@@ -158,6 +161,7 @@ def test_a_vertex_that_is_not_in_the_graph(graph, vertex):
 # Edge values.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["int32", "float64"])
 def test_zero_weights(dtype):
     edges = edges_of(5, (0, 1), (1, 2), (2, 1), (3, 4), (4, 3)).weighted(np.zeros(5, dtype))
@@ -177,6 +181,7 @@ def test_negative_weights(kind, value):
         gp.run(kind("x"), graph)
 
 
+@pytest.mark.slow
 def test_unlimited_weights():
     graph = gp.from_edges([0, 0, 1], [1, 2, 2], np.array([np.inf, 2.5, 1.0]))
     assert gp.run(gp.apps.SSSP(0), graph, verify=True).values.tolist() == [0, np.inf, 2.5]

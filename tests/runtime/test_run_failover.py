@@ -93,6 +93,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [0, 1, 3, "values"])
 @pytest.mark.parametrize(
     ("name", "sync", "how"),

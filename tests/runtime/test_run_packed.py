@@ -59,6 +59,7 @@ def both(graph_of):
     return get
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", ["auto", *MODES])
 @pytest.mark.parametrize("case", mostly_full((case for case in EXACT if case.name not in OTHERS), "SSSP-int"))
@@ -72,6 +73,7 @@ def test_exact_answers(both, case, mode, sync):
         assert {i.mode for i in run.stats.iterations} <= {*MODES, PUSH}
 
 
+@pytest.mark.slow
 @modes
 @floats
 def test_floats_have_the_same_bits(both, case, mode):
@@ -92,6 +94,7 @@ def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
     assert_same_bits(*(run_with(case.program(edges), graph, **options) for graph in (packed, raw)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize(
     ("weights", "mode"),
@@ -111,6 +114,7 @@ def test_edge_values(graph_of, weights, mode, directed):
         assert_same_bits(*(run_with(gp.apps.SSSP(source), g, **options) for g in (graph.packed(1), graph)))
 
 
+@pytest.mark.slow
 def test_integers_that_do_not_fit_stay_raw(graph_of):
     edges = heavy("int64")
     edges = edges.weighted(edges.weights + (np.arange(len(edges.weights)) % 2 << 40))
@@ -119,6 +123,7 @@ def test_integers_that_do_not_fit_stay_raw(graph_of):
     assert_exact(gp.run(gp.apps.SSSP(hub(edges)), packed, threads=2), twins.sssp(edges, hub(edges)))
 
 
+@pytest.mark.slow
 @modes
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_the_papers_engine(both, mode, engine):
@@ -128,6 +133,7 @@ def test_the_papers_engine(both, mode, engine):
         assert_same_bits(*(run_with(case.program(edges), graph, **options) for graph in (packed, raw)))
 
 
+@pytest.mark.slow
 @modes
 @pytest.mark.parametrize(
     "edges",
@@ -181,6 +187,7 @@ def test_push(both, case, sync):
             assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("weights", ["int32", "float32"])
 def test_push_along_edges_with_values(graph_of, weights, directed):
@@ -199,6 +206,7 @@ def test_a_run_unpacks_no_array(graph_of, monkeypatch):
     gp.run(gp.apps.PageRank(), packed, threads=2, iterations=2)
 
 
+@pytest.mark.slow
 def test_negative_values_are_named(graph_of):
     edges = twins.Edges(3, np.array([0, 1]), np.array([1, 2]), np.array([4, -7]))
     with pytest.raises(GraphError, match="the edge 1 -> 2 has -7"):
@@ -225,6 +233,7 @@ def test_sums_of_packed_numbers_of_every_width():
         np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("weights", [None, "int64", "float32"])
 def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, streams):

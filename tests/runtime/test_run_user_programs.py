@@ -6,7 +6,7 @@ import pytest
 import garaph_py as gp
 from tests.support import twins
 from tests.support.cases import mostly_full
-from tests.support.programs import DataDriven
+from tests.support.programs import DataDriven, Relabel, Strongest
 
 from ..support.runs import run_with
 
@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 MODES = ("pull", "notify-pull")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_prepare(graph_of, mode):
     """Every vertex has one out-edge, so a value need not be divided among several."""
@@ -41,6 +42,7 @@ class WaitingOnly(gp.apps.BFS):
         return old != self.identity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 7])
 def test_done_by_the_old_value_visits_fewer_edges(graph_of, threads):
     edges = twins.skewed(42, 2000, 30000)
@@ -63,32 +65,7 @@ def test_done_is_not_used_asynchronously(graph_of):
     assert {i.edges for i in result.stats.iterations} == {30000}
 
 
-class Relabel(gp.VertexProgram):
-    """Component labels until few change; counts the changes and adds the labels up."""
-
-    few: int = 20
-
-    value = np.int64
-    sum = gp.min
-    total = {"changed": int, "labels": int}  # noqa: RUF012
-
-    def init(self, id):
-        return id
-
-    def gather(self, src):
-        return src
-
-    def apply(self, old, acc):
-        return min(old, acc)
-
-    def aggregate(self, new, old):
-        return new != old, new
-
-    def converged(self, total, n):
-        self.seen.append((total, n))
-        return total.changed < self.few
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_aggregate_and_converged(graph_of, mode):
     rng = np.random.default_rng(43)
@@ -110,34 +87,7 @@ def test_aggregate_and_converged(graph_of, mode):
         assert result.stats.converged
 
 
-class Strongest(gp.VertexProgram):
-    """The strongest in-edge and its source, of equal ones the least; and how many in-edges there were."""
-
-    value = {"strength": np.float64, "source": np.int64, "edges": np.uint32}  # noqa: RUF012
-    accumulator = value
-    sum = gp.Monoid(
-        lambda a, b: (
-            max(a.strength, b.strength),
-            a.source if a.strength > b.strength or (a.strength == b.strength and a.source < b.source) else b.source,
-            a.edges + b.edges,
-        ),
-        (-1.0, -1, 0),
-    )
-    reports = {"strength": np.float64, "source": gp.VertexId, "edges": np.uint32}  # noqa: RUF012
-
-    def init(self):
-        return -1.0, -1, 0
-
-    def gather(self, edge, src_id):
-        return edge, src_id, 1
-
-    def apply(self, acc):
-        return acc
-
-    def result(self, value):
-        return value
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @pytest.mark.parametrize("mode", MODES)
 def test_own_monoid_over_named_fields(graph_of, mode, threads):
@@ -176,6 +126,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_full(REDUCTIONS, "mul", "logical_and", "bitwise_xor"))
 def test_unified_operations(graph_of, name):
     dtype, operation, choices = REDUCTIONS[name]
@@ -215,6 +166,7 @@ class AnyNeighbour(gp.VertexProgram):
         return acc != 0
 
 
+@pytest.mark.slow
 def test_done_ends_a_gather_once_the_sum_is_final(graph_of):
     edges = twins.skewed(46, 300, 3000)
     marked = (np.arange(edges.n) % 3 == 0).astype(int)
@@ -280,6 +232,7 @@ class Balance(gp.VertexProgram):
         return acc + id * in_degree + out_degree / n - old
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_every_argument(graph_of, mode):
     edges = twins.skewed(47, 300, 2000, "float64")

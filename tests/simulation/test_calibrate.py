@@ -128,6 +128,7 @@ def test_recorded_costs_of_pages_are_kept(tmp_path):
     assert replay(run).simulated.seconds == pytest.approx(run.seconds, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
     graph = gp.rmat(14, 16, directed=False)
@@ -155,6 +156,7 @@ def test_the_link_is_what_the_experiment_measured(tmp_path, text, known):
     assert copy_rate_of(tmp_path / "machine.json") == known
 
 
+@pytest.mark.slow
 def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):
     experiment = """repeats = 2
 [[runs]]

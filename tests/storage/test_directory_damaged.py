@@ -20,6 +20,7 @@ every = pytest.mark.parametrize(
 # Damage
 
 
+@pytest.mark.slow
 @every
 def test_flipped_bytes_are_detected(either, step):
     graph = store.open(either)
@@ -35,6 +36,7 @@ def test_flipped_bytes_are_detected(either, step):
     assert outcome(either, graph) == "equal"
 
 
+@pytest.mark.slow
 @every
 def test_truncation_is_detected(either, step):
     graph = store.open(either)

@@ -105,6 +105,7 @@ def test_a_process_that_dies_at_any_call_leaves_the_graph(tmp_path, monkeypatch,
     assert found == {0, 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EINTR, None])
 def test_a_call_that_fails_at_any_place_leaves_the_graph(tmp_path, monkeypatch, number):
     """The restripe ends in an error, or in a note if only old files could not be removed."""

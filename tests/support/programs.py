@@ -39,6 +39,60 @@ class DataDriven(gp.VertexProgram):
         return value.rank + value.residual
 
 
+class Relabel(gp.VertexProgram):
+    """Component labels until few change; counts the changes and adds the labels up."""
+
+    few: int = 20
+
+    value = np.int64
+    sum = gp.min
+    total = {"changed": int, "labels": int}  # noqa: RUF012
+
+    def init(self, id):
+        return id
+
+    def gather(self, src):
+        return src
+
+    def apply(self, old, acc):
+        return min(old, acc)
+
+    def aggregate(self, new, old):
+        return new != old, new
+
+    def converged(self, total, n):
+        self.seen.append((total, n))
+        return total.changed < self.few
+
+
+class Strongest(gp.VertexProgram):
+    """The strongest in-edge and its source, of equal ones the least; and how many in-edges there were."""
+
+    value = {"strength": np.float64, "source": np.int64, "edges": np.uint32}  # noqa: RUF012
+    accumulator = value
+    sum = gp.Monoid(
+        lambda a, b: (
+            max(a.strength, b.strength),
+            a.source if a.strength > b.strength or (a.strength == b.strength and a.source < b.source) else b.source,
+            a.edges + b.edges,
+        ),
+        (-1.0, -1, 0),
+    )
+    reports = {"strength": np.float64, "source": gp.VertexId, "edges": np.uint32}  # noqa: RUF012
+
+    def init(self):
+        return -1.0, -1, 0
+
+    def gather(self, edge, src_id):
+        return edge, src_id, 1
+
+    def apply(self, acc):
+        return acc
+
+    def result(self, value):
+        return value
+
+
 RING = gp.from_edges([0, 1, 2], [1, 2, 0])
 
 

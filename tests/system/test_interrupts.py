@@ -120,6 +120,7 @@ def pinned(monkeypatch):
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("device", ["cpu", "gpu", "hybrid"])
 def test_interrupted_anywhere_nothing_stays(device_for, graph_of, monkeypatch, pinned, device, again):

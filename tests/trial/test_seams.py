@@ -26,7 +26,6 @@ from garaph_py.executor.protocol import Decision
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.program import bind
-from garaph_py.runtime import options
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
 from tests.support.cpu_gpu import CpuGpu
@@ -35,7 +34,7 @@ from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 
 from ..support.runs import run_with
 
-pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cut_small_graphs")]
 
 ITERATIONS = 7
 
@@ -93,7 +92,6 @@ def toys(monkeypatch):
     """The toys are where users and executors find policies and transfers."""
     for policy in (ToyPolicy(), StagedPolicy()):
         monkeypatch.setitem(POLICIES, policy.name, policy)
-    monkeypatch.setitem(options.CHOICES, "engine", tuple(POLICIES))
     monkeypatch.setitem(transfer.TRANSFERS, "staged", StagedTransfer)
     monkeypatch.setattr(StagedTransfer, "pieces", 0)
 

@@ -2,8 +2,9 @@
 
 The import scans the edges twice (`scan.py`): first to number the vertices, then to put every edge into an external sort
 (`sort.py`). It writes the sorted in-edges block by block while they are merged (`array_writer.py`). For a directed
-graph it also puts each sorted edge, with its ends swapped, into a second sort, which gives the out-edges. Memory holds
-arrays over vertices, and buffers; never all edges.
+graph it also puts each sorted edge, with its ends swapped, into a second sort, which gives the out-edges; to symmetrize
+edges it merges these two orders into one (`symmetrize.py`). Memory holds arrays over vertices, and buffers; never all
+edges.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ from ...storage.write import HERE, Destination, PathLike, creating, write_manife
 from ...system import interrupts
 from ...system.sizes import show_bytes
 from ..collect import BuildOptions
+from ..formats import USUAL, ColumnNames
 from . import adjacency
 from . import sort as external
 from .adjacency import SLICE, AdjacencyBuilder, add_edges, key_bits
 from .array_writer import WRITER_BYTES, BackgroundArrayWriter, WriteTarget
 from .scan import EdgeSource, NumberedEdges
 from .sort import ExternalSort
+from .symmetrize import edges_by_value, packed_ends, union_kernel, union_of
 
 Array = npt.NDArray[Any]
 Piece = tuple[Array, "Array | None"]
@@ -66,13 +69,14 @@ class ImportOptions(BuildOptions):
     ----------
     encoding : str
         See `storage.directory.save`.
-    weights, format
+    weights, format, columns
         See `io.read.read`; used by `import_file` only.
     """
 
     encoding: str = AUTO
     weights: bool | None = None
     format: str | None = None
+    columns: ColumnNames = USUAL
 
 
 # wide: the memory for sorting is a parameter for tests
@@ -148,7 +152,7 @@ class Import:
         self._source, self._destination, self._options, self._memory = source, destination, options, memory
         self._pool, self._on_event, self._min_sort_bytes = pool, on_event, min_sort_bytes
         self._temporary = destination.disks[0]
-        self._one_way = options.directed is not False  # an edge of the source counts in one direction
+        self._one_way = not options.both_ways  # an edge of the source counts in one direction
         self._stack = ExitStack()
         self.needs: dict[Path, int] = {}
 
@@ -180,16 +184,7 @@ class Import:
             )
             self._progress = Progress("writing graph", self._raw_bytes, self._on_event)
             self._output = WriteTarget(self._destination, manifest, self._progress, self._pool)
-            sort = self._sort(self._sort_memory, edges.edges * (2 - self._one_way))
-            done = 0
-            for batch in edges.batches():
-                add_edges(sort, *batch, both=not self._one_way, keep_loops=not options.drop_self_loops)
-                done += len(batch[0])
-                self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
-            if done != edges.edges:
-                raise GraphError("the file was changed while it was read; import it again")
-            edges.close()
-            count, hashes = self._write_edges(sort)
+            count, hashes = self._write_union(edges) if self._symmetrize else self._write_edges(edges)
             self._write_ids(edges.ids)
         written = manifest.arrays  # in the order in which they were completed; the manifest has a fixed order
         arrays = {name: written[name] for name in expected_arrays(manifest, "in_values" in written)}
@@ -201,17 +196,17 @@ class Import:
         """Decide encodings and memory, and refuse the import if disks or memory have too little room."""
         options, ids, self._dtype = self._options, edges.ids, edges.dtype
         self._n, self._value_bytes = ids.n, 0 if edges.dtype is None else edges.dtype.itemsize
+        self._symmetrize = self._one_way and options.symmetrize
         self._directed = self._one_way and not options.symmetrize
-        twice, width = self._one_way, self._value_bytes  # `twice`: a second sort follows
-        most = edges.edges if self._directed else 2 * edges.edges
+        width, most = self._value_bytes, edges.edges if self._directed else 2 * edges.edges
         of_vertices = 8 * (self._n + 1) + ids.nbytes
         self._raw_bytes = of_vertices + 8 * (self._n + 1) * self._directed + most * (4 + width) * (1 + self._directed)
         self._packed = encoding_to_save(options.encoding, self._raw_bytes) == PACKED
         narrow = edges.dtype is not None and edges.dtype.name in NARROW and edges.value_range < 1 << 32
         self._packed_values = self._packed and narrow
-        first = (edges.edges if twice else most) * (8 + width)
-        second = most * (8 + width) if twice else 0
-        self.needs = disk_needs(self._destination, edges.spilled + first + second, self._raw_bytes)
+        sorting = 2 * edges.edges * (8 + width)  # in both directions at once, or one after the other
+        sorting += 16 * edges.edges if self._symmetrize and width else 0  # by value
+        self.needs = disk_needs(self._destination, edges.spilled + sorting, self._raw_bytes)
         check_disks(self.needs, {self._temporary: edges.spilled})
         held = of_vertices + READER_BYTES + (2 if width else 1) * WRITER_BYTES
         held = max(held, ids.nbytes + edges.nbytes + READER_BYTES)
@@ -219,53 +214,88 @@ class Import:
         if self._sort_memory < self._min_sort_bytes:
             what = f"the offsets and ids of {self._n:,} vertices take"
             raise too_little(what, of_vertices + edges.nbytes, held + self._min_sort_bytes, self._memory)
-        prepare([*external.kernels(width), *adjacency.kernels(width)], self._on_event)
+        kernels = [*external.kernels(width), *adjacency.kernels(width)]
+        if self._symmetrize:
+            kernels += [union_kernel(width), *(external.kernels(8) if width else ())]
+        prepare(kernels, self._on_event)
 
     def _sort(self, memory: int, expected: int) -> ExternalSort:
         sort = ExternalSort(self._temporary, 2 * key_bits(self._n), self._value_bytes, memory, self._pool, expected)
         self._stack.callback(sort.close)
         return sort
 
-    def _write_edges(self, sort: ExternalSort) -> tuple[int, EdgeHashes]:
-        """Write the adjacency of the sorted edges, in both directions if directed; return their number and hashes."""
-        drop_parallel, directed = self._options.drop_parallel, self._directed
-        if not self._one_way:
-            count, into = self._write("in", sort, sort.sorted(), drop_parallel)
+    def _batches(self, edges: NumberedEdges) -> Iterator[tuple[Array, Array, Array | None]]:
+        """All edges, which are closed after the last."""
+        done = 0
+        for batch in edges.batches():
+            yield batch
+            done += len(batch[0])
+            self._on_event(events.Step("distributing edges", done, edges.edges, "edges"))
+        if done != edges.edges:
+            raise GraphError("the file was changed while it was read; import it again")
+        edges.close()
+
+    def _write_edges(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
+        """Write the adjacency of the edges, in both directions if directed; return their number and hashes."""
+        drop_parallel, both = self._options.drop_parallel, not self._one_way
+        sort = self._sort(self._sort_memory, edges.edges * (1 + both))
+        for batch in self._batches(edges):
+            add_edges(sort, *batch, both=both, keep_loops=not self._options.drop_self_loops)
+        if both:
+            count, into = self._write("in", sort.count, sort.sorted(), drop_parallel)
             return count, equal_hashes(into, into)
         share = int(self._sort_memory * IN_EDGES_SHARE)
-        second = self._sort(self._sort_memory - share, sort.count * (2 - directed))
-        if directed:
+        second = self._sort(self._sort_memory - share, sort.count)
 
-            def reverse(owners: Array, others: Array, values: Array | None) -> None:
-                add_edges(second, owners, others, values, both=False, keep_loops=True)
+        def reverse(owners: Array, others: Array, values: Array | None) -> None:
+            add_edges(second, owners, others, values, both=False, keep_loops=True)
 
-            _, into = self._write("in", sort, sort.sorted(share), drop_parallel, reverse)
-            count, out = self._write("out", second, second.sorted(self._sort_memory), False)
-            return count, equal_hashes(into, out)
-        builder = AdjacencyBuilder(self._n, drop_parallel, self._pool)
-        for owners, others, values in builder.add(sort.sorted(share)):
-            add_edges(second, others, owners, values, both=True, keep_loops=True)
-            self._tell("sorting edges", builder.count, sort.count)
-        del builder
-        count, into = self._write("in", second, second.sorted(self._sort_memory), False)
-        return count, equal_hashes(into, into)
+        _, into = self._write("in", sort.count, sort.sorted(share), drop_parallel, reverse)
+        count, out = self._write("out", second.count, second.sorted(self._sort_memory), False)
+        return count, equal_hashes(into, out)
+
+    def _write_union(self, edges: NumberedEdges) -> tuple[int, EdgeHashes]:
+        """Write the adjacency of the symmetrized edges; return their number and hash.
+
+        The sorts are stable. So that parallel edges come in the order of their values, edges are sorted by these first.
+        """
+        width, memory, loops = self._value_bytes, self._sort_memory, not self._options.drop_self_loops
+        batches, share = self._batches(edges), 0
+        if width:
+            share = int(memory * IN_EDGES_SHARE)
+            by_value = ExternalSort(self._temporary, 8 * width, 8, memory, self._pool, edges.edges)
+            self._stack.callback(by_value.close)
+            for sources, targets, values in batches:
+                assert values is not None
+                by_value.extend(values.astype(np.uint64), packed_ends(sources, targets))
+            batches = edges_by_value(by_value, share, width)
+        into, out = (self._sort((memory - share) // 2, edges.edges) for _ in range(2))
+        for sources, targets, values in batches:
+            add_edges(into, sources, targets, values, both=False, keep_loops=loops)
+            add_edges(out, targets, sources, values, both=False, keep_loops=loops)
+        pieces = union_of(into.sorted(memory // 2), out.sorted(memory // 2), width)
+        count, total = self._write("in", into.count + out.count, pieces, False)
+        return count, equal_hashes(total, total)
 
     def _write(
         self,
         direction: str,
-        sort: ExternalSort,
+        most: int,
         pieces: Iterator[Piece],
         drop_parallel: bool,
         also: Callable[[Array, Array, Array | None], None] | None = None,
     ) -> tuple[int, int]:
-        """Write the arrays of one direction, call `also` with each part of the edges, return their number and hash."""
+        """Write the arrays of one direction, which has at most `most` edges; return their number and hash.
+
+        It calls `also` with each part of the edges.
+        """
         builder, total = AdjacencyBuilder(self._n, drop_parallel, self._pool), 0
         neighbours, dtype = NEIGHBOURS[direction], self._dtype
         with ExitStack() as stack:
-            sink = self._sink(stack, neighbours, np.dtype(np.uint32), sort.count, self._packed, builder.list_starts)
+            sink = self._sink(stack, neighbours, np.dtype(np.uint32), most, self._packed, builder.list_starts)
             value_sink = None
             if dtype is not None:
-                value_sink = self._sink(stack, f"{direction}_values", dtype, sort.count, self._packed_values)
+                value_sink = self._sink(stack, f"{direction}_values", dtype, most, self._packed_values)
             for owners, others, values in builder.add(pieces):
                 if also is not None:
                     also(owners, others, values)
@@ -273,7 +303,7 @@ class Import:
                 sink.put(others)
                 if value_sink is not None and values is not None and dtype is not None:
                     value_sink.put(values.view(dtype))
-                self._tell(f"sorting {direction}-edges", builder.count, sort.count)
+                self._tell(f"sorting {direction}-edges", builder.count, most)
             sink.finish()
             if value_sink is not None:
                 value_sink.finish()

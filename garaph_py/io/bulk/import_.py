@@ -70,7 +70,8 @@ def write_file(
 ) -> None:
     """Read the edges of a file and write their graph, in at most `limit` bytes of memory; see `import_file`."""
     chosen = format_of(path, options.format)
-    reading = ReadOptions(options.weights, options.directed, ThreadPool(threads).size, limit)
+    reading = ReadOptions(options.weights, options.directed, ThreadPool(threads).size, limit, options.columns)
+    chosen.check_options(path, reading)
     if chosen.stream is None:
         graph = read_graph(path, chosen, reading, options, on_event)
     else:

@@ -202,6 +202,18 @@ class ExternalSort:
         self._filled += count
         self.count += count
 
+    def extend(self, keys: Array, values: Array | None) -> None:
+        """Add keys and their values."""
+        done = 0
+        while done < len(keys):
+            to_keys, to_values = self.reserve(1)
+            count = min(len(to_keys), len(keys) - done)
+            to_keys[:count] = keys[done : done + count]
+            if values is not None and to_values is not None:
+                to_values[:count] = values[done : done + count]
+            self.commit(count)
+            done += count
+
     def _write_run(self) -> None:
         interrupts.check()
         if self._scattered is None:
@@ -325,16 +337,8 @@ class ExternalSort:
         expected = int(np.diff(starts[:, bucket : bucket + 2]).sum())
         finer = ExternalSort(self._folder, self._shift, self._width, memory // 2, self.pool, expected)
         try:
-            for keys, values in self._bucket_pieces(bucket, starts, memory // 2):
-                done = 0
-                while done < len(keys):
-                    to_keys, to_values = finer.reserve(1)
-                    count = min(len(to_keys), len(keys) - done)
-                    to_keys[:count] = keys[done : done + count]
-                    if values is not None and to_values is not None:
-                        to_values[:count] = values[done : done + count]
-                    finer.commit(count)
-                    done += count
+            for piece in self._bucket_pieces(bucket, starts, memory // 2):
+                finer.extend(*piece)
             yield from finer.sorted(memory)
         finally:
             finer.close()

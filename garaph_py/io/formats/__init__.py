@@ -4,7 +4,7 @@ To add a format, write a module with a `Format` and add that to `FORMATS`. What 
 
 - `format.py`: `Format`, `EdgeList`, and checks; `streams.py`: compression and blocks of text lines;
 - `text.py`, `text_writer.py`, `layout.py`, `pairs.py`: lines of one edge each;
-- `tokens.py`: lines of any number of integers; `arrays.py`: binary arrays;
+- `columns.py`: the columns of tables; `tokens.py`: lines of any number of integers; `arrays.py`: binary arrays;
 - `lists.py`: graphs from adjacency lists; `batches.py`: the edges of a graph for writers.
 """
 
@@ -15,10 +15,11 @@ from pathlib import Path
 
 from ...errors import FormatError, ParameterError
 from . import dimacs, galois, gap, graphalytics, ligra, matrix_market, metis, npy, npz, parquet, text
+from .columns import USUAL, ColumnNames
 from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed
 from .streams import COMPRESSED_SUFFIXES
 
-__all__ = ["FORMATS", "EdgeList", "Format", "FormatFidelity", "ReadOptions", "format_of"]
+__all__ = ["FORMATS", "USUAL", "ColumnNames", "EdgeList", "Format", "FormatFidelity", "ReadOptions", "format_of"]
 
 FORMATS: tuple[Format, ...] = (
     text.FORMAT,

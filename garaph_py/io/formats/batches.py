@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ... import events
 from ...errors import GraphError
+from ...graph import edges
+from ...graph.edges import Batch, user_ids
 from ...graph.graph import Graph
-from ...graph.ids import StringIds, VertexIds
 
 Array = npt.NDArray[Any]
 
 ROWS = 1 << 17
 """Edges of a batch: their text fits in the caches."""
-
-
-class Batch(NamedTuple):
-    """Some edges: internal ids (uint32) of sources and targets, and values."""
-
-    sources: Array
-    targets: Array
-    values: Array | None
-
-    def select(self, rows: Array) -> Batch:
-        """The edges at the positions `rows`, which may be a mask."""
-        return Batch(self.sources[rows], self.targets[rows], None if self.values is None else self.values[rows])
 
 
 def edge_count(graph: Graph) -> int:
@@ -40,20 +29,10 @@ def edge_count(graph: Graph) -> int:
 
 def edge_batches(graph: Graph, listener: events.Listener = events.ignore, rows: int = ROWS) -> Iterator[Batch]:
     """The edges in the order of the CSC, in batches from `rows` stored entries; `listener` receives the progress."""
-    edges = graph.in_edges
-    for start in range(0, graph.m, rows):
-        stop = min(start + rows, graph.m)
-        values = None if edges.values is None else edges.values[start:stop]
-        batch = Batch(edges.neighbours[start:stop], owners(edges.offsets, start, stop), values)
-        yield batch if graph.directed else batch.select(batch.sources <= batch.targets)
-        listener(events.Step("writing", stop, graph.m, "edges"))
-
-
-def owners(offsets: Array, start: int, stop: int) -> Array:
-    """The vertex (uint32) in whose list each of the entries [start, stop) of an adjacency is."""
-    first, last = int(np.searchsorted(offsets, start, "right")) - 1, int(np.searchsorted(offsets, stop, "left"))
-    degrees = np.diff(np.clip(offsets[first : last + 1], start, stop))
-    return np.repeat(np.arange(first, last, dtype=np.uint32), degrees)
+    batches = edges.edge_batches(graph.in_edges, graph.directed, rows)
+    for start, batch in zip(range(0, graph.m, rows), batches, strict=True):
+        yield batch
+        listener(events.Step("writing", min(start + rows, graph.m), graph.m, "edges"))
 
 
 def edge_columns(graph: Graph, listener: events.Listener = events.ignore) -> Batch:
@@ -69,13 +48,6 @@ def edge_columns(graph: Graph, listener: events.Listener = events.ignore) -> Bat
                 column[place : place + len(batch.sources)] = part
         place += len(batch.sources)
     return columns
-
-
-def user_ids(ids: VertexIds, vertices: Array) -> Any:
-    """The user's ids of vertices, as an Arrow array."""
-    import pyarrow as pa
-
-    return ids.arrow.take(pa.array(vertices)) if isinstance(ids, StringIds) else pa.array(ids.take(vertices))
 
 
 def user_columns(graph: Graph, batch: Batch) -> list[Any]:

@@ -18,10 +18,11 @@ import numpy as np
 from ... import events
 from ...errors import FormatError
 from ...graph.build import from_edges
+from ...graph.edges import owners
 from ...graph.graph import Graph
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
-from .batches import ROWS, owners
+from .batches import ROWS
 from .format import (
     MAX_VERTICES,
     EdgeList,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
-from ...errors import FormatError, GaraphError, GraphError, printable
+from ...errors import FormatError, GaraphError, GraphError, ParameterError, printable
 from ...system.memory import available_memory
 from ...system.sizes import show_bytes
+from .columns import USUAL, ColumnNames
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -62,12 +63,21 @@ class ReadOptions:
         Number of threads that a reader may use.
     memory : int, optional
         Bytes of memory that the graph may take while it is made. None: all that is free.
+    columns : ColumnNames
+        The columns of a table that hold the edges.
     """
 
     weights: bool | None = None
     directed: bool | None = None
     threads: int = 1
     memory: int | None = None
+    columns: ColumnNames = USUAL
+
+    def __post_init__(self) -> None:
+        if self.weights is False and self.columns.weight is not None:
+            raise ParameterError(
+                "edge values are both named (weight_column) and left out (no weights); drop one option"
+            )
 
 
 Reader = Callable[[Path, ReadOptions, events.Listener], "EdgeList | Graph"]
@@ -131,6 +141,8 @@ class Format:
         float64.
     streams_again : bool
         Whether reading a file again is as fast as reading a binary copy of its edges.
+    names_columns : bool
+        Whether files may have names of columns, so that the user can name those to read.
     """
 
     name: str
@@ -144,33 +156,22 @@ class Format:
     compresses: bool = False
     stream: Streamer | None = None
     streams_again: bool = False
+    names_columns: bool = False
+
+    def check_options(self, path: Path, options: ReadOptions) -> None:
+        """Raise `ParameterError` if `options` are not for this format."""
+        if options.columns and not self.names_columns:
+            raise ParameterError(
+                f"{path}: columns of {self.name} files have no names; leave --source-column, "
+                "--target-column and --weight-column out"
+            )
 
 
 MAX_VERTICES = 1 << 32
 MAX_EDGES = 1 << 48
 SPARE_VERTICES, VERTICES_PER_EDGE = 1 << 20, 64
 """A file may declare this many vertices, plus so many per edge; more are taken for damage (see `check_vertices`)."""
-ENDPOINT_NAMES = (("source", "target"), ("src", "dst"), ("from", "to"))
-WEIGHT_NAMES = ("weight", "value", "w")
 MIXED_SIGNS = "ids below 0 and above 2^63 - 1 in one file; no integer type holds both: renumber them, or use names"
-
-
-def endpoint_columns(names: Sequence[str]) -> tuple[int, int] | None:
-    """The columns of source and target, recognized by their names; None if no pair of `ENDPOINT_NAMES` is there."""
-    lower = [name.strip().lower() for name in names]
-    for source, target in ENDPOINT_NAMES:
-        if source in lower and target in lower:
-            return lower.index(source), lower.index(target)
-    return None
-
-
-def weight_column(names: Sequence[str], source: int, target: int) -> int | None:
-    """The column of weights: one of `WEIGHT_NAMES`, else the third column if it is no endpoint, else None."""
-    lower = [name.strip().lower() for name in names]
-    for name in WEIGHT_NAMES:
-        if name in lower and lower.index(name) not in (source, target):
-            return lower.index(name)
-    return 2 if len(names) > 2 and 2 not in (source, target) else None
 
 
 @contextmanager

@@ -17,13 +17,14 @@ import numpy.typing as npt
 from ... import events
 from ...errors import FormatError, GraphError
 from ...graph.adjacency import Adjacency
+from ...graph.csr import Lists, directed_graph
 from ...graph.graph import Graph
 from ...graph.ids import VertexIds
 from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .arrays import ArrayFile, ArrayWriter, check_counts, check_offsets
 from .format import Format, FormatFidelity, ReadOptions
-from .lists import Lists, checked, directed_graph, undirected_graph, weighted_out_edges
+from .lists import checked, undirected_graph, weighted_out_edges
 
 Array = npt.NDArray[Any]
 

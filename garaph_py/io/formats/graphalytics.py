@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError, GraphError, ParameterError
+from ...graph.edges import user_ids
 from ...graph.graph import Graph
 from ...graph.ids import StringIds
 from ...system.files import write_whole
-from .batches import edge_batches, edge_count, user_columns, user_ids
+from .batches import edge_batches, edge_count, user_columns
 from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed, shortened
 from .layout import INTEGER
 from .streams import COMPRESSED_SUFFIXES, line_blocks

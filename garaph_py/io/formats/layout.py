@@ -7,11 +7,12 @@ import csv
 import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import FormatError
-from .format import endpoint_columns, shortened, weight_column
+from .columns import Table, has_endpoints
+from .format import ReadOptions, shortened
 
 SAMPLE = 101
 """Data lines by which the layout is detected: perhaps a header, and a hundred more."""
@@ -83,7 +84,7 @@ class Layout:
         if self.weight is not None and not is_number(found[self.weight]):
             return (
                 f"weight {shortened(found[self.weight], 40)!r} is not a number as on line {self.line}; correct it, or "
-                "read without weights (weights=False)"
+                "read without weights (weights=False, --no-weights)"
             )
         return None
 
@@ -118,10 +119,11 @@ def data_lines(block: bytes) -> Iterator[tuple[int, bytes]]:
         yield found.start(), found[1].rstrip(b" \t")
 
 
-def find_layout(path: Path, text: bytes, weights: bool | None, line: int) -> tuple[Layout, int]:
+def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tuple[Layout, int]:
     """The layout of `text`, which begins with the first data line, and the offset of its first edge.
 
-    The first line is a header if it has a pair of `ENDPOINT_NAMES`, or if it has no numbers where the other lines do.
+    The first line is a header if it has a pair of usual names, if it has no numbers where the other lines do, or if the
+    user names columns. Without a header, a third column holds edge values.
 
     Parameters
     ----------
@@ -129,8 +131,7 @@ def find_layout(path: Path, text: bytes, weights: bool | None, line: int) -> tup
         For messages.
     text : bytes
         The first `SAMPLE` data lines, or all if there are fewer.
-    weights : bool, optional
-        See `ReadOptions`.
+    options : ReadOptions
     line : int
         The number of the first line of `text`.
     """
@@ -141,31 +142,50 @@ def find_layout(path: Path, text: bytes, weights: bool | None, line: int) -> tup
     if len(rows[0]) < 2:
         problem = "one column; give every line a source and a target, separated by tab, blank, comma or semicolon"
         raise FormatError(path, f"{problem}: {shortened(lines[0])}", line=line)
-    header = int(is_header(rows))
-    names = rows[0] if header else [""] * len(rows[0])
-    source, target = endpoint_columns(names) or (0, 1)
-    layout = Layout(separator, len(names), source, target, None, True, False, line)
-    rows = rows[header:]
+    header = int(bool(options.columns) or is_header(rows))
+    names, rows = unquoted(rows[0]), rows[header:]
+    layout = Layout(separator, len(names), 0, 1, None, True, False, line)
     if not rows:
         return layout, len(text)
     offset, first = sample[header]
-    line += text.count(b"\n", 0, offset)
+    first_line, line = line, line + text.count(b"\n", 0, offset)
     if len(rows[0]) != len(names):
         raise FormatError(path, f"{layout.problem(first)}: {shortened(lines[header])}", line=line)
-    weight = None if weights is False else weight_column(names, source, target)
-    if weight is not None and not is_number(rows[0][weight]):
-        weight = None
-    if weights and weight is None:
-        problem = "no column of weights; add one, or read the file without"
-        raise FormatError(path, f"{problem}: {shortened(lines[header])}", line=line)
+    if header:
+        table = Table(path, names, lambda column: is_number(rows[0][column]), first_line)
+        source, target, weight = table.edge_columns(options.columns, options.weights)
+    else:
+        source, target, weight = 0, 1, third_column(path, rows[0], options.weights, line)
     whole = weight is None or all(INTEGER.fullmatch(row[weight]) for row in rows if len(row) == len(names))
     strings = not (is_id(rows[0][source]) and is_id(rows[0][target]))
-    return replace(layout, weight=weight, strings=strings, fractions=not whole, line=line), offset
+    return Layout(separator, len(names), source, target, weight, strings, not whole, line), offset
+
+
+def third_column(path: Path, row: list[str], weights: bool | None, line: int) -> int | None:
+    """The column of weights in a file without header, whose first line has the fields `row`; None if there is none."""
+    if weights is False or (weights is None and len(row) < 3):
+        return None
+    if len(row) < 3:
+        problem = "no column of weights; add one, or read the file without"
+        raise FormatError(path, f"{problem}: {shortened(' '.join(row))}", line=line)
+    if not is_number(row[2]):
+        raise FormatError(
+            path,
+            f"weight {shortened(row[2], 40)!r} is not a number; correct it, or read without weights (weights=False, "
+            "--no-weights)",
+            line=line,
+        )
+    return 2
+
+
+def unquoted(names: list[str]) -> list[str]:
+    """Names of a header without the quotes that some programs write around them, whatever the separator is."""
+    return [name.removeprefix('"').removesuffix('"') for name in names]
 
 
 def is_header(rows: list[list[str]]) -> bool:
     first, *others = rows
-    if endpoint_columns(first):
+    if has_endpoints(unquoted(first)):
         return True
     if not others or any(len(row) != len(first) for row in others):
         return False
@@ -173,4 +193,8 @@ def is_header(rows: list[list[str]]) -> bool:
         return False  # no column is named by a number: this is an edge, perhaps a wrong one
     if all(is_id(name) for row in others for name in row[:2]):
         return True
-    return len(first) > 2 and not is_number(first[2]) and all(is_number(row[2]) for row in others)
+    return any(
+        not is_number(name) and all(is_number(row[column]) for row in others)
+        for column, name in enumerate(first)
+        if column >= 2
+    )

@@ -17,6 +17,7 @@ from ... import events
 from ...errors import FormatError, GraphError
 from ...graph import group
 from ...graph.adjacency import Adjacency
+from ...graph.csr import directed_graph
 from ...graph.graph import Graph
 from ...graph.ids import VertexIds
 from ...graph.transpose import transposed
@@ -24,7 +25,7 @@ from ...native.threads import ThreadPool
 from ...system.files import write_whole
 from .batches import ROWS, whole_values
 from .format import MAX_EDGES, MAX_VERTICES, Format, FormatFidelity, ReadOptions, check_memory, first_outside
-from .lists import checked, directed_graph, undirected_graph
+from .lists import checked, undirected_graph
 from .streams import compressing, uncompressed_size
 from .text_writer import lines
 from .tokens import COMMENT, blocks_of, number_blocks

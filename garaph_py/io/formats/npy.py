@@ -21,15 +21,14 @@ from ...graph.ids import StringIds
 from ...system.files import write_whole
 from .arrays import ArrayFile
 from .batches import edge_batches, edge_count, need_edges
+from .columns import Table
 from .format import (
     EdgeList,
     Format,
     FormatFidelity,
     ReadOptions,
     check_memory,
-    endpoint_columns,
     malformed,
-    weight_column,
 )
 from .npz import array_header
 
@@ -117,6 +116,8 @@ def read_header(path: Path, options: ReadOptions) -> Header:
     if len(shape) != 2 or 2 not in shape or dtype.kind not in "iu":
         problem = f"an array of {dtype} of shape {shape}; edges are integers of shape (m, 2) or (2, m)"
         raise FormatError(path, problem)
+    if options.columns:
+        raise FormatError(path, "pairs without names of columns; read it without these, or save a structured array")
     if options.weights:
         raise FormatError(path, "pairs without weights; read it without, or save a structured array with a third field")
     m = shape[0] if shape[1] == 2 else shape[1]
@@ -129,15 +130,13 @@ def checked_fields(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], opt
     names = dtype.names or ()
     if len(shape) != 1 or len(names) < 2:
         raise FormatError(path, f"{len(names)} fields of shape {shape}; edges are 1-d and have a source and a target")
-    ends = endpoint_columns(names) or (0, 1)
-    weight = None if options.weights is False else weight_column(names, *ends)
-    chosen = [names[place] for place in (*ends, weight) if place is not None]
-    for name, kinds in zip(chosen, ("iu", "iu", "iuf"), strict=False):
-        if dtype[name].kind not in kinds:  # a field of arrays has kind "V"
-            raise FormatError(path, f"field {name!r} is {dtype[name]}; save numbers, and integers as ids")
-    if options.weights and weight is None:
-        raise FormatError(path, f"no field of weights among {', '.join(names[:9])}; read the file without")
-    return chosen[0], chosen[1], chosen[2] if weight is not None else None
+    table = Table(path, names, lambda place: dtype[place].kind in "iuf")  # a field of arrays has kind "V"
+    chosen = table.edge_columns(options.columns, options.weights)
+    source, target = names[chosen.source], names[chosen.target]
+    for name in (source, target):
+        if dtype[name].kind not in "iu":
+            raise FormatError(path, f"field {name!r} is {dtype[name]}; save integers as ids")
+    return source, target, None if chosen.weight is None else names[chosen.weight]
 
 
 def write_npy(graph: Graph, path: Path, listener: events.Listener) -> None:
@@ -186,4 +185,5 @@ FORMAT = Format(
     write=write_npy,
     stream=stream_npy,
     streams_again=True,
+    names_columns=True,
 )

@@ -11,19 +11,19 @@ import numpy as np
 
 from ... import events
 from ...errors import FormatError
+from ...graph.edges import edge_schema, record_batch
 from ...graph.graph import Graph
 from ...system.files import write_whole
-from .batches import edge_batches, need_edges, user_columns, user_ids
+from .batches import edge_batches, need_edges
+from .columns import Table
 from .format import (
     EdgeList,
     Format,
     FormatFidelity,
     ReadOptions,
-    endpoint_columns,
     joined_edges,
     malformed,
     narrowed,
-    weight_column,
 )
 
 ROWS, NAME_ROWS = 1 << 18, 1 << 14
@@ -107,19 +107,14 @@ def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
     names = schema.names
     if len(names) < 2:
         raise FormatError(path, f"{len(names)} columns; a table of edges has a source and a target")
-    source, target = endpoint_columns(names) or (0, 1)
-    weight = None if options.weights is False else weight_column(names, source, target)
-    if weight is not None and not (
-        pa.types.is_integer(schema.types[weight]) or pa.types.is_floating(schema.types[weight])
-    ):
-        weight = None
-    if options.weights and weight is None:
-        raise FormatError(path, f"no numeric column of weights among {', '.join(names[:9])}; read the file without")
-    chosen = [names[column] for column in (source, target, weight) if column is not None]
-    for name in chosen:
-        if names.count(name) > 1:
-            raise FormatError(path, f"several columns are called {name!r}; rename all but one")
-    return chosen
+
+    def is_numeric(column: int) -> bool:
+        kind = schema.types[column]
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+    return [
+        names[column] for column in Table(path, names, is_numeric).edge_columns(options.columns, options.weights).all
+    ]
 
 
 def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) -> Iterator[list[Any]]:
@@ -201,20 +196,13 @@ def write_table(
     GraphError
         If there are no edges.
     """
-    import pyarrow as pa
-
     need_edges(graph)
-    kinds = [user_ids(graph.ids, np.zeros(0, np.uint32)).type] * 2
-    if graph.edge_dtype is not None:
-        kinds.append(pa.from_numpy_dtype(graph.edge_dtype))
-    schema = pa.schema(list(zip(("source", "target", "weight"), kinds, strict=False)))
+    schema = edge_schema(graph.ids, graph.edge_dtype)
 
     def write(file: IO[bytes]) -> None:
         with new_writer(file, schema) as writer:
             for batch in edge_batches(graph, listener, ROWS):
-                columns = user_columns(graph, batch)
-                columns += [] if batch.values is None else [pa.array(batch.values)]
-                writer.write_batch(pa.record_batch(columns, schema))
+                writer.write_batch(record_batch(graph.ids, batch, schema))
 
     write_whole(path, write)
 
@@ -229,6 +217,7 @@ PARQUET = Format(
     KEEPS,
     partial(write_table, parquet_writer),
     stream=partial(stream_table, parquet_parts),
+    names_columns=True,
 )
 ARROW = Format(
     "arrow",
@@ -239,4 +228,5 @@ ARROW = Format(
     KEEPS,
     partial(write_table, arrow_writer),
     stream=partial(stream_table, arrow_parts),
+    names_columns=True,
 )

@@ -82,7 +82,7 @@ def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> I
     text, line = opening(path, blocks)
     if not text:
         return
-    layout, offset = find_layout(path, text, options.weights, line)
+    layout, offset = find_layout(path, text, options, line)
     line += text.count(b"\n", 0, offset)
     if layout.columns == 2 and not layout.strings:
         prepare([SCAN_PAIRS], listener)
@@ -246,4 +246,5 @@ FORMAT = Format(
     write=write_text,
     compresses=True,
     stream=stream_text,
+    names_columns=True,
 )

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import GraphError
+from ...graph.edges import Batch
 from ...graph.graph import Graph
 from ...graph.ids import StringIds
 from ...system.files import write_whole
-from .batches import Batch, edge_batches, need_edges, user_columns
+from .batches import edge_batches, need_edges, user_columns
 from .format import shortened
 from .streams import COMPRESSED_SUFFIXES, LONGEST_LINE, compressing
 

@@ -42,6 +42,7 @@ def example(graph_of):
     return get
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", MODES)
 @exact
@@ -55,6 +56,7 @@ def test_exact_answers_are_one_and_the_same(example, case, mode, sync):
             assert run.stats.converged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @floating
 def test_synchronous_floats_equal_their_twin_and_themselves(example, case, mode):
@@ -68,6 +70,7 @@ def test_synchronous_floats_equal_their_twin_and_themselves(example, case, mode)
             assert first.values.tobytes() == again.values.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", MODES)
 @floating
@@ -80,6 +83,7 @@ def test_floats_settle_on_a_solution(graph_of, case, mode, sync):
         np.testing.assert_allclose(case.step(edges, run.values), run.values, atol=1e-7)
 
 
+@pytest.mark.slow
 @by_name
 def test_the_papers_engine_gives_the_same_answers(example, case):
     edges, graph = example(case)
@@ -90,6 +94,7 @@ def test_the_papers_engine_gives_the_same_answers(example, case):
         assert_close(run, case.twin(edges, ITERATIONS))
 
 
+@pytest.mark.slow
 def test_the_papers_engine_switches_at_one_half(graph_of):
     edges = twins.skewed(21, 2000, 40000)
     run = run_with(EXACT[0].program(edges), graph_of(edges), engine="garaph")
@@ -97,6 +102,7 @@ def test_the_papers_engine_switches_at_one_half(graph_of):
     assert all((i.mode == NOTIFY_PULL) == (i.f <= 0.5) for i in run.stats.iterations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_a_forced_mode_is_used_throughout(example, mode):
     edges, graph = example(EXACT[0])
@@ -111,6 +117,7 @@ def test_asynchronous_runs_need_no_more_iterations(graph_of):
     assert len(at_once.stats.iterations) == 2  # in the order of the path; and one that changes nothing
 
 
+@pytest.mark.slow
 def test_pages_nobody_notified_are_skipped(graph_of):
     path = twins.Edges(500, np.arange(499), np.arange(1, 500))
     run = run_with(EXACT[0].program(path), graph_of(path), mode="notify-pull", page_edges=50, threads=2)
@@ -130,6 +137,7 @@ def star(inwards, seed=31, n=9000, m=20000):
     return twins.Edges(n, *ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inwards", [True, False])
 @pytest.mark.parametrize("case", [c for c in EXACT + FLOAT if c.weights is None], ids=lambda case: case.name)
 def test_one_vertex_with_nine_tenths_of_the_edges(graph_of, case, inwards):
@@ -147,6 +155,7 @@ def test_one_vertex_with_nine_tenths_of_the_edges(graph_of, case, inwards):
                     assert_close(run_with(case.program(edges), graph, iterations=ITERATIONS, **options), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[1:])
 @by_name
 def test_more_threads_than_edges(graph_of, case, mode):
@@ -193,6 +202,7 @@ def test_small_graphs_are_not_cut_by_default(graph_of, monkeypatch):
 # Everybody is updated in notify-pull: also the vertices without in-edges, wherever they stand.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
 @pytest.mark.parametrize("case", FLOAT[:2], ids=lambda case: case.name)
 def test_notify_pull_with_everybody_active(graph_of, case, threads):
@@ -205,6 +215,7 @@ def test_notify_pull_with_everybody_active(graph_of, case, threads):
         assert_close(run, case.twin(edges, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vertex_that_gathers_from_itself_goes_on_alone(graph_of, mode):
     """Its neighbours no longer change, but heat still flows to it."""

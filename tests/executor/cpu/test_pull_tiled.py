@@ -47,6 +47,7 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("weights", [None, "int32", "float64"])
 def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, directed):
@@ -62,6 +63,7 @@ def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, dire
     assert packed.has_tiles(weights is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in FLOAT if case.name != "HeatSimulation"], ids=lambda case: case.name)
 def test_floats_equal_their_twin_and_themselves(graph_of, case):
     edges, graph = example(graph_of, case)
@@ -73,6 +75,7 @@ def test_floats_equal_their_twin_and_themselves(graph_of, case):
         assert {i.mode for i in run.stats.iterations} == {PULL_TILED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in EXACT if case.name != "BFS"], ids=lambda case: case.name)
 def test_exact_answers_are_the_same(graph_of, case):
     edges, graph = example(graph_of, case, m=400_000)
@@ -80,6 +83,7 @@ def test_exact_answers_are_the_same(graph_of, case):
     assert_exact(run, case.twin(edges))
 
 
+@pytest.mark.slow
 def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
     chain = twins.Edges(65540, np.array([0, 5]), np.array([5, 65537])).both_ways()
     graph = graph_of(chain, directed=False)
@@ -92,6 +96,7 @@ def test_synchronous_iterations_by_tiles_see_the_values_of_the_last(graph_of):
     assert tiled.values[65537] == 0
 
 
+@pytest.mark.slow
 def test_tiled_and_other_iterations_take_turns(graph_of):
     """Dense iterations use tiles, sparse ones notification; each continues from the state that the other left."""
     edges = twins.skewed(63, 3000, 40_000)
@@ -131,6 +136,7 @@ def test_dense_iterations_use_tiles_where_there_are_some():
     assert decide(*seen(active_edges=400)).mode == PULL
 
 
+@pytest.mark.slow
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
     run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)

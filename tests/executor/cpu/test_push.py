@@ -32,6 +32,7 @@ def example(case, seed=41, n=9000, m=30000):
     return (edges.both_ways(), graph_of(edges, directed=False)) if case.symmetric else (edges, graph_of(edges))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("threads", [1, 2, 7])
 @exact
@@ -42,6 +43,7 @@ def test_push_gives_the_same_answers(case, threads, sync):
     assert {i.mode for i in run.stats.iterations} == {PUSH}
 
 
+@pytest.mark.slow
 @exact
 def test_synchronous_push_and_pull_agree_after_every_iteration(case):
     edges, graph = example(case, n=400, m=900)
@@ -88,6 +90,7 @@ class Largest(gp.VertexProgram):
         return -value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [Flood(), Largest()], ids=["or", "own"])
 def test_programs_of_ones_own_may_push(program):
     edges = twins.skewed(43, 6000, 20000)
@@ -129,6 +132,7 @@ class Hops(gp.VertexProgram):
         return src + 1 if src != self.identity else src
 
 
+@pytest.mark.slow
 def test_a_push_after_an_asynchronous_pull_is_right():
     """Vertices that change in a pull in place are added to the active set, which must be empty when it is used anew."""
     chain = [(0, 5000)] * 20 + [(5000, 100), (100, 50)] + [(200 + k, 201 + k) for k in range(79)]
@@ -157,6 +161,7 @@ class Number(gp.VertexProgram):
         return new - old
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pull", "notify-pull", "pull-tiled"])
 def test_any_number_but_0_is_yes(mode):
     graph = graph_of(twins.Edges(6, np.array([0, 1, 2, 3, 4, 5, 5]), np.array([1, 2, 3, 4, 5, 0, 3])))
@@ -184,6 +189,7 @@ class TwoFields(gp.VertexProgram):
         return value
 
 
+@pytest.mark.slow
 def test_a_priority_is_only_a_hint():
     graph = graph_of(twins.skewed(48, 100, 500))
     assert run_with(TwoFields(), graph, sync=False).stats.converged
@@ -207,6 +213,7 @@ def test_sparse_supersteps_push_and_dense_ones_pull():
 # Order
 
 
+@pytest.mark.slow
 def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
     path = twins.Edges(300, np.arange(299), np.arange(1, 300))
     components = gp.apps.ConnectedComponents()
@@ -218,6 +225,7 @@ def test_a_run_to_the_end_of_a_monotone_program_chooses_its_order():
     assert counted[0] == counted[1]  # three iterations mean something only if they are synchronous
 
 
+@pytest.mark.slow
 def test_near_vertices_go_first():
     """Heavy edges lead from the source into a long path, whose vertices would change repeatedly in any other order."""
     n = 4000
@@ -242,6 +250,7 @@ def test_near_vertices_go_first():
 WEIGHTS = st.one_of(st.integers(0, 3), st.integers(0, 2**31 - 1), st.floats(0, 1e30), st.floats(0, 2**-100))
 
 
+@pytest.mark.slow
 @given(
     st.integers(2, 30), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29), WEIGHTS), min_size=1, max_size=90)
 )

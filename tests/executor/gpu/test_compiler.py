@@ -19,8 +19,7 @@ from garaph_py.native.references import fingerprint
 from garaph_py.program import bind, functions
 from tests.support import ptx
 
-pytest.importorskip("cuda.core")
-pytest.importorskip("numba_cuda")
+pytestmark = pytest.mark.cuda
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 COMMON = {
@@ -62,6 +61,8 @@ LIBRARY = {name: (program, weights) for name, program, weights in exact()} | {
     for dtype in ("float32", "float64")
     for program in floats(np.dtype(dtype))
 }
+for dtype in ("float32", "float64"):
+    LIBRARY[f"PageRank-unweighted-{dtype}"] = apps.PageRank(dtype=np.dtype(dtype)), None
 
 
 def bound(program, weights=None):

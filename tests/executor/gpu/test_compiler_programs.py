@@ -13,8 +13,7 @@ from garaph_py.program import bind
 from tests.support import ptx
 from tests.support.cases import mostly_full
 
-pytest.importorskip("cuda.core")
-pytest.importorskip("numba_cuda")
+pytestmark = pytest.mark.cuda
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 

@@ -19,6 +19,7 @@ from ...support.runs import run_with
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("share", [None, 0.2, 0.7])
 @pytest.mark.parametrize("program", [Hops(HUB), Quiet(HUB)], ids=["total", "quiet"])
@@ -75,6 +76,7 @@ def mainland(n=20000, island=700):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pull", "notify-pull"])
 @pytest.mark.parametrize("edges", [twins.Edges(20000, *path(20000)), mainland()], ids=["most", "few"])
 def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode):
@@ -91,6 +93,7 @@ def test_pages_nobody_notified_are_left_alone(device_for, graph_of, edges, mode)
     assert driver.held == 0
 
 
+@pytest.mark.slow
 def test_less_memory_is_tried_if_an_allocation_fails(device_for, graph_of):
     """An allocation that was planned to fit fails; the run tries again once, with less."""
     graph = graph_of(GRAPH)

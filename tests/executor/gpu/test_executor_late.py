@@ -42,6 +42,7 @@ GRAPHS = {"path": (*path(), 64), "tree": (*tree(), 400), "skewed": (GRAPH, HUB, 
 """Edges, a source, and edges of a page."""
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.usefixtures("cut_small_graphs", "pending_is_poisoned"),
     pytest.mark.parametrize("seed", range(SCHEDULES)),
     pytest.mark.parametrize("engine", ["auto", "garaph"]),

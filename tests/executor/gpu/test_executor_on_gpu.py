@@ -71,6 +71,8 @@ def test_asynchronous_float_programs_settle_on_the_same(graph_of, case):
 
 SINGLE = {
     "PageRank": lambda e: gp.apps.PageRank(stop="never", dtype=np.float32),
+    "PageRank-unweighted": lambda e: gp.apps.PageRank(stop="never", weighted=False, dtype=np.float32),
+    "PageRank-personal": lambda e: gp.apps.PageRank(weighted=False, personalization=numbers(e), dtype=np.float32),
     "NeuralNetwork": lambda e: gp.apps.NeuralNetwork(numbers(e), dtype=np.float32),
     "HeatSimulation": lambda e: gp.apps.HeatSimulation(numbers(e), some(e), conductivity=stable(e), dtype=np.float32),
     "CircuitSimulation": lambda e: gp.apps.CircuitSimulation(some(e), dtype=np.float32),

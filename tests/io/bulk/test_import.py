@@ -70,7 +70,7 @@ def in_memory(path, sources, targets, weights, options):
     graph = build(
         [*columns, edge_values(weights, len(sources))],
         ids,
-        directed=options.directed is not False,
+        directed=not options.both_ways,
         drop_self_loops=options.drop_self_loops,
         drop_parallel=options.drop_parallel,
         order=options.order,
@@ -99,6 +99,7 @@ def columns_of(kind, sources, targets):
 vertices = st.integers(0, 12) | st.just(3)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(vertices, vertices), min_size=1, max_size=300),
     st.sampled_from(["dense", "gaps", "wide", "sparse", "huge", "names"]),
@@ -114,13 +115,15 @@ vertices = st.integers(0, 12) | st.just(3)
     ),
     st.booleans(),
     st.sampled_from([3_000, 200_000]),
+    st.sampled_from([3, 1000]),
 )
-@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", ImportOptions(), False, 20_000)
-@example([(1, 0)], "dense", None, ImportOptions(directed=False), True, 3_000)
-def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, values, options, again, memory):
+@example([(5, 9)] * 3000 + [(k, 9) for k in range(1000)], "dense", "int32", ImportOptions(), False, 20_000, 1000)
+@example([(5, 9), (9, 5)] * 3000, "dense", "float64", ImportOptions(symmetrize=True), False, 20_000, 3)
+@example([(1, 0)], "dense", None, ImportOptions(directed=False), True, 3_000, 3)
+def test_the_graph_is_the_one_made_in_memory(tmp_path_factory, edges, kind, values, options, again, memory, modulus):
     folder = tmp_path_factory.mktemp("import")
     sources, targets = columns_of(kind, *zip(*edges, strict=True))
-    weights = None if values is None else np.arange(len(edges)).astype(values)
+    weights = None if values is None else (np.arange(len(edges)) % modulus - 2).astype(values)
     in_memory(folder / "there", sources, targets, weights, options)
     source = source_of(sources, targets, weights, again=again and kind != "names")  # see EdgeSource
     manifest = write_external(source, folder / "here", options, memory, min_sort_bytes=0)
@@ -165,6 +168,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, monkeypatch):
     monkeypatch.setattr("garaph_py.io.formats.text.BLOCK", 500)
@@ -173,6 +177,7 @@ def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, m
     assert here == there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edges", [100, 450, 899])
 @pytest.mark.parametrize("name", ["plain.txt", "packed.tsv.gz", "many.npy"])
 def test_an_import_that_goes_on_out_of_core_gives_the_same_graph(tmp_path, name, edges, monkeypatch):
@@ -196,6 +201,7 @@ def test_generated_edges_are_the_same_in_pieces(tmp_path, weights, monkeypatch):
     assert contents(tmp_path / "here") == contents(tmp_path / "there")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_striped_over_disks_it_is_the_same(tmp_path, encoding, out_of_core, monkeypatch):
     monkeypatch.setattr(array_writer, "BLOCK_BYTES", 8192)
@@ -236,6 +242,7 @@ def source():
     return source_of(*np.random.default_rng(1).integers(0, 900, (2, 20_000), np.uint32), rows=1000, again=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [100_000, 200_000])
 def test_a_full_disk_is_named_and_leaves_nothing(tmp_path, source, limit):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -256,6 +263,7 @@ def test_a_disk_that_would_be_full_is_told_before(tmp_path, source, monkeypatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["pwrite", "preadv", "fsync"])
 def test_a_failing_disk_leaves_nothing(tmp_path, source, call, monkeypatch):
     def failing(*arguments):
@@ -267,6 +275,7 @@ def test_a_failing_disk_leaves_nothing(tmp_path, source, call, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["distributing edges", "sorting in-edges", "sorting out-edges", "writing graph"])
 def test_an_interrupt_leaves_nothing(tmp_path, source, step):
     def interrupted(event):
@@ -278,6 +287,7 @@ def test_an_interrupt_leaves_nothing(tmp_path, source, step):
     assert step == "writing graph" or list(tmp_path.iterdir()) == []  # that is told at the end, when all is done
 
 
+@pytest.mark.slow
 def test_temporary_directories_of_others_stay(tmp_path, source):
     (tmp_path / ".graph.partial-of-another").mkdir()
     write_external(source, tmp_path / "graph", ImportOptions(), 1 << 18, min_sort_bytes=0)
@@ -339,6 +349,7 @@ LARGE = {
 """Files of `MANY` edges. Compressed, equal edges take a few kilobytes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_memory_stays_within_what_is_allowed(tmp_path, name):
     memory = 112 << 20

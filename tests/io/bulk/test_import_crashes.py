@@ -75,6 +75,7 @@ def job(request, tmp_path, monkeypatch):
     return lambda names: Job(tmp_path, names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [pytest.param(".", marks=pytest.mark.full), "ab"])
 def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch, names):
     """The process ends once before each call that changes files; the next run removes what it left, and succeeds."""
@@ -90,6 +91,7 @@ def test_a_process_that_dies_at_any_call_leaves_all_or_nothing(job, monkeypatch,
         assert job.there()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "number",
     [
@@ -118,6 +120,7 @@ def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
         assert os.listdir("/proc/self/fd") == handles, (point, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [".", "ab"])
 def test_a_process_that_dies_again_and_again(job, monkeypatch, names):
     """It also dies while it removes what the process before it left."""
@@ -133,6 +136,7 @@ def test_a_process_that_dies_again_and_again(job, monkeypatch, names):
     assert job.there()
 
 
+@pytest.mark.slow
 def test_what_its_manifest_lists_goes_from_disks_that_the_next_run_does_not_have(job, monkeypatch):
     job = job("ab")
     renames = [point for point, name in calls_of(monkeypatch, job.run)[0].items() if name == "rename"]
@@ -144,6 +148,7 @@ def test_what_its_manifest_lists_goes_from_disks_that_the_next_run_does_not_have
         assert job.there()
 
 
+@pytest.mark.slow
 def test_what_another_process_still_writes_stays(job):
     job = job("ab")
     with pytest.raises(KeyError), creating(job.out, job.disks) as destination:  # noqa: PT012
@@ -155,6 +160,7 @@ def test_what_another_process_still_writes_stays(job):
     assert job.there()
 
 
+@pytest.mark.slow
 def test_without_locks_nobody_knows_what_was_left(job, monkeypatch):
     def unsupported(handle, how):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -167,6 +173,7 @@ def test_without_locks_nobody_knows_what_was_left(job, monkeypatch):
     assert left < job.files() - job.before
 
 
+@pytest.mark.slow
 def test_what_cannot_be_removed_is_told(job, monkeypatch, caplog):
     job = job(".")
     calls_of(monkeypatch, job.run, die_at=(MAIN, 5))

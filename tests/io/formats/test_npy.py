@@ -78,7 +78,7 @@ HUGE = npy("{'descr': '<u4', 'fortran_order': False, 'shape': (1099511627776, 2)
         (saved(np.zeros((3, 1), [("a", "i4"), ("b", "i4")])), r"2 fields of shape \(3, 1\)"),
         (saved(np.zeros(3, [("a", "f4"), ("b", "i4")])), "'a' is float32"),
         (saved(np.zeros(3, [("a", "i4", 2), ("b", "i4")])), "field 'a' is"),
-        (saved(np.zeros(3, [("a", "i4"), ("b", "i4"), ("weight", "S2")])), r"'weight' is \|S2"),
+        (saved(np.zeros(3, [("u", "i4"), ("v", "i4"), ("weight", "S2")])), "'weight' holds no numbers"),
         (gzip.compress(PAIRS, mtime=0), "not a readable .npy file"),
     ],
 )
@@ -102,6 +102,7 @@ def test_random_files(tmp_path, name, contents):
     read_or_typed_error(tmp_path / name, b"\x93NUMPY\x01\0" * (len(contents) % 3 > 0) + contents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SAMPLES)
 @HOSTILE
 @given(st.data())

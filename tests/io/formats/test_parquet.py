@@ -29,9 +29,12 @@ def write_table(request, tmp_path):
     [
         (TABLE, TABLE_EDGES),
         (TABLE.select(["weight", "target", "source"]), TABLE_EDGES),
-        (TABLE.rename_columns(["a", "b", "c"]), TABLE_EDGES),
-        (TABLE.rename_columns(["dst", "src", "other"]), [(2, 1, 0.5), (2, 2, 2.5), (3, 2, 1.5)]),
-        (TABLE.append_column("w", pa.array([7, 8, 9])).drop_columns("weight"), [(1, 2, 7), (2, 2, 9), (2, 3, 8)]),
+        (TABLE.rename_columns(["U", "V", "Value"]), TABLE_EDGES),
+        (TABLE.rename_columns(["dst", "src", "wgt"]), [(2, 1, 0.5), (2, 2, 2.5), (3, 2, 1.5)]),
+        (
+            TABLE.append_column("w", pa.array([7, 8, 9])).rename_columns(["source", "target", "time", "w"]),
+            [(1, 2, 7), (2, 2, 9), (2, 3, 8)],
+        ),
         (TABLE.set_column(2, "kind", pa.array(["x", "y", "z"])), [(1, 2, None), (2, 2, None), (2, 3, None)]),
         (STRINGS, [("a", "b", None), ("b", "é", None)]),
         (pa.table([STRINGS[0].dictionary_encode(), STRINGS[1]], ["x", "y"]), [("a", "b", None), ("b", "é", None)]),

@@ -35,13 +35,14 @@ from tests.support.graphs import edges_of
         ("1 2 7\n3 4 -8\n", [(1, 2, 7), (3, 4, -8)]),
         ("1 2 7\n3 4 0.5\n", [(1, 2, 7.0), (3, 4, 0.5)]),
         ("1 2 1e3\n3 4 5\n", [(1, 2, 1000.0), (3, 4, 5.0)]),
-        ("1 2 friend\n3 4 foe\n", [(1, 2, None), (3, 4, None)]),
         ("1 2 7 1999\n3 4 8 2001\n", [(1, 2, 7), (3, 4, 8)]),
         ("source,target\n1,2\n", [(1, 2, None)]),
         ("Weight,FROM,To\n5,1,2\n", [(1, 2, 5)]),
         ("dst\tsrc\n1\t2\n", [(2, 1, None)]),
         ("node_a node_b\n1 2\n3 4\n", [(1, 2, None), (3, 4, None)]),
-        ("buyer;seller;price\nann;bob;3\n", [("ann", "bob", 3)]),
+        ("U V Wgt\nann bob 3\n", [("ann", "bob", 3)]),
+        ("u v\nv w\n", [("u", "v", None), ("v", "w", None)]),
+        ("source,label,target\n1,x,2\n", [(1, 2, None)]),
         ("ann bob\nbob carl\n", [("ann", "bob", None), ("bob", "carl", None)]),
         ("ann bob\n# c\n  bob   carl \n", [("ann", "bob", None), ("bob", "carl", None)]),
         ("Ann Lee\tBob\n Bob \tCarl\n", [("Ann Lee", "Bob", None), ("Bob", "Carl", None)]),
@@ -125,6 +126,7 @@ TEXT_IDS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(st.data(), SEPARATORS, st.sampled_from(["\n", "\r\n"]), st.sampled_from([None, "int", "float"]))
 def test_text_written_in_any_way_reads_back(tmp_path, data, separator, ending, weight):
@@ -146,13 +148,21 @@ def test_text_written_in_any_way_reads_back(tmp_path, data, separator, ending, w
         assert edges_of(read(path, threads=2)) == sorted(edges)
 
 
-@pytest.mark.parametrize("text", ["1 2 x\n2 3 5\n", "1 2 weight\n2 3 5\n4 5 6\n"])
-def test_a_first_line_with_numbers_for_ends_is_no_header(tmp_path, text):
+@pytest.mark.parametrize("text", ["1 2 x\n2 3 5\n", "1 2 weight\n2 3 5\n4 5 6\n", "1 2 1_000\n", "ann bob {}\n"])
+def test_a_third_column_without_header_is_weights_or_left_out_on_request(tmp_path, text):
     path = tmp_path / "edges.txt"
     path.write_text(text)
-    assert read(path).m == text.count("\n")
-    with pytest.raises(FormatError, match="no column of weights"):
-        read(path, weights=True)
+    with pytest.raises(FormatError, match=r"line 1: weight '.*' is not a number; .* --no-weights"):
+        read(path)
+    graph = read(path, weights=False)
+    assert (graph.m, graph.edge_dtype) == (text.count("\n"), None)
+
+
+def test_a_first_edge_that_looks_like_a_header_is_not_dropped(tmp_path):
+    path = tmp_path / "edges.txt"
+    path.write_text("ann bob 1_000\ncarl dora 5\n")
+    with pytest.raises(FormatError, match=r"line 1: .* \(the columns are 'ann', 'bob', '1_000'\)"):
+        read(path)
 
 
 def test_lines_without_edges_take_little_time(tmp_path):

@@ -1,0 +1,154 @@
+"""Graphs from tables of edges in memory: frames of pandas, and any table of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import GraphError, ParameterError
+from ..graph import Graph, from_edges
+from .formats.columns import ENDPOINT_NAMES, WEIGHT_NAMES
+
+
+# wide: a public function, whose options are keywords.
+def from_pandas(
+    frame: Any,
+    source: Any = None,
+    target: Any = None,
+    weight: Any = None,
+    *,
+    directed: bool = True,
+    **options: Any,
+) -> Graph:
+    """Build a graph from a DataFrame of pandas with a row for each edge.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    source, target : label, optional
+        The columns of the endpoints: all 64-bit integers, or all strings, of any of pandas' types, categories included.
+        By default those with usual names, such as source and target, src and dst, from and to, in any case; or the two
+        columns of a frame that has no others.
+    weight : label or False, optional
+        The column of the edge values. By default one with a usual name, such as weight or value, if there is
+        one. False: none.
+    directed : bool
+        If False, every row stands for both directions.
+    **options
+        Other options of `from_edges`.
+
+    Raises
+    ------
+    ParameterError
+        If `frame` is no DataFrame, or lacks a column; the message lists those that it has.
+    GraphError
+        If an id is missing or cannot be used, or the values are not numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"who": ["a", "b"], "whom": ["b", "c"], "euros": [3.5, 1.0]})
+    >>> gp.from_pandas(frame, source="who", target="whom", weight="euros")
+    <Graph: 3 vertices, 2 directed edges, float64 values>
+    """
+    if type(frame).__module__.partition(".")[0] != "pandas" or not hasattr(frame, "columns"):
+        kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
+        raise ParameterError(f"from_pandas takes a pandas.DataFrame, not {kind}; gp.from_arrow takes other tables")
+    names = chosen(list(frame.columns), source, target, weight)
+    return graph_of([frame[name] for name in names], names, directed=directed, **options)
+
+
+# wide: a public function, whose options are keywords.
+def from_arrow(
+    table: Any,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | bool | None = None,
+    *,
+    directed: bool = True,
+    **options: Any,
+) -> Graph:
+    """Build a graph from a table of Arrow with a row for each edge.
+
+    Parameters
+    ----------
+    table : object with the Arrow PyCapsule interface
+        A table, record batch or stream of batches: of pyarrow, Polars, DuckDB, pandas and others. A stream is read to
+        its end.
+    source, target, weight, directed, **options
+        As for `from_pandas`.
+
+    Raises
+    ------
+    ParameterError
+        If `table` does not have this interface or is no table, or lacks a column; the message lists those that it has.
+    GraphError
+        If an id or a value is missing or cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"source": [1, 2], "target": [2, 3]})
+    >>> gp.from_arrow(table, directed=False)
+    <Graph: 3 vertices, 4 undirected edges>
+    """
+    import pyarrow as pa
+
+    if not (hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__")):
+        raise ParameterError(
+            f"from_arrow takes an object with the Arrow PyCapsule interface, such as a table of pyarrow, Polars or "
+            f"DuckDB, not {type(table).__qualname__}"
+        )
+    try:
+        found = pa.table(table)
+    except (pa.ArrowException, TypeError) as error:  # a stream of a column, for example
+        raise ParameterError(f"{type(table).__qualname__} is not a table of columns: {error}") from None
+    names = chosen(found.column_names, source, target, weight)
+    return graph_of([found[name] for name in names], names, directed=directed, **options)
+
+
+def chosen(names: Sequence[Any], source: Any, target: Any, weight: Any) -> list[Any]:
+    """The columns of sources, targets and, if there are any, edge values; `names` are those of the table."""
+    there = ", ".join(map(str, names)) or "none"
+    if (source is None) != (target is None):
+        raise ParameterError(f"give both source and target, or neither; the columns are {there}")
+    usual = {str(name).strip().lower(): name for name in reversed(names)}
+    if source is None:
+        pair = next((pair for pair in ENDPOINT_NAMES if set(pair) <= set(usual)), None)
+        if pair is None and len(names) != 2:
+            raise ParameterError(f"which columns are the edges? Give source and target; the columns are {there}")
+        source, target = names if pair is None else (usual[name] for name in pair)
+    if weight is None:
+        weight = next((usual[w] for w in WEIGHT_NAMES if w in usual and usual[w] not in (source, target)), False)
+    columns = [source, target] + ([] if weight is False else [weight])
+    for name in columns:
+        if name not in names:
+            raise ParameterError(f"there is no column {name!r}; the columns are {there}")
+        if names.count(name) > 1:
+            raise ParameterError(f"several columns are called {name!r}; rename all but one")
+    return columns
+
+
+def graph_of(columns: list[Any], names: list[Any], **options: Any) -> Graph:
+    """The graph of columns of sources, targets and, if there is a third, edge values."""
+    sources, targets, *weights = columns
+    values = numbers(names[2], weights[0]) if weights else None
+    return from_edges(sources, targets, values, **options)
+
+
+def numbers(name: Any, column: Any) -> Any:
+    """A column of edge values as a NumPy array."""
+    import pyarrow as pa
+
+    found = column
+    if not isinstance(getattr(column, "dtype", None), np.dtype):  # of Arrow, or of a type of pandas
+        found = column if isinstance(column, pa.ChunkedArray) else pa.array(column)
+        if found.null_count:
+            raise GraphError(f"column {name!r} has missing values; fill them or drop those rows")
+        found = found.to_numpy() if isinstance(found, pa.ChunkedArray) else found.to_numpy(zero_copy_only=False)
+    found = np.asarray(found)
+    if found.dtype.kind not in "biuf":
+        raise GraphError(f"column {name!r} is of type {getattr(column, 'type', found.dtype)}; edge values are numbers")
+    return found

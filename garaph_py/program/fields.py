@@ -1,0 +1,117 @@
+"""The parameters of a vertex program: what their annotations say, and which calls of its constructor are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+
+from ..errors import ParameterError, did_you_mean
+
+VertexId = Annotated[Any, "vertex id"]
+"""Annotation of a parameter that is one of the user's vertex ids. In `VertexProgram.reports` it is the type of a
+reported vertex."""
+
+PerVertex = Annotated[Any, "per vertex"]
+"""Annotation of a parameter that has a number for each vertex. The user gives a mapping from vertex ids to numbers
+(vertices that it leaves out get the parameter's default), an array of shape (n,) in the order of ``graph.ids``, or one
+number for all vertices. Functions ask for the vertex's number by the parameter's name."""
+
+NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+"""The Python and NumPy types that count as a number."""
+TRUTHS = (bool, np.bool_)
+"""The Python and NumPy types of truth values."""
+
+
+def hints(kind: type) -> dict[str, Any]:
+    """The annotations of the program's parameters, by name.
+
+    An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
+    function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
+    """
+    found: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        scope = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+        for name, hint in vars(base).get("__annotations__", {}).items():
+            if isinstance(hint, str):
+                try:
+                    found[name] = eval(hint, dict(scope))
+                except Exception:
+                    found[name] = {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
+            else:
+                found[name] = hint
+    return {field.name: found[field.name] for field in dataclasses.fields(kind)}
+
+
+def checked(make: Callable[..., None]) -> Callable[..., None]:
+    """The constructor `make`, an ``__init__``, with a `ParameterError` for each call that it would not understand."""
+
+    @functools.wraps(make)
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        kind = type(self)
+        types = hints(kind)
+        for name, value in arguments(kind, make, values, named):
+            check_value(kind, name, types.get(name), value)
+        make(self, *values, **named)
+
+    return __init__
+
+
+def arguments(
+    kind: type, make: Callable[..., None], values: tuple[Any, ...], named: Mapping[str, Any]
+) -> Iterator[tuple[str, Any]]:
+    """The parameters that a call of the constructor `make` gives, each with its name.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is unknown, missing or given twice, or there are too many.
+    """
+    allowed = list(inspect.signature(make).parameters.values())[1:]
+    if any(item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD) for item in allowed):
+        return  # the author's own constructor, which says itself what it takes
+    known = [item.name for item in allowed]
+    in_order = [item.name for item in allowed if item.kind is not item.KEYWORD_ONLY]
+    has = f"it has {', '.join(known) or 'none'}"
+    if len(values) > len(in_order):
+        raise ParameterError(
+            f"{kind.__name__} gets {len(values)} parameters without a name, but takes at most {len(in_order)}; {has}"
+        )
+    for name in named:
+        if name not in known:
+            raise ParameterError(f"{kind.__name__} has no parameter {name!r}; {did_you_mean(name, known, has)}")
+        if name in in_order[: len(values)]:
+            raise ParameterError(f"{kind.__name__} gets its parameter {name!r} twice; give it once")
+    given = {**dict(zip(in_order, values, strict=False)), **named}
+    for item in allowed:
+        if item.default is item.empty and item.name not in given:
+            raise ParameterError(
+                f"{kind.__name__} needs its parameter {item.name!r}; write {kind.__name__}({item.name}=...)"
+            )
+    yield from given.items()
+
+
+def check_value(kind: type, name: str, hint: Any, value: Any) -> None:
+    """Raise `ParameterError` unless `value` is of the type that the parameter's annotation `hint` names.
+
+    An int may stand for a float, a whole float for an int, and 0 and 1 for truth values. Other annotations than these
+    types and str allow everything.
+    """
+    if hint is bool:
+        fits, wanted = isinstance(value, TRUTHS) or (isinstance(value, NUMBERS) and value in (0, 1)), "True or False"
+    elif hint in (int, float):
+        fits = isinstance(value, NUMBERS) and not isinstance(value, TRUTHS)
+        wanted = "a number" if hint is float else "a whole number"
+    else:
+        fits, wanted = hint is not str or isinstance(value, str), "a string"
+    if fits:
+        return
+    advice = ""
+    if isinstance(value, str) and hint in (int, float) and not kind.__module__.startswith(__package__.split(".")[0]):
+        advice = f"; if it is a vertex, annotate it so: {name}: garaph_py.VertexId"
+    raise ParameterError(f"{kind.__name__}({name}={value!r}): give {wanted}{advice}")

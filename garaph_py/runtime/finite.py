@@ -1,0 +1,124 @@
+"""`FiniteCheck`: ends a run whose numbers have become NaN, or infinite where none was infinite before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import NumberError
+from ..executor.state import State
+from ..graph import VertexIds
+from ..native.threads import ThreadPool, split
+from ..program import BoundProgram
+from .options import FINITE, OFF
+
+Array = npt.NDArray[Any]
+Test = Callable[[Any], Any]
+
+TESTS: tuple[Test, ...] = (np.isnan, np.isinf)
+"""What numbers are wrong, unless a program means them."""
+PIECE = 1 << 16
+"""Values that are looked at together: at most 512 KiB, which stay in a core's second-level cache."""
+
+
+class FiniteCheck:
+    """The check of one run.
+
+    A program may mean a NaN or an infinity. So a field of the values, or of the total, may have NaN if it has some at
+    the start; and it may be infinite if it is so somewhere at the start, or if the identity of `sum` is infinite.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    ids : VertexIds
+        The user's ids, for messages.
+    when : {"auto", "finite", "off"}
+        See `Options.check`.
+    pool : ThreadPool
+    """
+
+    def __init__(self, bound: BoundProgram, ids: VertexIds, when: str, pool: ThreadPool) -> None:
+        self._bound, self._ids, self._when, self._pool = bound, ids, when, pool
+        self._meant: dict[str, set[Test]] = {}
+
+    def begin(self, state: State) -> None:
+        """Note which numbers of the initial `state` are not finite."""
+        if self._when == OFF:
+            return
+        identity = self._bound.identity()
+        may_be_infinite = any(map(math.isinf, identity if isinstance(identity, tuple) else (identity,)))
+        for name, column in [*columns("value", state.values), *columns("total", state.total)]:
+            self._meant[name] = {np.isinf} if may_be_infinite else set()
+            self._meant[name] |= {test for test in TESTS if self._first(column, [test]) is not None}
+
+    def after(self, state: State, iterations: int) -> None:
+        """Check what is to be checked when so many `iterations` are done.
+
+        Raises
+        ------
+        NumberError
+            If a number is wrong. The message names the vertex and the iteration.
+        """
+        if self._when == OFF:
+            return
+        total = self._problem("total", state.total)
+        if total or self._when == FINITE:
+            problem = self._problem("value", state.values) or total
+            if problem:
+                raise NumberError(
+                    f"{self._bound.name}: {problem} after iteration {iterations - 1}, but not at the start; on a small "
+                    "graph, debug=True (--debug) finds the operation"
+                )
+
+    def end(self, state: State, iterations: int) -> None:
+        """Check the values, which will be saved or reported, when so many `iterations` are done.
+
+        Raises
+        ------
+        NumberError
+            If a number is wrong. The message names the vertex.
+        """
+        if self._when != OFF and (problem := self._problem("value", state.values)):
+            raise NumberError(
+                f"{self._bound.name}: {problem} after {iterations} iterations, but not at the start; "
+                "gp.Options(check='finite') (--check finite) finds the iteration"
+            )
+
+    def _problem(self, what: str, array: Array | None) -> str | None:
+        """Which number of the values or of the total is wrong, for a message; None if all are right."""
+        for name, column in columns(what, array):
+            at = self._first(column, [test for test in TESTS if test not in self._meant[name]])
+            if at is not None:
+                of = "" if what == "total" else f" of vertex {self._ids.take(np.array([at]))[0]}"
+                return f"the {name}{of} is {column[at]}"
+        return None
+
+    def _first(self, column: Array, tests: list[Test]) -> int | None:
+        """Like `first`, in parallel."""
+        bounds = split(len(column), self._pool.size)
+        found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
+        return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)
+
+
+def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:
+    """The floats in an array of numbers or structures, by name: ``name``, or ``name.field`` for each field."""
+    if array is not None:
+        fields = array.dtype.names
+        named = {f"{name}.{field}": array[field] for field in fields} if fields else {name: array}
+        yield from ((key, column) for key, column in named.items() if column.dtype.kind == "f")
+
+
+def first(column: Array, tests: list[Test]) -> int | None:
+    """The index of the first number that passes one of `tests`; None if there is none."""
+    for begin in range(0, len(column) if tests else 0, PIECE):
+        piece = column[begin : begin + PIECE]
+        if not np.isfinite(piece).all():
+            passes = np.logical_or.reduce([test(piece) for test in tests])
+            if passes.any():
+                return begin + int(passes.argmax())
+    return None

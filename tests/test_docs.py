@@ -1,0 +1,59 @@
+"""What the documentation shows, works; and the reference is complete."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.cli.commands import app
+from garaph_py.dispatch.policy import POLICIES
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+REFERENCE = "".join(path.read_text() for path in sorted((DOCS / "reference").glob("*.*")))
+CODE = re.compile(r"^```(?:\{code-cell\} )?python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PAGES = [path for path in sorted(DOCS.rglob("*.md")) if CODE.search(path.read_text())]
+GALLERY = sorted((DOCS / "gallery").glob("*.py"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The blocks of a page run in one namespace, as in a notebook, in a copy of the checkout's data folder."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    monkeypatch.setattr(pyplot, "show", lambda: pyplot.close("all"))
+    (tmp_path / "data").symlink_to(ROOT / "data")
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    with mock.patch.dict(POLICIES):  # one page registers its own
+        for block in CODE.findall(page.read_text()):
+            exec(compile(block, page.name, "exec", dont_inherit=True), namespace)
+
+
+@pytest.mark.parametrize("name", gp.__all__)
+def test_public_names_are_in_the_reference(name: str) -> None:
+    assert re.search(rf"^(   |\.\. data:: |:doc:`garaph_py\.){name}\b", REFERENCE, re.MULTILINE)
+
+
+def test_programs_are_in_the_reference() -> None:
+    page = (DOCS / "reference" / "programs.md").read_text()
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(gp.apps.__all__)
+    assert set(re.findall(r"^   (\w+)$", page, re.MULTILINE)) == set(gp.apps.__all__)
+
+
+def test_commands_are_in_the_reference() -> None:
+    page = (DOCS / "reference" / "commands.md").read_text()
+    assert set(re.findall(r"^\| `garaph (\w+)", page, re.MULTILINE)) == {
+        command.name for command in app.registered_commands
+    }
+
+
+def test_gallery_is_short_and_has_real_data() -> None:
+    texts = {path.stem: path.read_text() for path in GALLERY}
+    assert len(texts) >= 10
+    assert {name for name, text in texts.items() if len(text.splitlines()) > 40} == set()
+    assert sum("debian-sid-deps" in text or "nx." in text for text in texts.values()) >= 3
