@@ -75,7 +75,7 @@ class Iteration:
         Bytes copied to the GPU's memory, and back. Edges that were copied in an earlier iteration count in the one that
         first uses them.
     started : float
-        When the iteration began, in seconds after the run did: its end less `seconds`.
+        When the iteration began, in seconds after the run did.
     why : str
         Why this mode was chosen.
     alpha : float or None
@@ -84,6 +84,8 @@ class Iteration:
         Bytes read from disks.
     groups : tuple of PageGroup
         The pages by direction, processor and transfer.
+    compile_seconds : float
+        The wall time that the iteration spent compiling, apart from `seconds`.
     """
 
     number: int
@@ -102,6 +104,12 @@ class Iteration:
     alpha: float | None = None
     from_disk: int = 0
     groups: tuple[PageGroup, ...] = ()
+    compile_seconds: float = 0.0
+
+    @property
+    def ended(self) -> float:
+        """When the iteration ended, in seconds after the run began."""
+        return self.started + self.compile_seconds + self.seconds
 
     @property
     def edges_per_second(self) -> float:
@@ -115,7 +123,7 @@ class Iteration:
 
 COLUMNS = (
     "number", "mode", "f", "active", "edges", "pages", "pages_skipped", "seconds", "edges_per_second", "device",
-    "to_device", "from_device", "from_disk", "alpha", "started", "why",
+    "to_device", "from_device", "from_disk", "alpha", "started", "compile_seconds", "why",
 )  # fmt: skip
 """The columns of a table of iterations, in order."""
 

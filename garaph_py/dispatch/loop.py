@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from .. import events
 from ..executor.protocol import Decision, Executor, PageDecision, StepResult, SupportsPriority, sum_partials
 from ..executor.state import State
-from ..native.compiling import compile_seconds, work_clock
+from ..native.compiling import compile_seconds
 from ..program import BoundProgram
 from ..program.monoids import largest
 from ..system.watchdog import Heartbeat
@@ -100,7 +101,7 @@ class Loop:
 
     def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> events.Iteration:
         """Do one iteration, and return its record."""
-        source, started = executor.source, work_clock()
+        source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         read, seen = source.bytes_read, scheduler.observe(state.active_count, state.active_edges)
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
@@ -116,17 +117,18 @@ class Loop:
             state.total[:] = sum_partials(partials, partials[0].dtype).astype(self.bound.total)
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
-        return self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
+        record = self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
+        compiled = compile_seconds() - compiled
+        return replace(record, seconds=record.seconds - compiled, compile_seconds=compiled) if compiled else record
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
         from_disk: int,
     ) -> events.Iteration:  # fmt: skip
-        pages, seconds = result.pages, work_clock() - started
-        started += compile_seconds()  # so that the iteration ends now; what it compiled was before most of its work
+        pages = result.pages
         return events.Iteration(
             number, decision.mode, seen.f, seen.active, result.followed + sum(page.edges for page in pages),
-            len(pages) - skipped, skipped, seconds, result.device,
+            len(pages) - skipped, skipped, time.perf_counter() - started, result.device,
             sum(page.to_device for page in pages), sum(page.from_device for page in pages),
             started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
         )  # fmt: skip

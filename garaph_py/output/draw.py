@@ -120,7 +120,7 @@ def timeline(rows: Sequence[Iteration], spans: Sequence[Span], began: float) -> 
 
     The run `began` at this time of ``time.perf_counter``.
     """
-    first, last = rows[0].started, rows[-1].started + rows[-1].seconds
+    first, last = rows[0].started, rows[-1].ended
     scale = PLOT / max(last - first, 1e-9)
     tracks: dict[str, list[tuple[float, float, Span]]] = {track: [] for track in tracks_of(spans)}
     for span in spans:
@@ -139,7 +139,7 @@ def draw_timeline(
     """Shaded bands for the iterations, the tracks' rows, and the axis. Spans are in pixels, `scale` pixels a second."""
     if len(rows) <= MOST_BANDS:
         for k, row in enumerate(rows):
-            x, width = LEFT + (row.started - first) * scale, row.seconds * scale
+            x, width = LEFT + (row.started - first) * scale, (row.ended - row.started) * scale
             yield rectangle(x, AXIS - 6, width, bottom - AXIS + 6, "#000000", title_of(row), 0.05 + 0.05 * (k % 2))
             if width >= 8 * len(str(row.number)) + 4:
                 yield text(x + width / 2, AXIS - 10, str(row.number))

@@ -57,9 +57,9 @@ def trace_events(
         details = {
             "why": row.why, **known, "edges": row.edges, "pages": row.pages, "skipped": row.pages_skipped,
             "device": row.device, "to device": row.to_device, "from device": row.from_device,
-            "from disk": row.from_disk,
+            "from disk": row.from_disk, "compiling": row.compile_seconds,
         }  # fmt: skip
-        yield complete(ITERATIONS, f"{row.number}: {row.mode}", at, row.seconds * 1e6, details)
+        yield complete(ITERATIONS, f"{row.number}: {row.mode}", at, row.ended * 1e6 - at, details)
         for name, value in known.items():
             yield {"ph": "C", "pid": PROCESS, "name": name, "ts": round(at, 3), "args": {name: value}}
     for span in spans:

@@ -73,7 +73,7 @@ def test_a_trace_shows_every_page_of_every_iteration(graph: gp.Graph, tmp_path: 
         assert all(event["dur"] >= 0 <= event["ts"] for event in mine)
         assert all(one["ts"] + one["dur"] <= two["ts"] + 0.01 for one, two in itertools.pairwise(mine))
     for row in rows:
-        begin, end = row.started * 1e6, (row.started + row.seconds) * 1e6
+        begin, end = row.started * 1e6, row.ended * 1e6
         inside = [event for mine in workers.values() for event in mine if begin <= event["ts"] <= end]
         pages = {(event["args"]["page"], event["args"]["edges"]) for event in inside if "page" in event["args"]}
         assert len(pages) == row.pages >= 8

@@ -184,11 +184,9 @@ engine = ["auto", "garaph"]
     assert list(measured) == ["folder", "measurements", "failed", "combinations"]
     assert (measured["measurements"], measured["failed"]) == (12, 0)
     assert all(0 < one["seconds"]["least"] <= one["seconds"]["median"] for one in measured["combinations"])
-    assert (list(calibrated), calibrated["kinds"]) == (
-        ["machine", "cores", "kinds", "runs"],
-        len(read_machine(machine).work),
-    )
     known = read_machine(machine)
+    assert list(calibrated) == ["machine", "cores", "kinds", "runs"]
+    assert calibrated["kinds"] == len(known.work)
     assert {work.program for work in known.work} == {"PageRank", "SSSP"}
     runs = read_results(folder)
     assert len(runs) == 12
