@@ -68,9 +68,9 @@ def test_a_run_tells_compiling_from_iterations(slow, monkeypatch, caplog):
     assert again.compile_seconds == 0
     assert "compiling" not in str(again)
     monkeypatch.setattr(runner, "notice", Notice(0.05))
-    gp.run(Unseen(0), graph, device="cpu", mode="push", on_event=heard.append)
+    gp.run(Unseen(0), graph, device="cpu", options=gp.Options(mode="push"), on_event=heard.append)
     assert caplog.messages == []
-    gp.run(Unseen(0), graph, device="cpu", mode="notify-pull")
+    gp.run(Unseen(0), graph, device="cpu", options=gp.Options(mode="notify-pull"))
     assert caplog.messages == [LINE]
 
 

@@ -16,6 +16,7 @@ from typing import IO, Any, TypeVar
 
 from ... import events
 from ...errors import FormatError
+from ...system.threads import submit
 from .format import malformed
 
 T = TypeVar("T")
@@ -187,7 +188,7 @@ def submitted_in_order(parse: Callable[[bytes], T], blocks: Iterable[bytes], thr
     pool = ThreadPoolExecutor(threads, thread_name_prefix="garaph-read")
     try:
         for block in blocks:
-            waiting.append(pool.submit(parse, block))
+            waiting.append(submit(pool, parse, block))
             if len(waiting) > 2 * threads:
                 yield waiting.popleft()
         while waiting:
