@@ -1,5 +1,6 @@
 """The reader of text edge lists: every way to write one, and the line that is wrong."""
 
+import lzma
 import re
 import subprocess
 import sys
@@ -187,6 +188,30 @@ def test_a_bad_line_is_found_in_little_memory(tmp_path, line, most):
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
+
+
+ZSTD_WINDOW_OF_1_GIB = b"\x28\xb5\x2f\xfd" + bytes([0, (30 - 10) << 3]) + b"\x21\0\0" + b"1 2\n"
+
+
+@pytest.mark.parametrize(("suffix", "contents"), [
+    (".xz", lzma.compress(b"1 2\n", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 128 << 20}])),
+    (".zst", ZSTD_WINDOW_OF_1_GIB),
+])  # fmt: skip
+def test_a_compression_that_takes_much_memory_is_refused(tmp_path, suffix, contents):
+    for name in (f"edges.txt{suffix}", f"graph.metis{suffix}"):
+        (tmp_path / name).write_bytes(contents)
+        with pytest.raises(FormatError, match=r"takes too much memory .*; compress it again, at most with xz -9"):
+            read(tmp_path / name)
+
+
+def test_xz_of_several_streams(tmp_path):
+    path, streams = tmp_path / "edges.txt.xz", [lzma.compress(b"1 2\n" * 90_000, preset=9), lzma.compress(b"2 3\n")]
+    path.write_bytes(streams[0] + bytes(8) + streams[1] + bytes(4))
+    assert read(path).m == 90_001
+    for damaged in (streams[0][:-9], streams[0] + streams[1][:-9], streams[0] + b"12"):
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match="the compressed data end early or are damaged"):
+            read(path)
 
 
 @pytest.mark.parametrize("contents", ["1 2 5\n", "a b 5\n"])
