@@ -1,4 +1,4 @@
-"""Every command that prints facts prints them as one object of JSON, whose fields docs/json.md lists."""
+"""Every command that prints facts prints them as one object of JSON, whose fields docs/reference/json.md lists."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import garaph_py as gp
 from garaph_py.cli.terminal import print_json
 from tests.support.command import Shell
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "json.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "json.md"
 
 
 @pytest.fixture
