@@ -5,6 +5,7 @@ as in the site, also where it leads to data/, kernels/ or scripts/. Nothing is d
 """
 
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -75,5 +76,12 @@ def add_contents(app, name, source):
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
 
 
+def link_gallery(app, name, source):
+    """A link to the gallery, or to a script of it, leads to the page with its picture."""
+    text = source[0].replace("](gallery)", "](auto_gallery/index.rst)")
+    source[0] = re.sub(r"\]\(gallery/(\w+)\.py\)", r"](auto_gallery/\1.rst)", text)
+
+
 def setup(app):
     app.connect("source-read", add_contents)
+    app.connect("source-read", link_gallery)

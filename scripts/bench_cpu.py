@@ -44,7 +44,7 @@ def programs(graph: gp.Graph, threads: int) -> tuple[dict[str, Callable[[], gp.R
     """A function for each app that runs it, and the source, which is the vertex with the most out-edges."""
     at = int(np.argmax(graph.out_degrees))
     source = graph.ids.take(np.array([at]))[0]
-    pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never")
+    pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
     undirected = {}
 
     def components() -> gp.Result:

@@ -74,7 +74,7 @@ class Timed:
     """A program's executor on the GPU, initialized; `seconds` times what is launched on its first stream."""
 
     def __init__(self, graph: gp.Graph, settings: Settings, program: VertexProgram | None = None) -> None:
-        program = program or gp.apps.PageRank(dtype=np.float32, stop="never")
+        program = program or gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False)
         self.device = devices.find()
         self.bound = bind(program, graph)
         self.kernel = GpuExecutor(self.bound, graph, self.device, settings)
@@ -243,7 +243,7 @@ def whole(options: argparse.Namespace) -> None:
         done("find the GPU, make its context")
         graph = load(name)
         done("read")
-        bound = bind(gp.apps.PageRank(dtype=np.float32, stop="never"), graph)
+        bound = bind(gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), graph)
         kernel = GpuExecutor(bound, graph, found, Settings())
         done("compile, or load what was compiled")
         with kernel:

@@ -37,7 +37,7 @@ PROGRAMS = ("PageRank", "SSSP", "ConnectedComponents")
 def program_of(name: str, graph: gp.Graph) -> tuple[VertexProgram, int | None] | None:
     """The program and its number of iterations (None: until it converges); None if it cannot run on the graph."""
     if name == "PageRank":
-        return gp.apps.PageRank(dtype=np.float32, stop="never"), 10
+        return gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10
     if name == "SSSP":
         source = int(graph.out_degrees.argmax())
         return (gp.apps.SSSP(graph.ids.take(np.array([source]))[0]), None) if graph.edge_dtype is not None else None

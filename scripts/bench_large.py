@@ -46,7 +46,7 @@ def main() -> None:
     print("| program | bytes per edge | edges that stay | GPU memory | iterations | ms | GE/s | whole run, s |")
     print("|---|---|---|---|---|---|---|---|")
     for program, iterations in (
-        (gp.apps.PageRank(dtype=np.float32, stop="never"), 10),
+        (gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False), 10),
         (gp.apps.BFS(0), None),
         (gp.apps.ConnectedComponents(), None),
     ):

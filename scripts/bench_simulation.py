@@ -38,7 +38,7 @@ from garaph_py.simulation.recorded import RecordedRun, fastest, read_results
 from garaph_py.simulation.workload import bind_for_types, device_bytes, scaled
 
 PROGRAMS = {
-    "PageRank": ('{ name = "PageRank", dtype = "float32", stop = "never" }', "iterations = 10\n"),
+    "PageRank": ('{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }', "iterations = 10\n"),
     "SSSP": ('{{ name = "SSSP", source = {source} }}', ""),
     "ConnectedComponents": ('"ConnectedComponents"', ""),
 }
@@ -54,7 +54,7 @@ def source_of(scale: int, edge_factor: int) -> int:
 
 def instance(name: str) -> gp.VertexProgram:
     return {
-        "PageRank": lambda: gp.apps.PageRank(dtype=np.float32, stop="never"),
+        "PageRank": lambda: gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False),
         "SSSP": lambda: gp.apps.SSSP(0),
         "ConnectedComponents": lambda: gp.apps.ConnectedComponents(),
     }[name]()

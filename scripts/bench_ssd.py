@@ -56,7 +56,7 @@ BLOCK = 4 << 20
 
 
 def programs(graph: gp.Graph) -> dict[str, gp.VertexProgram]:
-    found: dict[str, gp.VertexProgram] = {"PageRank": gp.apps.PageRank(dtype=np.float32, stop="never")}
+    found: dict[str, gp.VertexProgram] = {"PageRank": gp.apps.PageRank(dtype=np.float32, stop="never", weighted=False)}
     return found if graph.directed else found | {"ConnectedComponents": gp.apps.ConnectedComponents()}
 
 

@@ -36,6 +36,7 @@ def program(gp: Any, graph: Any, row: str) -> tuple[Any, dict[str, Any]]:
     """What a row runs, and how."""
     if row.startswith("pr"):
         pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never")
+        pagerank.weighted = False  # older versions ignore this, and weights
         return pagerank, {"iterations": 10, "mode": "pull-tiled" if row == "pr-tiled" else "pull"}
     if row == "cc":
         return gp.apps.ConnectedComponents(), {}

@@ -25,9 +25,3 @@ def test_both_commands_are_there() -> None:
     assert "garaph run PageRank data/debian-sid-deps.tsv.xz" in commands[0]
     assert (ROOT / "data/debian-sid-deps.tsv.xz").is_file()
     assert commands[1].endswith("-m pytest -n 2")
-
-
-def test_links_lead_to_files() -> None:
-    linked = [link for link in re.findall(r"\]\(([^)]+)\)", README) if "://" not in link]
-    assert linked
-    assert [link for link in linked if not (ROOT / link).exists()] == []

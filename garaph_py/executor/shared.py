@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import DeviceError
-from ..native.threads import start
 from ..pages.layout import Page
 from ..system import interrupts
+from ..system.threads import start
 from ..system.watchdog import Heartbeat
 from .modes import PULL
 from .protocol import Array, DeviceExecutor, PageResult, Sharing

@@ -16,6 +16,7 @@ from typing import IO, Any, TypeVar
 
 from .. import events
 from ..errors import GaraphError, Interrupted, ParameterError
+from ..io.formats.format import malformed
 from ..system.files import make_names_durable, remove_leftovers, try_lock, write_whole
 from .kinds import Combination, Row
 from .machine import describe
@@ -51,6 +52,8 @@ def run(spec: Spec, folder: Path, *, resume: bool = False, on_event: events.List
     ------
     ParameterError
         If `folder` exists and `resume` is false, or if `folder` has another spec.
+    FormatError
+        If a file in the `folder` to resume is damaged.
     Interrupted
         After Ctrl-C. The measurements made so far are kept.
     """
@@ -143,7 +146,9 @@ def keep_machine(machine: dict[str, Any], path: Path) -> None:
     if not path.exists():
         write_text(path, json.dumps(machine, indent=1, allow_nan=False).encode())
         return
-    before, now = (summarized(one) for one in (json.loads(path.read_bytes()), machine))
+    with malformed(path, "does not describe a machine; remove it if the measurements were made on this one"):
+        before = summarized(json.loads(path.read_bytes()))
+    now = summarized(machine)
     if before != now:
         raise ParameterError(f"{path.parent}: was measured on {before}, and this is {now}; choose another place")
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from ..errors import FormatError
+from ..io.formats.format import malformed
 from ..system.files import write_whole
 from .kinds import Combination, Row
 from .spec import COUNTED, ITERATIONS, RESULTS, Spec
@@ -39,12 +42,21 @@ class Tables:
             self.rows[name] += [converted(settings | one, self._columns[name]) for one in those]
 
     def load(self) -> None:
-        """Read the files; iterations whose measurement is missing are dropped."""
-        import pyarrow.parquet as pq
+        """Read the files; iterations whose measurement is missing are dropped.
+
+        Raises
+        ------
+        FormatError
+            If a file is damaged, or is not a table of this experiment.
+        """
+        import pyarrow as pa
 
         for name in self.rows:
             if (path := self._folder / f"{name}.parquet").exists():
-                self.rows[name] = pq.read_table(path).to_pylist()
+                with malformed(path, "is not a table of this experiment; measure anew in another folder"):
+                    table = pa.Table.from_pylist(read_rows(path), self._schema(name))
+                    assert not any(table[column].null_count for column in COUNTED), "rows without a number"
+                    self.rows[name] = table.to_pylist()
         done = self.done
         self.rows[ITERATIONS] = [row for row in self.rows[ITERATIONS] if (row["combination"], row["repeat"]) in done]
 
@@ -53,11 +65,33 @@ class Tables:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        arrow = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
         for name in (ITERATIONS, RESULTS):
-            schema = pa.schema([(column, arrow[kind]) for column, kind in self._columns[name].items()])
-            table = pa.Table.from_pylist(self.rows[name], schema)
-            write_whole(self._folder / f"{name}.parquet", partial(pq.write_table, table))
+            table = pa.Table.from_pylist(self.rows[name], self._schema(name))
+            write = partial(pq.write_table, table, write_page_checksum=True)
+            write_whole(self._folder / f"{name}.parquet", write)
+
+    def _schema(self, name: str) -> Any:
+        """The Arrow schema of a table."""
+        import pyarrow as pa
+
+        arrow = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+        return pa.schema([(column, arrow[kind]) for column, kind in self._columns[name].items()])
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a table that an experiment has written.
+
+    Raises
+    ------
+    FormatError
+        If the file is missing or damaged.
+    """
+    import pyarrow.parquet as pq
+
+    if not path.exists():
+        raise FormatError(path, "no such file; name the folder that `garaph experiment` has written")
+    with malformed(path, "is damaged, or is not Parquet; measure anew in another folder"):
+        return pq.read_table(path, page_checksum_verification=True).to_pylist()  # type: ignore[no-any-return]
 
 
 def converted(row: Row, columns: dict[str, type]) -> Row:

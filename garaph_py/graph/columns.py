@@ -37,7 +37,7 @@ def id_columns(**columns: Any) -> list[Any]:
         return [column if len(column) else np.zeros(0, np.int64) for column in found.values()]
     import pyarrow as pa
 
-    return [column if len(column) else pa.array([], pa.large_string()) for column in found.values()]
+    return [column if len(column) else pa.nulls(0, pa.large_string()) for column in found.values()]
 
 
 def id_column(name: str, column: Any) -> Any:
@@ -77,7 +77,7 @@ def arrow_column(name: str, column: Any) -> Any:
     if column.null_count:
         raise missing(name, column.is_null().to_pylist().index(True), None)
     if pa.types.is_integer(kind):
-        return column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+        return numbers_of(column)
     if not is_string(kind):
         raise GraphError(f"{name} is an Arrow array of {kind}; {WANTED}")
     return column
@@ -88,6 +88,28 @@ def is_string(kind: Any) -> bool:
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def encoded(column: Any) -> Any:
+    """An Arrow array of strings, chunked or not, as dictionaries: each chunk holds its different strings once."""
+    import pyarrow as pa
+
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    chunks = getattr(column, "chunks", [column])
+    coded = [chunk if chunk.type == kind else chunk.cast(kind.value_type).dictionary_encode() for chunk in chunks]
+    return pa.chunked_array(coded, kind)
+
+
+def numbers_of(column: Any) -> Array:
+    """An Arrow array of numbers, chunked or not, without nulls, as a NumPy array; it may be read-only.
+
+    Arrow's own ``to_numpy`` imports pandas, which takes half a second and 50 MiB.
+    """
+    chunks = getattr(column, "chunks", [column])
+    arrays = [np.from_dlpack(chunk) for chunk in chunks]
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate(arrays) if arrays else np.zeros(0, column.type.to_pandas_dtype())
 
 
 def listed_column(name: str, items: list[Any]) -> Any:

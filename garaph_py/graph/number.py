@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -13,7 +12,7 @@ from ..errors import GraphError
 from ..native import Kernel
 from ..native.kernel import kind_of
 from ..native.threads import ThreadPool, split
-from .columns import id_columns, mixed_signs
+from .columns import encoded, id_columns, mixed_signs, numbers_of
 from .ids import IntegerIds, StringIds, VertexIds
 
 Array = npt.NDArray[Any]
@@ -66,7 +65,7 @@ def number_vertices(
     if len(arrays[0]) != len(arrays[1]):
         raise GraphError(f"{len(arrays[0])} sources but {len(arrays[1])} targets; every edge has one of each")
     if not isinstance(arrays[0], np.ndarray):
-        return _number_strings(arrays)
+        return number_names(*arrays)
     if not sum(map(len, arrays)):
         return np.zeros(0, np.uint32), np.zeros(0, np.uint32), VertexIds(0)
     low = min(int(array.min()) for array in arrays if len(array))
@@ -107,23 +106,24 @@ def _number_by_table(arrays: list[Array], high: int, threads: int | None) -> tup
     return *columns, IntegerIds(names)
 
 
-def _number_strings(columns: Iterable[Any]) -> tuple[Array, Array, VertexIds]:
-    """`number_vertices` for Arrow arrays of strings."""
+def number_names(sources: Any, targets: Any, *vertices: Any) -> tuple[Array, Array, VertexIds]:
+    """`number_vertices` for Arrow arrays of strings; those that `columns.encoded` has made take the least memory."""
+    columns = sources, targets, *vertices
+    names, codes = unified([chunk for column in columns for chunk in encoded(column).chunks])
+    _checked_count(len(names))
+    numbers = np.concatenate([np.zeros(0, np.int32), *codes]).view(np.uint32)
+    m = len(sources)
+    return numbers[:m], numbers[m : 2 * m], StringIds(names)
+
+
+def unified(chunks: list[Any]) -> tuple[Any, list[Array]]:
+    """The different strings of the `chunks` that `columns.encoded` makes, and for each chunk the places in them."""
     import pyarrow as pa
 
-    chunks: list[Any] = []
-    lengths = []
-    for column in columns:
-        parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        chunks += [part.cast(pa.large_string()) for part in parts]
-        lengths.append(len(column))
-    encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.large_string()).dictionary_encode()
-    numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.uint32)
-    _checked_count(len(encoded.dictionary))
-    first, second = lengths[0], lengths[1]
-    return numbers[:first], numbers[first : first + second], StringIds(encoded.dictionary)
+    if not chunks:
+        return pa.nulls(0, pa.large_string()), []
+    same = pa.chunked_array(chunks).unify_dictionaries()
+    return same.chunk(0).dictionary, [numbers_of(chunk.indices) for chunk in same.chunks]
 
 
 def _checked_count(n: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,9 +15,10 @@ from ..errors import FormatError, GraphError, ParameterError
 from ..graph.build import build, checked_flags, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
-from ..graph.number import number_vertices
+from ..graph.number import number_names, number_vertices
 from ..native.threads import ThreadPool
 from ..system.files import did_you_mean_file
+from ..system.memory import release_unused
 from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
@@ -160,8 +160,7 @@ def built(
     path: Path, edges: EdgeList | Graph, options: BuildOptions, threads: int | None, on_event: events.Listener
 ) -> Graph:
     """The graph of the edges of a file."""
-    if arrow := sys.modules.get("pyarrow"):  # Arrow keeps the memory that parsing has freed; sorting needs it
-        arrow.default_memory_pool().release_unused()
+    release_unused()  # sorting needs the memory that parsing has freed
     changes: dict[str, Any] = {
         "drop_self_loops": options.drop_self_loops,
         "drop_parallel": options.drop_parallel,
@@ -197,6 +196,9 @@ def numbered_columns(path: Path, edges: EdgeList, threads: int | None) -> tuple[
     if edges.n is not None:
         check_memory(path, 16 * edges.n, f"the offsets of {edges.n:,} vertices")
         return [numbered(edges.sources, edges.n), numbered(edges.targets, edges.n), values], VertexIds(edges.n)
+    if not isinstance(edges.sources, np.ndarray):
+        sources, targets, ids = number_names(edges.sources, edges.targets)
+        return [sources, targets, values], ids
     sources, targets, ids = number_vertices(edges.sources, edges.targets, edges.vertices, threads=threads)
     check_listed(path, ids, edges.vertices)
     return [sources, targets, values], ids

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DeviceError, ParameterError
+from ..errors import ParameterError
 from ..events import Span
 from ..system import cgroup, interrupts
 from . import ArgumentTable
@@ -54,22 +54,6 @@ def available_cores() -> int:
 
 
 cgroup_cores = cache(cgroup.cores)
-
-
-def start(name: str, function: Callable[..., None], *arguments: Any) -> threading.Thread:
-    """Start a thread that serves a device: it runs ``function(*arguments)``.
-
-    Raises
-    ------
-    DeviceError
-        If the system allows no further thread, so that the device cannot be used.
-    """
-    thread = threading.Thread(target=function, args=arguments, name=name, daemon=True)
-    try:
-        thread.start()
-    except RuntimeError as error:
-        raise DeviceError(f"{name}: {error}; allow more threads (ulimit -u), or use device='cpu'") from None
-    return thread
 
 
 def check_threads(threads: int | None) -> int | None:

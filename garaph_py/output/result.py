@@ -107,8 +107,8 @@ class Result:
     the array of all values, as in pandas. ``result[vertex]`` is a number, a vertex's id, None for no vertex, or, if the
     program reports named fields, a dictionary of these.
 
-    It is also a table of Arrow, which other libraries take without a copy: ``pyarrow.table(result)``,
-    ``polars.DataFrame(result)``, ``duckdb.sql("FROM result")``.
+    Other libraries take it as a table of Arrow: ``pyarrow.table(result)``, ``polars.DataFrame(result)``,
+    ``duckdb.sql("FROM result")``.
 
     If the run kept checkpoints, `close` removes them once the answer is safe. A ``with`` block does that at its end,
     unless an exception has ended it::

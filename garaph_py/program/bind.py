@@ -148,7 +148,11 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     GraphError
         If a vertex is not in the graph, or the program cannot run on this graph.
     """
-    program = program.for_graph(graph)
+    given, program = program, program.for_graph(graph)
+    if not isinstance(program, VertexProgram):
+        raise ProgramError(
+            f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
+        )
     kind = type(program)
     vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
     arguments = check_functions(kind, vertex_fields, compiled)

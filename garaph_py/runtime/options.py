@@ -124,7 +124,7 @@ class Options:
     --------
     >>> graph = gp.from_edges([0, 1, 2], [1, 2, 3])
     >>> gp.run(gp.apps.BFS(0), graph, options=gp.Options(mode="push", sync=True)).column("level")
-    array([0, 1, 2, 3])
+    array([0, 1, 2, 3], dtype=int32)
     """
 
     engine: str = ANY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from ..apps import registry as programs
 from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
 from ..executor.modes import BOTH, CPU
+from ..experiment.tables import read_rows
+from ..io.formats.format import malformed
 from ..program import VertexId
 from ..program.fields import hints
 from ..runtime.options import HYBRID, RunOptions
@@ -85,26 +87,34 @@ def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
     Raises
     ------
     FormatError
-        If a table is missing, or the experiment did not measure runs.
+        If a table is missing or damaged, or the experiment did not measure runs.
     ParameterError
         If all runs are left out.
     """
-    results, iterations = (table_of(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
+    results, iterations = (read_rows(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
     missing = [name for name in COLUMNS if results and name not in results[0]]
     if missing:
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
-    iterations_of: dict[tuple[int, int], list[Record]] = {}
-    for row in iterations:
-        own = row | {"device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
-        iterations_of.setdefault((row["combination"], row["repeat"]), []).append(own)
-    found, copy_rate = [], copy_rate_of(Path(folder) / "machine.json")
-    for result in results:
-        rows = iterations_of.get((result["combination"], result["repeat"]))
-        if rows and result["error"] is None and is_raw(result):
-            found.append(recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate))
+    copy_rate = copy_rate_of(Path(folder) / "machine.json")
+    with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
+        found = list(recorded_runs(results, iterations, copy_rate))
     if not found:
         raise ParameterError(f"{folder}: has no completed run with raw edges; measure some")
     return found
+
+
+def recorded_runs(
+    results: Iterable[Record], iterations: Iterable[Record], copy_rate: float | None
+) -> Iterator[RecordedRun]:
+    """The runs in the rows of two tables."""
+    iterations_of: dict[tuple[int, int], list[Record]] = {}
+    for row in iterations:
+        own = {**row, "device": row["device_used"], "mode": row["mode_used"], "number": row["iteration"]}
+        iterations_of.setdefault((row["combination"], row["repeat"]), []).append(own)
+    for result in results:
+        rows = iterations_of.get((result["combination"], result["repeat"]))
+        if rows and result["error"] is None and is_raw(result):
+            yield recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate)
 
 
 def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
@@ -117,23 +127,15 @@ def fastest(runs: Iterable[RecordedRun]) -> list[RecordedRun]:
     return list(best.values())
 
 
-def table_of(path: Path) -> list[dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(path).to_pylist()  # type: ignore[no-any-return]
-    except FileNotFoundError:
-        raise FormatError(path, "no such file; name the folder that `garaph experiment` has written") from None
-    except pa.ArrowInvalid as error:
-        raise FormatError(path, f"is not Parquet: {error}; measure anew") from None
-
-
 def copy_rate_of(path: Path) -> float | None:
     """Bytes per second of copies to the GPU from an experiment's machine.json; None if it does not have them."""
+    if not path.exists():
+        return None
+    with malformed(path, "does not describe a machine; restore it, or remove it"):
+        machine = json.loads(path.read_bytes())
     try:
-        return float(json.loads(path.read_bytes())["gpus"][0]["to_device"])
-    except (FileNotFoundError, ValueError, KeyError, TypeError, IndexError):
+        return float(machine["gpus"][0]["to_device"])
+    except (ValueError, KeyError, TypeError, IndexError):
         return None  # the machine has no GPU, or its rate was not measured
 
 

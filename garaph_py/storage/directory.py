@@ -27,6 +27,7 @@ from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
+from ..system.threads import submit
 from . import manifest as manifests
 from .blocks import (
     BLOCK_BYTES,
@@ -124,7 +125,7 @@ def save(
             disks=place.listed,
             arrays={},
         )
-        hashes = beside.submit(hashes_of, arrays, manifest.directed)  # most of the time, writing uses one core
+        hashes = submit(beside, hashes_of, arrays, manifest.directed)  # most of the time, writing uses one core
         write_arrays(place, manifest, arrays, chosen, block_bytes, progress, pool)
         write_manifest(place, replace(manifest, edge_hashes=hashes.result()))
         progress.finish()

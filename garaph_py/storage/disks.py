@@ -19,7 +19,8 @@ from typing import TypeVar, cast
 
 from ..errors import DamagedGraphError, DeviceError, GraphError
 from ..events import Span
-from ..native.threads import available_cores, start
+from ..native.threads import available_cores
+from ..system.threads import start
 from ..system.watchdog import Heartbeat
 from .aio import Reads
 from .files import close

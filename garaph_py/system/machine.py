@@ -23,6 +23,7 @@ import numpy.typing as npt
 import psutil
 
 from .memory import available_memory, total_memory
+from .threads import submit
 
 Array = npt.NDArray[np.int64]
 
@@ -217,7 +218,7 @@ def read_speed(handles: Array, offsets: Array, nbytes: int, seconds: float) -> f
         return done
 
     with ThreadPoolExecutor(IN_FLIGHT) as pool:
-        done = sum(read.result() for read in [pool.submit(work) for _ in range(IN_FLIGHT)])
+        done = sum(read.result() for read in [submit(pool, work) for _ in range(IN_FLIGHT)])
     return done / (time.perf_counter() - started)
 
 

@@ -6,11 +6,13 @@ import errno
 import importlib.util
 import inspect
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -397,6 +399,27 @@ def test_faults_while_it_prepares_are_typed(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(Path, "read_bytes", fail)
     with pytest.raises(FormatError, match=r"cannot be read \(Input/output error\)"):
         experiment.read(tmp_path / "spec.toml")
+
+
+def test_damage_to_what_is_resumed_is_typed(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    experiment.run(spec_of(SWEEP), out)
+    names = ("results.parquet", "iterations.parquet", "machine.json")
+    whole = {name: (out / name).read_bytes() for name in names}
+    swapped = pa.table({"combination": ["a"], "repeat": [None]})
+    pq.write_table(swapped, out / "other.parquet")
+    for name, contents in whole.items():
+        middle = contents.index(b"custom") if b"custom" in contents else len(contents) // 2
+        flipped = contents[:middle] + bytes([contents[middle] ^ 1]) + contents[middle + 1 :]
+        others = [b"", b"{}", contents[:-9], contents[: len(contents) // 2], (out / "other.parquet").read_bytes()]
+        for damaged in others + [flipped] * name.endswith(".parquet"):
+            (out / name).write_bytes(damaged)
+            with pytest.raises(FormatError, match=re.escape(str(out / name))):
+                experiment.run(spec_of(SWEEP), out, resume=True)
+            assert (out / name).read_bytes() == damaged
+        (out / name).write_bytes(contents)
+    (out / "machine.json").unlink()
+    assert len(experiment.run(spec_of(SWEEP), out, resume=True)) == 16
 
 
 def test_what_cannot_be_resumed(

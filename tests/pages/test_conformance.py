@@ -11,11 +11,11 @@ import pytest
 import garaph_py as gp
 from garaph_py.codec.arrays import RAW
 from garaph_py.codec.format import LISTS, NUMBERS, decode
-from garaph_py.native.threads import start
 from garaph_py.pages.layout import layout
 from garaph_py.pages.memory import MemoryNeeds
 from garaph_py.pages.provider import SourceFactory
 from garaph_py.storage import directory as store
+from garaph_py.system.threads import start
 from tests.support.stored_graphs import opened
 
 PLACES = {

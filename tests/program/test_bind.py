@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import GraphError, ParameterError
+from garaph_py.errors import GraphError, ParameterError, ProgramError
 from garaph_py.program import bind
 from garaph_py.program.fields import hints
 from tests.support.programs import RING, Sum, derived, parameter
@@ -161,6 +161,12 @@ def test_per_vertex_parameters_fit_the_type_of_the_program():
 
 def test_a_per_vertex_parameter_that_no_function_asks_for_takes_no_memory():
     assert bind(derived(**parameter("unused", gp.PerVertex, None))(), RING).vertex_data is None
+
+
+def test_a_program_may_choose_another_for_a_graph():
+    assert type(bind(derived(for_graph=lambda self, graph: Heated())(), RING).program) is Heated
+    with pytest.raises(ProgramError, match=r"Wrong\.for_graph returns None; return a VertexProgram"):
+        bind(derived(for_graph=lambda self, graph: None)(), RING)
 
 
 def test_awkward_names_of_parameters_and_fields_are_no_obstacle():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import ParameterError
+from garaph_py.errors import FormatError, ParameterError
 from garaph_py.executor.modes import CPU, GPU, PULL, PUSH
 from garaph_py.simulation import Activity, Machine, Workload, read_machine, simulate
 from garaph_py.simulation.calibrate import calibrate, fit
@@ -148,12 +148,19 @@ def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
 
 @pytest.mark.parametrize(("text", "known"), [
     ('{"gpus": [{"to_device": 5e10}]}', 5e10), ('{"gpus": []}', None), ('{"gpus": [{}]}', None), ("[]", None),
-    ("", None), (None, None),
+    (None, None),
 ])  # fmt: skip
 def test_the_link_is_what_the_experiment_measured(tmp_path, text, known):
     if text is not None:
         (tmp_path / "machine.json").write_text(text)
     assert copy_rate_of(tmp_path / "machine.json") == known
+
+
+@pytest.mark.parametrize("text", ["", '{"gpus": [', "\0", "[" * 100_000])
+def test_a_damaged_description_is_a_typed_error(tmp_path, text):
+    (tmp_path / "machine.json").write_text(text)
+    with pytest.raises(FormatError, match=r"machine\.json: does not describe a machine; restore it, or remove it"):
+        copy_rate_of(tmp_path / "machine.json")
 
 
 @pytest.mark.slow
@@ -195,3 +202,9 @@ engine = ["auto", "garaph"]
     assert "s recorded" in capsys.readouterr().out
     assert garaph(monkeypatch, "calibrate", tmp_path, "--out", machine) == 1
     assert "no such file" in capsys.readouterr().err
+    (folder / "iterations.parquet").write_bytes((folder / "results.parquet").read_bytes())
+    with pytest.raises(FormatError, match="its tables are not those of an experiment of runs"):
+        read_results(folder)
+    (folder / "results.parquet").write_bytes(b"PAR1" + bytes(100))
+    with pytest.raises(FormatError, match=r"results\.parquet: is damaged, or is not Parquet; measure anew"):
+        read_results(folder)

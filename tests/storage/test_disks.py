@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from garaph_py.errors import DamagedGraphError, DeviceError, GraphError
-from garaph_py.native.threads import start
 from garaph_py.storage import aio, disks
 from garaph_py.storage.aio import Reads
 from garaph_py.storage.disks import ALIGNMENT, Batch, Disk, Request
 from garaph_py.system.memory import on_own_pages
+from garaph_py.system.threads import start
 from tests.support.reads import failing
 
 SIZE = 40 * ALIGNMENT + 100

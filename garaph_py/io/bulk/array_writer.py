@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +19,7 @@ from ...storage.encode import raw_blocks
 from ...storage.manifest import Manifest
 from ...storage.progress import Progress
 from ...storage.write import Destination, write_blocks
+from ...system.threads import start
 
 Array = npt.NDArray[Any]
 
@@ -75,6 +75,8 @@ class BackgroundArrayWriter:
     ------
     ParameterError
         From any method, if the array cannot be written.
+    DeviceError
+        If the thread that writes it cannot be started.
     """
 
     def __init__(
@@ -93,8 +95,7 @@ class BackgroundArrayWriter:
         self._chunks: queue.Queue[Callable[[], Iterator[Array]] | None] = queue.Queue(CHUNKS_WAITING)
         self._ended = False  # the thread has taken the last chunk
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._write, name=f"garaph-write {name}", daemon=True)
-        self._thread.start()
+        self._thread = start(f"garaph-write {name}", self._write)
 
     def put(self, array: Array) -> None:
         """Append elements; they are copied."""

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import GraphError
-from ...graph.columns import id_column, mixed_signs
+from ...graph.columns import encoded, id_column, mixed_signs
 from ...graph.ids import IntegerIds, StringIds, VertexIds
-from ...graph.number import _checked_count, kernels
+from ...graph.number import _checked_count, kernels, unified
 from ...native.kernel import kind_of
 from ...native.threads import ThreadPool, split
 from ...system.memory import TooLittleMemoryError, release_unused
@@ -163,7 +163,7 @@ class NameNumbering:
         import pyarrow as pa
 
         self._memory = memory
-        self._names = pa.array([], pa.large_string())  # in the order of the batches
+        self._names = pa.nulls(0, pa.large_string())  # in the order of the batches
         self._is_source = np.zeros(0, np.bool_)
         self._as_sources: list[Array] = []  # per batch: indexes of its new sources in `_names`
         self.table: Array | None = None
@@ -172,18 +172,14 @@ class NameNumbering:
         """Add the ids of a batch, and return a code (uint32) for each; the second scan passes the codes to `number`."""
         import pyarrow as pa
 
-        chunks = [self._names]
-        for column in (sources, targets):
-            parts = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-            chunks += [part.cast(pa.large_string()) for part in parts]
-        encoded = pa.chunked_array(chunks, pa.large_string()).dictionary_encode().combine_chunks()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.chunk(0)
-        if encoded.null_count:
+        batch = [encoded(sources), encoded(targets)]
+        if any(column.null_count for column in batch):
             raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
-        codes = encoded.indices[len(self._names) :].to_numpy(zero_copy_only=False).astype(np.uint32)
-        self._names = encoded.dictionary
-        del chunks, encoded
+        # Nobody asks for the places of the names so far: a dictionary without elements.
+        before = pa.DictionaryArray.from_arrays(pa.nulls(0, pa.int32()), self._names)
+        self._names, parts = unified([before, *batch[0].chunks, *batch[1].chunks])
+        codes = np.concatenate(parts).view(np.uint32)
+        del batch, before, parts
         release_unused()  # the names before, and the table in which they were hashed
         check_room((4 * self._names.nbytes + NAME_BYTES * len(self._names)) // 8, self._memory)
         self._is_source = np.concatenate([self._is_source, np.zeros(len(self._names) - len(self._is_source), np.bool_)])

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ...system.threads import submit
+
 Array = npt.NDArray[Any]
 T = TypeVar("T")
 
@@ -119,7 +121,7 @@ class BackgroundCalls:
 
     def start(self, function: Callable[..., object], *arguments: Any) -> None:
         self.wait()
-        self._last = self._pool.submit(function, *arguments)
+        self._last = submit(self._pool, function, *arguments)
 
     def close(self) -> None:
         """Wait for the running call and end the thread; an exception of the call is dropped."""
@@ -135,7 +137,7 @@ def prefetched(items: Iterator[T]) -> Generator[T, None, None]:
     """`items`; a background thread makes the next one while the caller uses the current one, and ends with `close`."""
     end: Any = object()
     with ThreadPoolExecutor(1, thread_name_prefix="garaph-ahead") as pool:
-        coming = pool.submit(next, items, end)
+        coming = submit(pool, next, items, end)
         while (item := coming.result()) is not end:
-            coming = pool.submit(next, items, end)
+            coming = submit(pool, next, items, end)
             yield item

@@ -15,12 +15,13 @@ import numpy.typing as npt
 
 from ... import events
 from ...errors import FormatError, GraphError, ParameterError
+from ...graph.columns import numbers_of
 from ...graph.edges import user_ids
 from ...graph.graph import Graph
 from ...graph.ids import StringIds
 from ...system.files import write_whole
 from .batches import edge_batches, edge_count, user_columns
-from .format import EdgeList, Format, FormatFidelity, ReadOptions, malformed, shortened
+from .format import EdgeList, Format, FormatFidelity, ReadOptions, check_memory, malformed, shortened
 from .layout import INTEGER
 from .streams import COMPRESSED_SUFFIXES, line_blocks
 from .text import BLOCK, line_count, read_text
@@ -112,8 +113,9 @@ def read_graphalytics(path: Path, options: ReadOptions, listener: events.Listene
         if wanted and said.weight is None:
             raise FormatError(property_path, "no edge-properties.names, so edges have no weights; read it without")
         wanted = said.weight is not None
-    vertices = read_vertices(vertex_path) if vertex_path.is_file() else None
-    found = read_text(edge_path, replace(options, weights=wanted), listener)
+    vertices = read_vertices(vertex_path, options.memory) if vertex_path.is_file() else None
+    left = options.memory if options.memory is None or vertices is None else options.memory - vertices.nbytes
+    found = read_text(edge_path, replace(options, weights=wanted, memory=left), listener)
     if not isinstance(found.sources, np.ndarray) or not isinstance(found.targets, np.ndarray):
         raise FormatError(edge_path, "its first edge has names, but vertices of Graphalytics are integers")
     weights = found.weights
@@ -145,8 +147,8 @@ def weights_as(dtype: np.dtype[Any], weights: Any, path: Path) -> npt.NDArray[An
     return np.asarray(weights, dtype)
 
 
-def read_vertices(path: Path) -> npt.NDArray[Any]:
-    """The ids in X.v, one per line."""
+def read_vertices(path: Path, memory: int | None) -> npt.NDArray[Any]:
+    """The ids in X.v, one per line; they may take `memory` bytes."""
     parts, line = [np.zeros(0, np.int64)], 1
     with malformed(path, "not readable"):
         file = open(path, "rb")  # noqa: SIM115 - closed by the next line
@@ -154,6 +156,8 @@ def read_vertices(path: Path) -> npt.NDArray[Any]:
         for block in line_blocks(path, file, BLOCK):
             parts.append(vertex_ids(path, block, line))
             line += line_count(block)
+            if memory is not None:  # the parts, and the array that is made of them
+                check_memory(path, 16 * line, "its vertices", memory)
     ids = np.concatenate(parts)
     if not (ids[1:] > ids[:-1]).all():
         ascending = np.sort(ids)
@@ -184,7 +188,7 @@ def vertex_ids(path: Path, block: bytes, line: int) -> npt.NDArray[np.int64]:
                 problem = f"not a vertex id, which is one 64-bit integer: {shortened(name)}"
                 raise FormatError(path, problem, line=number) from None
         raise FormatError(path, "not a list of 64-bit integers, one a line") from None
-    return np.asarray(table["id"].to_numpy(), np.int64)
+    return numbers_of(table["id"])
 
 
 def has_companions(path: Path) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ... import events
 from ...errors import FormatError
+from ...graph.columns import encoded, numbers_of
 from ...graph.edges import edge_schema, record_batch
 from ...graph.graph import Graph
 from ...system.files import write_whole
@@ -148,7 +149,7 @@ def decodable_rows(batch: Any) -> int:
 
 
 def plain(path: Path, name: str, column: Any) -> Any:
-    """A column of a batch as a NumPy array of numbers or an Arrow array of strings."""
+    """A column of a batch as a NumPy array of numbers, or as `graph.columns.encoded` strings."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -157,9 +158,9 @@ def plain(path: Path, name: str, column: Any) -> Any:
         raise FormatError(path, f"column {name!r} has missing values (nulls); fill them or drop those rows")
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return column.to_numpy(zero_copy_only=False)
+        return numbers_of(column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.large_string())
+        return encoded(column)
     raise FormatError(path, f"column {name!r} has type {kind}; vertex ids are integers or strings")
 
 

@@ -16,11 +16,15 @@ from typing import IO, Any, TypeVar
 
 from ... import events
 from ...errors import FormatError
+from ...system.threads import submit
 from .format import malformed
 
 T = TypeVar("T")
 COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".xz")
+XZ_MEMORY = 66 << 20
+"""Most bytes of memory for decompressing xz: ``xz -9``, whose dictionary has 64 MiB, takes 65 MiB. The library for zstd
+has a limit of its own: windows of 128 MiB (``--long=27``)."""
 LONGEST_LINE = 1 << 20
 """Most bytes of a line; a file with longer lines is no edge list."""
 
@@ -52,8 +56,45 @@ def decompressed(raw: io.BufferedReader) -> IO[bytes]:
     if method is None:
         return raw
     if method == "xz":
-        return lzma.LZMAFile(raw)
+        return io.BufferedReader(XzReader(raw), 1 << 18)
     return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), 1 << 18)
+
+
+class XzReader(io.RawIOBase):
+    """The decompressed contents of an xz file of one stream or several. Unlike `lzma.LZMAFile`, it has `XZ_MEMORY`."""
+
+    def __init__(self, raw: io.BufferedReader) -> None:
+        self._raw, self._stream = raw, lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, out: Any) -> int:
+        while True:
+            given = b""
+            if self._stream.eof:
+                rest = (self._stream.unused_data or self._raw.read(1 << 18)).lstrip(b"\0")  # streams may be padded
+                if not rest and not self._raw.peek(1):
+                    return 0
+                given, self._stream = rest, lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+            elif self._stream.needs_input and not (given := self._raw.read(1 << 18)):
+                raise EOFError("the last stream of xz has no end")
+            if found := self._stream.decompress(given, len(out)):
+                out[: len(found)] = found
+                return len(found)
+
+
+@contextmanager
+def decoding(path: Path, problem: str) -> Iterator[None]:
+    """`malformed`, with an error of its own for compressed data that would take too much memory."""
+    with malformed(path, problem):
+        try:
+            yield
+        except (OSError, lzma.LZMAError) as error:
+            if "memory" not in str(error).lower():
+                raise
+            problem = f"decompressing it takes too much memory ({str(error).splitlines()[0]})"
+            raise FormatError(path, f"{problem}; compress it again, at most with xz -9 or zstd --long=27") from None
 
 
 @contextmanager
@@ -78,7 +119,7 @@ def compressing(file: IO[bytes], path: Path) -> Iterator[Any]:
 
 def opening_bytes(path: Path, count: int) -> bytes:
     """The first `count` bytes of the decompressed contents of a file; fewer if it is shorter."""
-    with malformed(path, "not readable"), open(path, "rb") as raw, decompressed(raw) as stream:
+    with decoding(path, "not readable"), open(path, "rb") as raw, decompressed(raw) as stream:
         return stream.read(count)
 
 
@@ -147,7 +188,7 @@ def line_blocks(path: Path, stream: IO[bytes], size: int) -> Iterator[bytes]:
         If the stream is cut off or damaged, or a line exceeds `LONGEST_LINE`.
     """
     while True:
-        with malformed(path, "the compressed data end early or are damaged; fetch or make the file again"):
+        with decoding(path, "the compressed data end early or are damaged; fetch or make the file again"):
             block = stream.read(size)
             rest = b"" if len(block) < size else stream.readline(LONGEST_LINE)
         if not block:
@@ -187,7 +228,7 @@ def submitted_in_order(parse: Callable[[bytes], T], blocks: Iterable[bytes], thr
     pool = ThreadPoolExecutor(threads, thread_name_prefix="garaph-read")
     try:
         for block in blocks:
-            waiting.append(pool.submit(parse, block))
+            waiting.append(submit(pool, parse, block))
             if len(waiting) > 2 * threads:
                 yield waiting.popleft()
         while waiting:

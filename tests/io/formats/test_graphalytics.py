@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from garaph_py import events
 from garaph_py.errors import FormatError, GraphError, ParameterError
 from garaph_py.graph.build import from_edges
-from garaph_py.io.formats import format_of
+from garaph_py.io.formats import ReadOptions, format_of
+from garaph_py.io.formats.graphalytics import read_graphalytics
 from garaph_py.io.read import read
 from garaph_py.io.write import write
 from tests.support.graphs import edges_of, equal
@@ -165,3 +167,10 @@ def test_validation_graphs(reference_data, kind):
     graph = read(path)
     assert graph.n == len(path.read_text().split())
     assert graph.edge_dtype is not None
+
+
+def test_vertices_must_fit_the_memory(tmp_path):
+    (tmp_path / "X.e").write_text("1 2\n")
+    (tmp_path / "X.v").write_text("".join(f"{k}\n" for k in range(10_000)))
+    with pytest.raises(FormatError, match=r"X\.v: its vertices take .* allow more"):
+        read_graphalytics(tmp_path / "X.e", ReadOptions(memory=100_000), events.ignore)

@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from garaph_py import events
 from garaph_py.errors import FormatError
 from garaph_py.io.formats import ReadOptions, format_of, parquet
 from garaph_py.io.read import read
@@ -73,3 +75,12 @@ def test_names_are_decoded_a_few_at_a_time(write_table, monkeypatch):
     assert max(len(batch.sources) for batch in batches) == 3
     assert sum(len(batch.targets) for batch in batches) == 100
     assert batches[0].sources.to_pylist() == ["x" * 300, "y", "x" * 300]
+
+
+def test_names_that_recur_take_little_memory(tmp_path):
+    path, names = tmp_path / "edges.parquet", pa.array(["somebody with a rather long name " * 4] * (1 << 18))
+    pq.write_table(pa.table([names, names], ["source", "target"]), path)
+    before = pa.total_allocated_bytes()
+    batches = list(parquet.PARQUET.stream(path, ReadOptions(), events.ignore))
+    assert pa.total_allocated_bytes() - before < names.nbytes / 8
+    assert sum(len(batch.sources) for batch in batches) == len(names)

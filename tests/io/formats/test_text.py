@@ -1,6 +1,9 @@
 """The reader of text edge lists: every way to write one, and the line that is wrong."""
 
+import lzma
 import re
+import subprocess
+import sys
 import time
 import tracemalloc
 
@@ -173,16 +176,50 @@ def test_lines_without_edges_take_little_time(tmp_path):
     assert time.process_time() - began < 10
 
 
-def test_a_bad_line_is_found_in_little_memory(tmp_path):
+@pytest.mark.parametrize(("line", "most"), [(b"1 2\n", 32 << 20), (b"# nothing\n1 2\n", 64 << 20)])
+def test_a_bad_line_is_found_in_little_memory(tmp_path, line, most):
     path = tmp_path / "edges.txt"
-    path.write_bytes(b"1 2\n" * (1 << 20) + b"x\n" + b"1 2\n" * (1 << 20))
+    path.write_bytes(line * ((8 << 20) // len(line)) + b"x\n")
+    bad = path.read_bytes().count(b"\n")
     tracemalloc.start()
     try:
-        with pytest.raises(FormatError, match=f"line {(1 << 20) + 1}:"):
+        with pytest.raises(FormatError, match=f"line {bad}:"):
             read(path, threads=1)
-        assert tracemalloc.get_traced_memory()[1] < 8 * text.BLOCK
+        assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
+
+
+ZSTD_WINDOW_OF_1_GIB = b"\x28\xb5\x2f\xfd" + bytes([0, (30 - 10) << 3]) + b"\x21\0\0" + b"1 2\n"
+
+
+@pytest.mark.parametrize(("suffix", "contents"), [
+    (".xz", lzma.compress(b"1 2\n", filters=[{"id": lzma.FILTER_LZMA2, "dict_size": 128 << 20}])),
+    (".zst", ZSTD_WINDOW_OF_1_GIB),
+])  # fmt: skip
+def test_a_compression_that_takes_much_memory_is_refused(tmp_path, suffix, contents):
+    for name in (f"edges.txt{suffix}", f"graph.metis{suffix}"):
+        (tmp_path / name).write_bytes(contents)
+        with pytest.raises(FormatError, match=r"takes too much memory .*; compress it again, at most with xz -9"):
+            read(tmp_path / name)
+
+
+def test_xz_of_several_streams(tmp_path):
+    path, streams = tmp_path / "edges.txt.xz", [lzma.compress(b"1 2\n" * 90_000, preset=9), lzma.compress(b"2 3\n")]
+    path.write_bytes(streams[0] + bytes(8) + streams[1] + bytes(4))
+    assert read(path).m == 90_001
+    for damaged in (streams[0][:-9], streams[0] + streams[1][:-9], streams[0] + b"12"):
+        path.write_bytes(damaged)
+        with pytest.raises(FormatError, match="the compressed data end early or are damaged"):
+            read(path)
+
+
+@pytest.mark.parametrize("contents", ["1 2 5\n", "a b 5\n"])
+def test_reading_does_not_import_pandas(tmp_path, contents):
+    path = tmp_path / "edges.txt"
+    path.write_text(contents)
+    code = f"import garaph_py, sys; garaph_py.read({str(path)!r}); sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
 
 
 @given(st.binary(max_size=60) | st.text("0123456789 \t,\n-#", max_size=60).map(str.encode))
