@@ -446,7 +446,7 @@ def test_the_command(
     assert last == "tiny: 32 measurements, 8 of them failed"
     assert len(lines) == 16
     first = "program=PageRank graph=rmat:6:4 mode=pull replication=custom: "
-    assert any(line.startswith(first) and " s (" in line for line in lines)
+    assert any(line.startswith(first) and "s (" in line for line in lines)
     assert any("mode=push" in line and "PageRank cannot push" in line for line in lines)
     assert garaph(monkeypatch, "experiment", "tiny.toml") == 1
     assert capsys.readouterr().err.startswith("error: tiny: is there already; ")
