@@ -35,6 +35,12 @@ def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_
             exec(compile(block, page.name, "exec", dont_inherit=True), namespace)
 
 
+def test_pages_are_in_the_contents() -> None:
+    contents = "".join((DOCS / f"{name}.md").read_text() for name in ("index", "guide", "internals"))
+    pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
+    assert {page for page in pages if not re.search(rf"^(.*<)?{page}>?$", contents, re.MULTILINE)} == set()
+
+
 def test_links_lead_to_files_of_the_repository() -> None:
     """GitHub shows these files, and knows nothing of the pages that are made while the site is built."""
     lost = []

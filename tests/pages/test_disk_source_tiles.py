@@ -54,7 +54,7 @@ def opened(path, program, room):
 
 def programs(graph):
     yield None, gp.apps.PageRank(stop="never")
-    yield "int32", gp.apps.PageRank(stop="never")  # which reads no values
+    yield "int32", gp.apps.PageRank(stop="never", weighted=False)  # which reads no values
     yield "int32", gp.apps.SSSP(hub(graph))
     yield "float64", gp.apps.SSSP(hub(graph))
     yield "float64", gp.apps.NeuralNetwork(NUMBERS)
@@ -126,7 +126,7 @@ def test_tiles_that_have_no_room_in_memory_are_refused(graph_of, tmp_path, kind,
     """From the least memory that opens the graph: following the advice of the message once is enough."""
     graph, refused = graph_of(twins.skewed(61, 70_000, 900_000, kind)), []
     gp.save(graph, tmp_path / "g", encoding=encoding)
-    for program in (gp.apps.SSSP(hub(graph)), gp.apps.PageRank(stop="never")):
+    for program in (gp.apps.SSSP(hub(graph)), gp.apps.PageRank(stop="never", weighted=False)):
         expected = run_with(program, graph, device="cpu", sync=True, iterations=2).values
         for memory in range(bytes_held(graph) // 3, 4 * bytes_held(graph), bytes_held(graph) // 3):
             found = gp.open(tmp_path / "g", memory=memory)

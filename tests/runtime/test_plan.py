@@ -170,7 +170,7 @@ def test_memory_depends_on_the_executor(graph):
 def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
     gp.save(graph, tmp_path / "g")
     stored = opened(tmp_path / "g", 1 << 20)
-    program = gp.apps.PageRank(weighted=False)  # binding it reads no edges, for which there is no memory here
+    program = gp.apps.PageRank(weighted=False)
     assert planned(program, stored, mode="pull-tiled").memory.cpu.tiles == tile_bytes(bind(program, stored), stored)
     assert planned(program, stored, mode="pull-tiled").is_tiled
     assert not planned(program, stored).schedule.buckets

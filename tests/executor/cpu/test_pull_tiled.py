@@ -101,9 +101,13 @@ def test_tiled_and_other_iterations_take_turns(graph_of):
     """Dense iterations use tiles, sparse ones notification; each continues from the state that the other left."""
     edges = twins.skewed(63, 3000, 40_000)
     graph = graph_of(edges)
-    assert PULL_TILED not in {i.mode for i in gp.run(gp.apps.PageRank(), graph, threads=1).stats.iterations}
-    run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)  # makes tiles, which the graph keeps
-    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05), graph, iterations=60, threads=1)
+    assert PULL_TILED not in {
+        i.mode for i in gp.run(gp.apps.PageRank(weighted=False), graph, threads=1).stats.iterations
+    }
+    run_with(
+        gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1
+    )  # makes tiles, which the graph keeps
+    run = gp.run(gp.apps.DeltaPageRank(tolerance=0.05, weighted=False), graph, iterations=60, threads=1)
     modes = [i.mode for i in run.stats.iterations]
     assert modes[0] == PULL_TILED
     assert NOTIFY_PULL in modes
@@ -139,7 +143,7 @@ def test_dense_iterations_use_tiles_where_there_are_some():
 @pytest.mark.slow
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
-    run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
+    run_with(gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1)
     assert suits_tiles(graph, False, 1)
     assert PULL_TILED not in {
         i.mode for i in gp.run(gp.apps.CircuitSimulation(), graph, iterations=2, threads=1).stats.iterations
