@@ -95,7 +95,9 @@ def from_table(path: Path, table: pa.Table, unreached: float | None) -> Result:
     if isinstance(ids, np.ndarray) and ids.dtype.kind == "f":
         raise FormatError(path, f"its ids are fractions; {WHICH}")
     named = values.view([(name, values.dtype)])
-    return result_of(IntegerIds(ids) if isinstance(ids, np.ndarray) else StringIds(ids), named, unreached)
+    if isinstance(ids, np.ndarray):
+        return result_of(IntegerIds(ids), named, unreached)
+    return result_of(StringIds(ids.cast("large_string").combine_chunks()), named, unreached)
 
 
 def from_npy(path: Path) -> Result:

@@ -451,7 +451,7 @@ def test_the_command(
     assert garaph(monkeypatch, "experiment", "tiny.toml") == 1
     assert capsys.readouterr().err.startswith("error: tiny: is there already; ")
     assert garaph(monkeypatch, "experiment", "tiny.toml", "--resume", "-q") == 0
-    assert capsys.readouterr().out == last + "\n"
+    assert capsys.readouterr().out.splitlines() == [*lines, last]
     interrupt_at(monkeypatch, 1)
     assert garaph(monkeypatch, "experiment", "tiny.toml", "--out", "other") == 130
     assert capsys.readouterr().err == (
