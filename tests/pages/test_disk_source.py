@@ -35,8 +35,8 @@ def programs(graph):
     yield gp.apps.SSSP(hub(graph)), {}
     yield gp.apps.SSSP(hub(graph)), {"sync": True, "mode": "pull"}
     yield gp.apps.BFS(hub(graph)), {"mode": "notify-pull"}
-    yield gp.apps.PageRank(tolerance=1e-9), {"deterministic": True}
-    yield gp.apps.PageRank(tolerance=1e-4), {"engine": "garaph", "threads": 2}
+    yield gp.apps.PageRank(tolerance=1e-9, weighted=False), {"deterministic": True}
+    yield gp.apps.PageRank(tolerance=1e-4, weighted=False), {"engine": "garaph", "threads": 2}
     if not graph.directed:
         yield gp.apps.ConnectedComponents(), {}
 
@@ -61,7 +61,7 @@ def test_what_is_read_is_what_is_needed(saved):
     graph, path, encoding = saved
     stored, needed = opened(path, 300_000), store.info(path).arrays["in_sources"].stored_bytes
     slack = 3 * needed if encoding == "packed" else disks.ALIGNMENT  # blocks are smaller here than what is aligned
-    program = gp.apps.PageRank(stop="never")
+    program = gp.apps.PageRank(stop="never", weighted=False)
     pulled = run_with(program, stored, device="cpu", page_edges=5000, iterations=3, mode="pull").stats.iterations
     assert all(step.from_disk < needed + slack for step in pulled)
     assert pulled[1].from_disk < pulled[0].from_disk  # some stay
@@ -86,10 +86,10 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
         with pytest.raises(
             DamagedGraphError, match=r"in_sources.data, byte \d+: block \d+: its checksum does not match"
         ):
-            run_with(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+            run_with(gp.apps.PageRank(weighted=False), stored, device="cpu", page_edges=5000)
         data.write_bytes(whole[:place])
         with pytest.raises(DamagedGraphError, match=r"in_sources\.data"):
-            run_with(gp.apps.PageRank(), stored, device="cpu", page_edges=5000)
+            run_with(gp.apps.PageRank(weighted=False), stored, device="cpu", page_edges=5000)
     finally:
         data.write_bytes(whole)
 
@@ -164,7 +164,12 @@ def test_the_disks_k_decides_when_to_notify(saved):
 def test_the_command_runs_within_a_memory(saved, monkeypatch, capsys):
     graph, path, _ = saved
     memory = 350_000 if graph.directed else 260_000
-    assert command.garaph(monkeypatch, "run", "PageRank", path, "-p", "dtype=float32", "--memory", memory) == 0
+    assert (
+        command.garaph(
+            monkeypatch, "run", "PageRank", path, "-p", "dtype=float32", "-p", "weighted=false", "--memory", memory
+        )
+        == 0
+    )
     assert "from disk" in capsys.readouterr().out
 
 
@@ -294,9 +299,11 @@ def test_masks_say_where_lists_begin(lengths, first, count, data):
 @pytest.mark.slow
 def test_too_little_memory_says_how_much_is_needed(saved):
     _, path, _ = saved
-    run_with(gp.apps.PageRank(), opened(path, 160_000), device="cpu", page_edges=1 << 20)  # by smaller pages
+    run_with(
+        gp.apps.PageRank(weighted=False), opened(path, 160_000), device="cpu", page_edges=1 << 20
+    )  # by smaller pages
     for program, how in (
-        (gp.apps.PageRank(), {}),
+        (gp.apps.PageRank(weighted=False), {}),
         (gp.apps.SSSP(0), {"mode": "push"}),
         (gp.apps.SSSP(0), {"verify": True, "page_edges": 1 << 20}),
         (gp.apps.SSSP(0), {"mode": "pull-tiled"}),
@@ -350,8 +357,15 @@ def test_what_needs_all_edges_in_memory_says_so(saved):
 def test_verifiers_pass_over_edges_on_disk(saved):
     graph, path, _ = saved
     stored = opened(path, 64 * graph.n + 300_000)
-    programs = [gp.apps.BFS(hub(graph)), gp.apps.SSSP(hub(graph)), gp.apps.SSWP(hub(graph)), gp.apps.PageRank()]
-    for program in [*programs, gp.apps.DeltaPageRank()] + [gp.apps.ConnectedComponents()] * (not graph.directed):
+    programs = [
+        gp.apps.BFS(hub(graph)),
+        gp.apps.SSSP(hub(graph)),
+        gp.apps.SSWP(hub(graph)),
+        gp.apps.PageRank(weighted=False),
+    ]
+    for program in [*programs, gp.apps.DeltaPageRank(weighted=False)] + [gp.apps.ConnectedComponents()] * (
+        not graph.directed
+    ):
         result = gp.run(program, stored, device="cpu", verify=True)
         values = result.values["parent"] if result.values.dtype.names else result.values
         values[hub(graph)] = 1 if values[hub(graph)] != 1 else 2
@@ -388,7 +402,7 @@ def test_what_supports_itself_in_a_circle_is_found_on_disk(tmp_path, monkeypatch
 def test_what_a_verifier_takes_of_memory_is_known_before_the_run(saved):
     _, path, _ = saved
     with pytest.raises(GraphError, match="of memory for the vertices and"):
-        gp.run(gp.apps.PageRank(), opened(path, 150_000), device="cpu", verify=True)
+        gp.run(gp.apps.PageRank(weighted=False), opened(path, 150_000), device="cpu", verify=True)
 
 
 def test_a_negative_length_on_disk_is_named(tmp_path):

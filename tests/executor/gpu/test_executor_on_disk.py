@@ -45,7 +45,7 @@ def test_answers_are_those_of_memory(stored, device, engine, program, memory):
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_pagerank(stored, device):
     graph, opened = stored
-    program = gp.apps.PageRank(stop="never")
+    program = gp.apps.PageRank(stop="never", weighted=False)
     expected = gp.run(program, graph, device="cpu", iterations=10).values
     result = run_with(program, opened, device=device, iterations=10, gpu_memory="10MiB", mode="pull")
     np.testing.assert_allclose(result.values, expected, rtol=1e-9)
