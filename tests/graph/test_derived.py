@@ -25,7 +25,7 @@ def use_all(graph):
     with ThreadPool(1) as pool:
         graph.valued_out_edges(pool)
         graph.packed_in_edges(pool)
-    run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=1)
+    run_with(gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1)
     assert graph.in_degrees.sum() == graph.out_degrees.sum() == graph.m
 
 
