@@ -150,7 +150,7 @@ def test_a_trace_shows_both(failing_at, tmp_path, graph_of, edges):
 
 def test_a_limit_on_iterations_counts_both(failing_at, graph_of, edges):
     failing_at(2)
-    result = gp.run(gp.apps.PageRank(stop="never"), graph_of(edges), device="gpu", iterations=5)
+    result = gp.run(gp.apps.PageRank(stop="never", weighted=False), graph_of(edges), device="gpu", iterations=5)
     assert [row.device for row in result.stats.iterations] == ["gpu"] * 2 + ["cpu"] * 3
     np.testing.assert_allclose(result.values, twins.pagerank(edges, 5), rtol=1e-12)
 
