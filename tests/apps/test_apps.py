@@ -260,6 +260,7 @@ def test_bfs_equals_networkx_and_scipy(graph_of, triples, threads):
     np.testing.assert_array_equal(np.where(level < 0, np.inf, level), distance)
 
 
+@pytest.mark.slow
 @given(triples=any_edges, threads=threads)
 def test_sssp_equals_networkx(graph_of, triples, threads):
     expected = nx.single_source_dijkstra_path_length(networkx_of(triples), 0)

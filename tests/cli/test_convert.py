@@ -71,6 +71,7 @@ def test_vertices_without_edges_are_counted(garaph, tmp_path):
     assert garaph("convert", tmp_path / "graph", tmp_path / "g.adj")[1].count("\n") == 1
 
 
+@pytest.mark.slow
 def test_commands_that_read_tables_name_columns(garaph, tmp_path):
     table = tmp_path / "sales.csv"
     table.write_text("time,buyer,seller,amount\n1990,ann,bob,5\n")

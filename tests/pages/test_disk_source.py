@@ -322,6 +322,7 @@ def test_too_little_memory_says_how_much_is_needed(saved):
         assert refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_verifying_in_memory_says_how_much_is_needed(saved, encoding):
     graph, path, _ = saved

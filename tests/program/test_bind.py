@@ -169,6 +169,7 @@ def test_a_program_may_choose_another_for_a_graph():
         bind(derived(for_graph=lambda self, graph: None)(), RING)
 
 
+@pytest.mark.slow
 def test_awkward_names_of_parameters_and_fields_are_no_obstacle():
     kind = derived(
         __annotations__={"count": int, "index": int, "data": gp.PerVertex, "n": int, "r": int, "cast0": int},

@@ -31,6 +31,7 @@ def test_unified_operations(monoid, wanted):
     assert add(add(add(identity, 1), 2), 3) == add(1, add(2, 3)) == wanted
 
 
+@pytest.mark.slow
 def test_vertices_without_in_edges_have_the_identity():
     star = gp.from_edges([0, 1, 2], [3, 3, 3])
     kind = derived(sum=OPERATIONS["own with a name"][0], init=lambda self, id: id + 1)

@@ -33,6 +33,7 @@ def assert_equal(program, graph, rounding=0.0, **how):
         assert all(ours.active == theirs.active for ours, theirs in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", EXACT + FLOAT, ids=lambda case: case.name)
 def test_programs_of_the_library(graph_of, case):
     edges = SMALL if case.weights is None else twins.skewed(3, 40, 150, case.weights)
@@ -41,6 +42,7 @@ def test_programs_of_the_library(graph_of, case):
     assert_equal(program, graph) if case in EXACT else assert_equal(program, graph, 1e-12, iterations=8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["raw", "packed"])
 def test_other_programs(graph_of, encoding):
     """Fields, `prepare`, totals, `converged`, `src_id`, own monoids; packed edges."""
@@ -71,6 +73,7 @@ def test_random_graphs(edges):
     assert_equal(gp.apps.PageRank(), graph, 1e-12, iterations=5)
 
 
+@pytest.mark.slow
 def test_parameters_of_every_kind():
     assert_equal(gp.apps.HeatSimulation(initial={"a": 2}, fixed={"c": 0.5}, dtype=np.float32), RING, 1e-5, iterations=9)
     assert_equal(gp.apps.PenalizedHittingProbability(query="b", decay=0.5), RING, 1e-12)

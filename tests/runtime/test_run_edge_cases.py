@@ -188,6 +188,7 @@ def test_unlimited_weights():
     assert gp.run(gp.apps.SSWP(0), graph, verify=True).values.tolist() == [np.inf, np.inf, 2.5]
 
 
+@pytest.mark.slow
 def test_paths_too_long_for_int64():
     """Such a path counts as no path; its length must not wrap to a negative number."""
     graph = gp.from_edges([0, 1, 2, 0], [1, 2, 1, 3], np.array([2**62, 2**62, 2**62, 5]))

@@ -87,6 +87,7 @@ def test_floats_have_the_same_bits(both, case, mode):
         assert [i.edges for i in found.stats.iterations] == [i.edges for i in other.stats.iterations]
 
 
+@pytest.mark.slow
 @floats
 def test_asynchronous_floats_on_one_thread_have_the_same_bits(both, case):
     edges, raw, packed = both(case)

@@ -36,6 +36,7 @@ def recorded(scale: int, traits: Traits, device: str, share: float, machine: Mac
     return RecordedRun(f"rmat:{scale}", work, options, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
 
 
+@pytest.mark.slow
 def test_calibration_finds_the_machine_again():
     measured = [
         recorded(scale, traits, device, 0.25)

@@ -99,7 +99,6 @@ def columns_of(kind, sources, targets):
 vertices = st.integers(0, 12) | st.just(3)
 
 
-@pytest.mark.slow
 @given(
     st.lists(st.tuples(vertices, vertices), min_size=1, max_size=300),
     st.sampled_from(["dense", "gaps", "wide", "sparse", "huge", "names"]),
@@ -168,8 +167,10 @@ FILES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in ("plain.txt", "names.csv") else pytest.mark.slow) for name in FILES],
+)
 def test_a_file_gives_the_same_graph_in_memory_and_out_of_core(tmp_path, name, monkeypatch):
     monkeypatch.setattr("garaph_py.io.formats.text.BLOCK", 500)
     FILES[name](tmp_path / name)
