@@ -73,7 +73,10 @@ def walk_of(program: RankProgram, graph: Graph) -> Walk:
 
 def usable_weights(program: RankProgram, graph: Graph) -> Array:
     """The sums of the values of out-edges; raise `GraphError` if the program cannot divide by them."""
-    require_no_negative_edges(program, graph)
+    try:
+        require_no_negative_edges(program, graph)
+    except GraphError as error:
+        raise GraphError(f"{error}, or give weighted=False") from None
     sums = out_weights(graph)
     real = np.finfo(real_type(concrete(type(program), "value", program.dtype, None)) or np.float64)
     least, most = float(real.tiny), float(real.max * real.eps)  # a rank divided by these is a normal number

@@ -114,6 +114,11 @@ def pop_unit_cost(values: list[float], grows: bool) -> UnitCost:
     return UnitCost(values.pop(0), values.pop(0) if grows else 0.0)
 
 
+def counted_edges(run: RecordedRun, row: Record) -> int:
+    """The edges of an iteration on the CPU as a simulation counts them: all in a pull, even if `done` spared some."""
+    return int(row["edges"]) if row["mode"] in (NOTIFY_PULL, PUSH) else run.workload.edges
+
+
 def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
     """The CPU's costs, for each program and mode."""
     groups: dict[tuple[str, str], list[tuple[RecordedRun, Record]]] = defaultdict(list)
@@ -122,7 +127,7 @@ def cpu_costs(runs: Sequence[RecordedRun]) -> Iterator[WorkCost]:
     for (program, mode), found in groups.items():
         threads = np.array([run.threads for run, _ in found], float)
         steps = np.array([doublings(run.workload.vertex_data) for run, _ in found])
-        edges = np.array([row["edges"] for _, row in found]) / threads
+        edges = np.array([counted_edges(run, row) for run, row in found]) / threads
         grows = len(set(steps)) > 1
         columns = unit_columns(edges, steps)
         if sparse := mode in (NOTIFY_PULL, PUSH):  # in other modes, edges and vertices are proportional

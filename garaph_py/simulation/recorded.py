@@ -149,7 +149,8 @@ def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> 
     kind = programs.find(result["program"])
     given = dict(part.split("=", 1) for part in (result["parameters"] or "").split(", ") if part)
     vertices = {name: "0" for name, hint in hints(kind).items() if hint == VertexId}
-    bound = bind_for_types(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted=True)
+    weighted = result.get("graph_weighted", True)  # earlier versions did not write it
+    bound = bind_for_types(programs.build(kind, given | {name: vertices[name] for name in vertices}), weighted)
     asked = RunOptions(
         engine=result["engine"], mode=result["mode"], sync=result["sync"], iterations=result["iterations"],
         deterministic=result["deterministic"],

@@ -129,6 +129,16 @@ def test_recorded_costs_of_pages_are_kept(tmp_path):
     assert replay(run).simulated.seconds == pytest.approx(run.seconds, rel=0.1)
 
 
+def test_a_pull_that_skips_edges_takes_as_long_again(tmp_path):
+    """BFS's `done` skips the edges of vertices that have a parent; the simulation counts all edges of a pull."""
+    graph = gp.rmat(12, directed=False, seed=1)
+    program = gp.apps.BFS(int(graph.ids.take(np.array([graph.out_degrees.argmax()]))[0]))
+    result = run_with(program, graph, device="cpu", mode="pull", trace=tmp_path / "trace.json")
+    assert result.stats.iterations[-1].edges < graph.m / 2
+    run = read_trace(tmp_path / "trace.json")
+    assert replay(run).simulated.seconds == pytest.approx(run.seconds, rel=0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
@@ -169,7 +179,7 @@ def test_from_an_experiment_to_a_machine(tmp_path, monkeypatch, capsys):
     experiment = """repeats = 2
 [[runs]]
 program = { name = "PageRank", dtype = "float32", stop = "never" }
-graph = ["rmat:10:8:symmetric:weights", "rmat:11:8:symmetric:weights"]
+graph = ["rmat:10:8:symmetric", "rmat:11:8:symmetric"]
 iterations = 3
 [[runs]]
 program = { name = "SSSP", source = 5 }
