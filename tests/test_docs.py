@@ -20,6 +20,7 @@ PAGES = [path for path in sorted(DOCS.rglob("*.md")) if CODE.search(path.read_te
 GALLERY = sorted((DOCS / "gallery").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 def test_python_of_a_page_runs(page: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The blocks of a page run in one namespace, as in a notebook, in a copy of the checkout's data folder."""

@@ -201,6 +201,7 @@ def test_a_program_derived_from_pagerank_says_that_it_knows_no_weights():
 PLACES = {"tiled": "pull-tiled", "packed": "pull", "on disk": "pull"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_weighted_ranks_are_the_same_everywhere(graph_of, flows, tmp_path, place):
     graph, program = graph_of(flows), gp.apps.PageRank(personalization={7: 1}, stop="never")
@@ -277,6 +278,7 @@ def test_sssp_equals_networkx(graph_of, triples, threads):
         assert {v: distance[v] for v in np.flatnonzero(distance != far)} == expected
 
 
+@pytest.mark.slow
 @given(triples=any_edges, threads=threads)
 def test_sssp_equals_scipy(graph_of, triples, threads):
     lengths = {}

@@ -10,6 +10,7 @@ from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 from ..support.runs import run_with
 
 
+@pytest.mark.slow
 def test_a_record_shows_how_pages_were_processed(graph_of):
     result = run_with(gp.apps.PageRank(), graph_of(GRAPH), device="cpu", iterations=2, page_edges=8000)
     for row in result.stats.iterations:

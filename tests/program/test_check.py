@@ -152,6 +152,7 @@ def test_what_can_be_compiled_is_not_refused(body):
     check(program(body)())
 
 
+@pytest.mark.slow
 def test_a_float64_program_may_compute_in_float64():
     for body, reason in REFUSED.items():
         if FLOAT64 in reason:

@@ -63,6 +63,7 @@ def test_other_programs(graph_of, encoding):
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 2**31 - 1)), max_size=30)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(EDGES)
 def test_random_graphs(edges):
@@ -163,6 +164,7 @@ def test_options_that_it_cannot_follow(how):
         gp.run(Sum(), RING, debug=True, **how)
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled(tmp_path):
     code = (
         "import sys, garaph_py as gp; graph = gp.from_edges([0, 1], [1, 2]); sys.modules['numba'] = None;"

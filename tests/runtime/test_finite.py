@@ -69,6 +69,7 @@ def test_the_error_names_the_iteration_if_a_total_tells():
         run(from_one(Grow, 1e300))
 
 
+@pytest.mark.slow
 def test_a_total_may_be_wrong_alone():
     program = from_one(Grow, 1e304, 1e304)
     with pytest.raises(NumberError, match="Grow: the total is inf after iteration 0"):

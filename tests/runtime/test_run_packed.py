@@ -199,6 +199,7 @@ def test_push_along_edges_with_values(graph_of, weights, directed):
         assert_same_bits(*(run_with(program, g, **options) for g in (graph.packed(1), graph)))
 
 
+@pytest.mark.slow
 def test_a_run_unpacks_no_array(graph_of, monkeypatch):
     """It unpacks only a window at a time of what it reads."""
     packed = graph_of(heavy("int32")).packed(1)
