@@ -147,7 +147,7 @@ class Saver:
             self.guard(state, iterations)
             self._save(state, iterations)
             if signalled and self._saved == iterations:
-                log.warning("interrupted after %d iterations; their checkpoint is in %s", iterations, self._store.directory)
+                log.warning("interrupted after %d iterations; %s has a checkpoint", iterations, self._store.directory)
         if signalled:
             interrupts.deliver()
 
