@@ -63,18 +63,18 @@ class Notice:
     """A listener that logs one line in the life of a process, once compiling has taken `PATIENCE` seconds in all."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
-        self._left, self._started = patience, 0.0
+        self._left, self._started, self._said = patience, 0.0, False
         self._timer: threading.Timer | None = None
 
     def __call__(self, event: events.Event) -> None:
-        if not isinstance(event, events.Step) or event.unit != "functions" or self._left <= 0:
+        if not isinstance(event, events.Step) or event.unit != "functions" or self._said:
             return
         timer, self._timer = self._timer, None
         if event.done < event.total:
             self._timer = timer or self._start()
         elif timer is not None:
             timer.cancel()
-            self._left -= time.perf_counter() - self._started
+            self._left = max(self._left - (time.perf_counter() - self._started), 0.0)
 
     def _start(self) -> threading.Timer:
         """Start to wait for the rest of the time."""
@@ -85,7 +85,7 @@ class Notice:
         return timer
 
     def _say(self) -> None:
-        self._left = 0.0
+        self._said = True
         log.warning("compiling, once; later runs load it from disk")
 
 

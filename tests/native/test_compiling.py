@@ -94,7 +94,7 @@ def test_the_notice_comes_once_and_not_before_its_time(caplog):
 
 def test_the_notice_counts_all_compiling(caplog):
     listener = Notice(0.2)
-    for _ in range(3):
+    for _ in range(4):
         steps(listener, 0)
         time.sleep(0.1)
         steps(listener, 2)
