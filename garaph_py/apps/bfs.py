@@ -35,7 +35,7 @@ class BFS(VertexProgram):
 
     References
     ----------
-    .. [1] S. Beamer, K. Asanovic, D. Patterson, "Direction-optimizing breadth-first search", SC 2012.
+    .. [1] Beamer, S., K. Asanovic, D. Patterson, "Direction-optimizing breadth-first search", SC 2012.
 
     Examples
     --------

@@ -27,12 +27,12 @@ class CircuitSimulation(FloatProgram):
 
     Returns
     -------
-    potential : `dtype`
+    value : `dtype`
         V_v, which is `fixed` where that is given.
 
     References
     ----------
-    .. [1] F. Khorasani, K. Vora, R. Gupta, L. Bhuyan, "CuSha", HPDC 2014 (reference [16] of Garaph).
+    .. [1] Khorasani, F., K. Vora, R. Gupta, L. Bhuyan, "CuSha", HPDC 2014 (reference [16] of Garaph).
 
     Examples
     --------

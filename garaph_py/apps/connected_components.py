@@ -19,12 +19,12 @@ class ConnectedComponents(VertexProgram):
 
     Returns
     -------
-    component : vertex
-        The vertex with the smallest internal id in the same component.
+    value : vertex
+        The component: the vertex with the smallest internal id in the same component.
 
     References
     ----------
-    .. [1] X. Zhu, Z. Ghahramani, "Learning from labeled and unlabeled data with label propagation", 2002.
+    .. [1] Zhu, X., Z. Ghahramani, "Learning from labeled and unlabeled data with label propagation", 2002.
 
     Examples
     --------

@@ -33,13 +33,13 @@ class DeltaPageRank(RankProgram):
 
     Returns
     -------
-    rank : `dtype`
-        r_v.
+    value : `dtype`
+        r_v, the rank.
 
     References
     ----------
-    .. [1] J. Whang, A. Lenharth, I. Dhillon, K. Pingali, "Scalable data-driven PageRank", Euro-Par 2015.
-    .. [2] Y. Zhang, Q. Gao, L. Gao, C. Wang, "Maiter: delta-based accumulative iterative computation", TPDS 2014.
+    .. [1] Whang, J., A. Lenharth, I. Dhillon, K. Pingali, "Scalable data-driven PageRank", Euro-Par 2015.
+    .. [2] Zhang, Y., Q. Gao, L. Gao, C. Wang, "Maiter: delta-based accumulative iterative computation", TPDS 2014.
 
     Examples
     --------

@@ -27,12 +27,12 @@ class NeuralNetwork(FloatProgram):
 
     Returns
     -------
-    activation : `dtype`
+    value : `dtype`
         x_v.
 
     References
     ----------
-    .. [1] A. Bakhoda et al., "Analyzing CUDA workloads using a detailed GPU simulator", ISPASS 2009 (reference [3] of
+    .. [1] Bakhoda, A. et al., "Analyzing CUDA workloads using a detailed GPU simulator", ISPASS 2009 (reference [3] of
        Garaph, whose section 6 runs it for 10 iterations).
 
     Examples

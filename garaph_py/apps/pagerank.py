@@ -45,8 +45,8 @@ class PageRank(RankProgram):
 
     Returns
     -------
-    rank : `dtype`
-        r_v.
+    value : `dtype`
+        r_v, the rank.
 
     Notes
     -----
@@ -55,8 +55,8 @@ class PageRank(RankProgram):
 
     References
     ----------
-    .. [1] L. Page, S. Brin, R. Motwani, T. Winograd, "The PageRank citation ranking: bringing order to the web", 1998.
-    .. [2] L. Ma et al., "Garaph", USENIX ATC 2017, section 6.
+    .. [1] Page, L., S. Brin, R. Motwani, T. Winograd, "The PageRank citation ranking: bringing order to the web", 1998.
+    .. [2] Ma, L. et al., "Garaph", USENIX ATC 2017, section 6.
 
     Examples
     --------

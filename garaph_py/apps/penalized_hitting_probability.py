@@ -28,12 +28,12 @@ class PenalizedHittingProbability(FloatProgram):
 
     Returns
     -------
-    probability : `dtype`
+    value : `dtype`
         p_v.
 
     References
     ----------
-    .. [1] Z. Guan, J. Wu, Q. Zhang, A. Singh, X. Yan, "Assessing and ranking structural correlations in graphs",
+    .. [1] Guan, Z., J. Wu, Q. Zhang, A. Singh, X. Yan, "Assessing and ranking structural correlations in graphs",
        SIGMOD 2011.
 
     Examples

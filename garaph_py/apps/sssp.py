@@ -59,14 +59,14 @@ class SSSP(VertexProgram):
 
     Returns
     -------
-    distance : int64, or the float type of the edge values
+    value : int64, or the float type of the edge values
         Length of a shortest path from the source. For vertices that the source does not reach it is the largest int64,
         or infinity. A path too long for int64 counts as no path.
 
     References
     ----------
-    .. [1] R. Bellman, "On a routing problem", Quarterly of Applied Mathematics 16, 1958.
-    .. [2] U. Meyer, P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49, 2003.
+    .. [1] Bellman, R., "On a routing problem", Quarterly of Applied Mathematics 16, 1958.
+    .. [2] Meyer, U., P. Sanders, "Delta-stepping: a parallelizable shortest path algorithm", J. Algorithms 49, 2003.
 
     Examples
     --------

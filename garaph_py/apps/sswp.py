@@ -24,13 +24,13 @@ class SSWP(VertexProgram):
 
     Returns
     -------
-    width : int64, or the float type of the edge values
+    value : int64, or the float type of the edge values
         Width of a widest path from the source: 0 for vertices that the source does not reach, and the largest int64,
         or infinity, for the source itself.
 
     References
     ----------
-    .. [1] M. Pollack, "The maximum capacity through a network", Operations Research 8, 1960.
+    .. [1] Pollack, M., "The maximum capacity through a network", Operations Research 8, 1960.
 
     Examples
     --------

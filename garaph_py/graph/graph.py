@@ -147,12 +147,12 @@ class Graph:
 
     @property
     def in_degrees(self) -> Array:
-        """The number of in-edges of each vertex: int64, shape (n,)."""
+        """The number of in-edges of each vertex: int64, shape (n,), in the order of `ids`."""
         return self.derived.get(IN_DEGREES, lambda: np.diff(self.in_edges.offsets), array_bytes)
 
     @property
     def out_degrees(self) -> Array:
-        """The number of out-edges of each vertex: int64, shape (n,)."""
+        """The number of out-edges of each vertex: int64, shape (n,), in the order of `ids`."""
         return self.derived.get(OUT_DEGREES, lambda: np.diff(self.out_edges.offsets), array_bytes)
 
     @cached_property

@@ -92,7 +92,7 @@ def from_arrow(
     >>> import pyarrow as pa
     >>> table = pa.table({"source": [1, 2], "target": [2, 3]})
     >>> gp.from_arrow(table, directed=False)
-    <Graph: 3 vertices, 4 undirected edges>
+    <Graph: 3 vertices, 2 undirected edges>
     """
     import pyarrow as pa
 

@@ -103,9 +103,10 @@ class Result:
     """The answer of a run: a value for each vertex.
 
     A result is read like a dictionary from the user's ids to values: ``result["libc6"]``, ``"libc6" in result``,
-    ``len(result)``, ``for vertex in result``, `keys`, `items`, `get`, ``dict(result)``. Only `values` differs: it is
-    the array of all values, as in pandas. ``result[vertex]`` is a number, a vertex's id, None for no vertex, or, if the
-    program reports named fields, a dictionary of these.
+    ``len(result)``, ``for vertex in result``, `keys`, `items`, `get`, ``dict(result)``. Unlike a
+    dictionary's, `values` is an attribute: the array of all values, as in pandas. ``result[vertex]`` is a number, a
+    vertex's id, None for no vertex, or, if the program reports named fields, a dictionary of these. Tables and files
+    that are made of it have the columns ``id`` and ``value``, or one for each named field.
 
     Other libraries take it as a table of Arrow: ``pyarrow.table(result)``, ``polars.DataFrame(result)``,
     ``duckdb.sql("FROM result")``.

@@ -91,7 +91,7 @@ def from_table(path: Path, table: pa.Table, unreached: float | None) -> Result:
     ids, values = (plain(path, name, table[name].combine_chunks()) for name in table.column_names)
     name = table.column_names[1]
     if not isinstance(values, np.ndarray):
-        raise FormatError(path, f"its column {name!r} holds text, which has no largest or smallest value; {WHICH}")
+        raise FormatError(path, f"its column {name!r} holds text, which has no largest value; name a file with numbers")
     if isinstance(ids, np.ndarray) and ids.dtype.kind == "f":
         raise FormatError(path, f"its ids are fractions; {WHICH}")
     named = values.view([(name, values.dtype)])

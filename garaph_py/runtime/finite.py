@@ -86,6 +86,7 @@ class FiniteCheck:
         if self._when != OFF and (problem := self._problem("value", state.values)):
             raise NumberError(
                 f"{self._bound.name}: {problem} after {iterations} iterations, but not at the start; "
+                "if it grows without end, the parameters are wrong; otherwise "
                 "gp.Options(check='finite') (--check finite) finds the iteration"
             )
 
