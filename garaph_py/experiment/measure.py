@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -132,13 +133,26 @@ def sweep(folder: Path) -> None:
 
 
 def check_same(spec: Spec, folder: Path) -> None:
-    """Refuse to resume an experiment of another spec."""
+    """Refuse to resume an experiment of another spec; one that differs in its plots only replaces that in `folder`."""
     try:
-        same = (folder / SPEC).read_bytes() == spec.text
+        before = (folder / SPEC).read_bytes()
     except OSError:
         raise ParameterError(f"{folder}: has no experiment to continue; leave --resume out") from None
-    if not same:
-        raise ParameterError(f"{folder}: was made from another spec; choose another place, or leave the spec as it was")
+    if before == spec.text:
+        return
+    if without_plots(before) != without_plots(spec.text):
+        raise ParameterError(
+            f"{folder}: was made from another spec; choose another place, or leave all but the plots as it was"
+        )
+    write_text(folder / SPEC, spec.text)
+
+
+def without_plots(text: bytes) -> dict[str, Any] | None:
+    """What the text of a spec says of measurements; None if it is not TOML."""
+    try:
+        return {key: value for key, value in tomllib.loads(text.decode()).items() if key != "plots"}
+    except ValueError:
+        return None
 
 
 def keep_machine(machine: dict[str, Any], path: Path) -> None:

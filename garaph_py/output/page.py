@@ -103,7 +103,7 @@ def summary(stats: Stats) -> str:
 
 def curves(rows: Sequence[Iteration]) -> Iterator[str]:
     """The curves of f and, if CPU and GPU shared iterations, of alpha."""
-    yield "<h2>f by iteration</h2><p>The estimated share of the vertices to update, which decides the mode:"
+    yield "<h2>f by iteration</h2><p>The out-edges of active vertices, divided by all edges; it decides the mode:"
     yield from key((mode, draw.mode_color(mode)) for mode in draw.MODES if any(row.mode == mode for row in rows))
     yield f"</p>{draw.curve_of(rows, 'f')}"
     if any(row.alpha is not None for row in rows):

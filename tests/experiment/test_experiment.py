@@ -422,6 +422,20 @@ def test_damage_to_what_is_resumed_is_typed(spec_of: Any, no_machine: None, tmp_
     assert len(experiment.run(spec_of(SWEEP), out, resume=True)) == 16
 
 
+def test_a_spec_may_get_other_plots(spec_of: Any, no_machine: None, tmp_path: Path) -> None:
+    """Nothing is measured again: the times stay."""
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "out"
+    before = experiment.run(spec_of(SWEEP), out)
+    plots = "\n# a picture\n[[plots]]\nname = 'times'\nkind = 'bar'\nx = 'graph'\ny = 'seconds'\nby = 'program'\n"
+    assert experiment.run(spec_of(SWEEP + plots), out, resume=True) == before
+    assert list(out.glob("times*"))
+    assert (out / "spec.toml").read_text() == SWEEP + plots
+    (out / "spec.toml").write_bytes(b"\xff")
+    with pytest.raises(ParameterError, match="was made from another spec"):
+        experiment.run(spec_of(SWEEP), out, resume=True)
+
+
 def test_what_cannot_be_resumed(
     spec_of: Any, no_machine: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,8 +443,9 @@ def test_what_cannot_be_resumed(
     with pytest.raises(ParameterError, match="has no experiment to continue"):
         experiment.run(spec_of(SWEEP), out, resume=True)
     experiment.run(spec_of(SWEEP), out)
-    with pytest.raises(ParameterError, match="was made from another spec"):
-        experiment.run(spec_of(SWEEP + "threads = 1"), out, resume=True)
+    for other in (SWEEP + "threads = 1", SWEEP.replace("[sweep]", "seed = 7\n[sweep]")):
+        with pytest.raises(ParameterError, match="was made from another spec"):
+            experiment.run(spec_of(other), out, resume=True)
     monkeypatch.setattr(measure, "describe", lambda folder, on_event: MACHINE | {"gpus": [{"name": "NVIDIA X"}]})
     with pytest.raises(ParameterError, match="was measured on X, 2 cores, GPU: none, and this is X, 2 cores, GPU: NV"):
         experiment.run(spec_of(SWEEP), out, resume=True)
