@@ -15,7 +15,6 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.fields import hints
-from ..system.files import check_place
 from . import show
 from .options import (
     AsJson,
@@ -30,6 +29,7 @@ from .options import (
     Threads,
     WeightColumn,
 )  # fmt: skip
+from .outputs import check_outputs
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
 from .terminal import print_json, say
@@ -156,12 +156,11 @@ def run(
     from ..runtime import run as runtime
     from ..runtime.options import RunOptions
 
+    outputs = {"output": output, "trace": trace, "report": report}
+    check_outputs({f"--{name}": path for name, path in outputs.items()}, program, graph)
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
     write = writer(output, raw_names)
-    for name, path in (("--trace", trace), ("--report", report)):
-        if path is not None:
-            check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     columns = ColumnNames(source_column, target_column, weight_column)
@@ -176,7 +175,6 @@ def run(
         find_device()  # if there is none, fail before the graph is read, not after
     started = time.perf_counter()
     request = None if checkpoint is None else Request.of(context).record()
-    outputs = {"output": output, "trace": trace, "report": report}
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
             loaded = load(graph, loading, threads, progress)
@@ -256,7 +254,7 @@ def source_parameter(kind: type[VertexProgram]) -> str:
 
 
 def writer(output: Path | None, raw_names: bool) -> Any:
-    """The function that writes a result to `output`, by its suffix. Refuses an invalid name, before the run."""
+    """The function that writes a result to `output`, by its suffix. Refuses an unknown suffix, before the run."""
     from ..output.result import Result
 
     if raw_names and (output is None or output.suffix != ".csv"):
@@ -267,5 +265,4 @@ def writer(output: Path | None, raw_names: bool) -> Any:
     writers: dict[str, Any] = {".parquet": Result.to_parquet, ".csv": to_csv, ".npy": Result.to_npy}
     if output.suffix not in writers:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
-    check_place(output, "--output")
     return writers[output.suffix]
