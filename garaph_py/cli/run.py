@@ -234,17 +234,22 @@ def parameters(
     kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]
 ) -> dict[str, str]:
     """The program's parameters as text, by name; `more` are the parameters given as NAME=VALUE."""
-    given = {}
+    options = []
+    if source is not None:
+        options.append((f"--source {source}", source_parameter(kind), source))
+    if tolerance is not None:
+        options.append((f"--tolerance {tolerance}", "tolerance", repr(tolerance)))
     for item in more:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise ParameterError(f"--parameter {item!r}: write NAME=VALUE")
-        given[name] = value
-    if source is not None:
-        given[source_parameter(kind)] = source
-    if tolerance is not None:
-        given["tolerance"] = repr(tolerance)
-    return given
+        options.append((f"-p {item}", name, value))
+    given: dict[str, tuple[str, str]] = {}
+    for option, name, value in options:
+        if name in given:
+            raise ParameterError(f"{given[name][0]} and {option} both set {name}; leave one out")
+        given[name] = option, value
+    return {name: value for name, (_, value) in given.items()}
 
 
 def source_parameter(kind: type[VertexProgram]) -> str:
