@@ -15,7 +15,6 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..program import VertexId, VertexProgram
 from ..program.fields import hints
-from ..system.files import check_place
 from . import show
 from .options import (
     AsJson,
@@ -30,6 +29,7 @@ from .options import (
     Threads,
     WeightColumn,
 )  # fmt: skip
+from .outputs import check_outputs
 from .recovery import flushed, saying_how_to_resume, saying_what_is_written
 from .request import Request
 from .terminal import print_json, say
@@ -156,12 +156,11 @@ def run(
     from ..runtime import run as runtime
     from ..runtime.options import RunOptions
 
+    outputs = {"output": output, "trace": trace, "report": report}
+    check_outputs({f"--{name}": path for name, path in outputs.items()}, program, graph)
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))
     write = writer(output, raw_names)
-    for name, path in (("--trace", trace), ("--report", report)):
-        if path is not None:
-            check_place(path, name)
     if top < 0:
         raise ParameterError(f"--top {top}: give a number of vertices, 0 or more")
     columns = ColumnNames(source_column, target_column, weight_column)
@@ -176,7 +175,6 @@ def run(
         find_device()  # if there is none, fail before the graph is read, not after
     started = time.perf_counter()
     request = None if checkpoint is None else Request.of(context).record()
-    outputs = {"output": output, "trace": trace, "report": report}
     with saying_how_to_resume(checkpoint), saying_what_is_written(outputs, checkpoint):
         with Progress(quiet) as progress:
             loaded = load(graph, loading, threads, progress)
@@ -236,17 +234,22 @@ def parameters(
     kind: type[VertexProgram], source: str | None, tolerance: float | None, more: list[str]
 ) -> dict[str, str]:
     """The program's parameters as text, by name; `more` are the parameters given as NAME=VALUE."""
-    given = {}
+    options = []
+    if source is not None:
+        options.append((f"--source {source}", source_parameter(kind), source))
+    if tolerance is not None:
+        options.append((f"--tolerance {tolerance}", "tolerance", repr(tolerance)))
     for item in more:
         name, equals, value = item.partition("=")
         if not equals or not name:
             raise ParameterError(f"--parameter {item!r}: write NAME=VALUE")
-        given[name] = value
-    if source is not None:
-        given[source_parameter(kind)] = source
-    if tolerance is not None:
-        given["tolerance"] = repr(tolerance)
-    return given
+        options.append((f"-p {item}", name, value))
+    given: dict[str, tuple[str, str]] = {}
+    for option, name, value in options:
+        if name in given:
+            raise ParameterError(f"{given[name][0]} and {option} both set {name}; leave one out")
+        given[name] = option, value
+    return {name: value for name, (_, value) in given.items()}
 
 
 def source_parameter(kind: type[VertexProgram]) -> str:
@@ -256,7 +259,7 @@ def source_parameter(kind: type[VertexProgram]) -> str:
 
 
 def writer(output: Path | None, raw_names: bool) -> Any:
-    """The function that writes a result to `output`, by its suffix. Refuses an invalid name, before the run."""
+    """The function that writes a result to `output`, by its suffix. Refuses an unknown suffix, before the run."""
     from ..output.result import Result
 
     if raw_names and (output is None or output.suffix != ".csv"):
@@ -267,5 +270,4 @@ def writer(output: Path | None, raw_names: bool) -> Any:
     writers: dict[str, Any] = {".parquet": Result.to_parquet, ".csv": to_csv, ".npy": Result.to_npy}
     if output.suffix not in writers:
         raise ParameterError(f"--output {output}: the name must end in {', '.join(writers)}")
-    check_place(output, "--output")
     return writers[output.suffix]

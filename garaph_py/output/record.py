@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import ParameterError
 from ..events import Span
 from ..graph import Graph
-from ..system.files import check_place
+from ..system.files import check_distinct, check_place
 from .result import Result
 
 Place = str | os.PathLike[str]
@@ -34,16 +33,15 @@ class Record:
     Raises
     ------
     ParameterError
-        If a file cannot be written there. So a run fails at its start, not at its end.
+        If a file cannot be written there, or both are the same file. So a run fails at its start, not at its end.
     """
 
     def __init__(self, trace: Place | None, report: Place | None) -> None:
         self._trace, self._report = trace, report
-        for name, path in (("trace", trace), ("report", report)):
-            if path is not None:
-                check_place(path, name)
-        if trace is not None and report is not None and os.path.realpath(trace) == os.path.realpath(report):
-            raise ParameterError(f"trace and report are both {os.fspath(trace)!r}; name two files")
+        places = {name: path for name, path in (("trace", trace), ("report", report)) if path is not None}
+        for name, path in places.items():
+            check_place(path, name)
+        check_distinct(places)
         self.began = time.perf_counter()
         self.spans: list[Span] | None = None if trace is None and report is None else []
 

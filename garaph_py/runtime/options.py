@@ -47,6 +47,8 @@ CHOICES: dict[str, Collection[str]] = {
     "check": CHECKS,
 }
 """The allowed values of each option that takes one of a few words."""
+FLAGS = {"sync", "deterministic", "verify", "debug", "resume"}
+"""The options that are True or False; `sync` may also be None."""
 MAX_STREAMS = 64
 
 
@@ -142,6 +144,8 @@ class Options:
     checkpoint_every: int | str | None = None
 
     def __post_init__(self) -> None:
+        for name in FLAGS & vars(self).keys():  # some are in `RunOptions` only
+            self._check_flag(name)
         for name in CHOICES.keys() & vars(self):  # `device` is in `RunOptions` only
             if getattr(self, name) not in CHOICES[name]:
                 raise ParameterError(f"{name}={getattr(self, name)!r}: choose from {', '.join(CHOICES[name])}")
@@ -161,6 +165,14 @@ class Options:
             raise ParameterError(
                 f"mode={self.mode!r} is not the paper's; leave engine={self.engine!r} out, or choose another mode"
             )
+
+    def _check_flag(self, name: str) -> None:
+        """Refuse a value that is not True or False, and make one of NumPy Python's, which is compared with ``is``."""
+        value = getattr(self, name)
+        if isinstance(value, np.bool_):
+            object.__setattr__(self, name, bool(value))  # the dataclass is frozen
+        elif not (isinstance(value, bool) or (name == "sync" and value is None)):
+            raise ParameterError(f"{name}={value!r}: give True or False")
 
     @property
     def policy(self) -> Policy:
@@ -222,8 +234,8 @@ class RunOptions(Options):
                 f"mode={self.mode!r} runs on the CPU, because the GPU only pulls; leave device={self.device!r} out"
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
-            raise ParameterError("checkpoint=None: say in which directory the checkpoints are")
-
+            given = "resume=True" if self.resume else f"checkpoint_every={self.checkpoint_every!r}"
+            raise ParameterError(f"{given} needs checkpoint=DIR (--checkpoint DIR)")
         self._check_debug()
 
     def _check_debug(self) -> None:

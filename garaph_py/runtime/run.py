@@ -30,6 +30,11 @@ from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of
 
+MAKERS = {
+    "networkx": "from_networkx", "pandas": "from_pandas", "scipy": "from_scipy", "pyarrow": "from_arrow",
+}  # fmt: skip
+"""The function that makes a graph from an object of each package."""
+
 
 # wide: the options that many runs need.
 def run(
@@ -165,15 +170,29 @@ def execute(
 
 def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -> None:
     """Refuse arguments that are not a program or a graph, and `verify` for a program without a verifier."""
+    if isinstance(program, Graph):
+        raise ParameterError("run takes the program first, then the graph; write run(program, graph)")
     if not isinstance(program, VertexProgram):
-        hint = f"; write {program.__name__}(...)" if isinstance(program, type) else ""
-        raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{hint}")
+        raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{how_to_write(program)}")
     if not isinstance(graph, Graph):
         kind = f"{type(graph).__module__}.{type(graph).__name__}".removeprefix("builtins.")
-        maker = "from_networkx" if kind.startswith("networkx.") else "read, open or from_edges"
+        maker = MAKERS.get(kind.partition(".")[0], "read, open or from_edges")
         raise ParameterError(f"run takes a Graph, not {kind}; make one with {maker}")
     if options.verify:
         verifier_of(program)
+
+
+def how_to_write(program: object) -> str:
+    """Advice for a message that refuses a class, or a program's name, as a program; empty for other objects."""
+    from .. import apps
+
+    if isinstance(program, type):
+        return f"; write {program.__name__}(...)"
+    if isinstance(program, str):
+        library = {name.lower(): name for name in apps.__all__}
+        name = library.get(program.lower())
+        return f"; write gp.apps.{name}(...)" if name else "; gp.apps has the programs of the library"
+    return ""
 
 
 def encoded(graph: Graph, options: RunOptions) -> Graph:

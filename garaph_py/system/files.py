@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -41,6 +41,27 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
         raise ParameterError(f"{name} {path}: there is no directory {target.parent}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
+
+
+def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to the same file, which need not exist."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them does not exist
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
+def check_distinct(places: Mapping[str, str | os.PathLike[str]]) -> None:
+    """Check that no two places, which are given by the names of their parameters, are the same file.
+
+    Raises
+    ------
+    ParameterError
+        If two are. The message names both parameters.
+    """
+    for (one, path), (other, again) in itertools.combinations(places.items(), 2):
+        if is_same_file(path, again):
+            raise ParameterError(f"{one} and {other} are both {os.fspath(path)!r}; name two files")
 
 
 def did_you_mean_file(path: str | os.PathLike[str], otherwise: str) -> str:

@@ -160,6 +160,8 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
         (["run", "PageRank", "EDGES", "-p", "damping=x"], "damping='x' is not a value of type float"),
         (["run", "PageRank", "EDGES", "-p", "damping=7"], "damping=7.0"),
         (["run", "PageRank", "EDGES", "-p", "damping"], "write NAME=VALUE"),
+        (["run", "BFS", "EDGES", "--source", "a", "-p", "source=b"], "--source a and -p source=b both set source"),
+        (["run", "BFS", "EDGES", "-p", "source=a", "-p", "source=b"], "-p source=a and -p source=b both set source"),
         (["run", "PageRank", "EDGES", "--mode", "push"], "mode='push'"),
         (["run", "PageRank", "EDGES", "--engine", "warp"], "engine='warp'"),
         (["run", "PageRank", "EDGES", "--threads", "0"], "threads=0"),

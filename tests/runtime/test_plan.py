@@ -183,8 +183,14 @@ def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"resume": True}, "checkpoint=None: say in which directory"),
-        ({"checkpoint_every": 3}, "checkpoint=None: say in which directory"),
+        ({"resume": True}, r"resume=True needs checkpoint=DIR \(--checkpoint DIR\)"),
+        ({"checkpoint_every": 3}, r"checkpoint_every=3 needs checkpoint=DIR \(--checkpoint DIR\)"),
+        ({"sync": "no"}, "sync='no': give True or False"),
+        ({"deterministic": "yes"}, "deterministic='yes': give True or False"),
+        ({"verify": None}, "verify=None: give True or False"),
+        ({"debug": 0}, "debug=0: give True or False"),
+        ({"resume": "no"}, "resume='no': give True or False"),
+        ({"deterministic": np.True_, "sync": np.False_}, "needs a synchronous run"),
         ({"checkpoint": "c", "checkpoint_every": "soon"}, "checkpoint_every='soon'"),
         ({"deterministic": True, "sync": False}, "needs a synchronous run"),
         ({"deterministic": True, "device": "hybrid"}, "leave device='hybrid' out"),

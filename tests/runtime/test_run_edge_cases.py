@@ -2,7 +2,9 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
@@ -240,6 +242,8 @@ def test_wrong_options(options, problem):
         ("graph.txt", "takes a Graph, not str; make one with read"),
         (None, "takes a Graph, not NoneType"),
         (nx.DiGraph(), "takes a Graph, not networkx.classes.digraph.DiGraph; make one with from_networkx"),
+        (pd.DataFrame(), r"takes a Graph, not pandas\..*DataFrame; make one with from_pandas"),
+        (scipy.sparse.csr_array((2, 2)), r"takes a Graph, not scipy\..*csr_array; make one with from_scipy"),
     ],
 )
 def test_not_a_graph(graph, problem):
@@ -251,12 +255,19 @@ def test_not_a_graph(graph, problem):
     ("program", "problem"),
     [
         (gp.apps.PageRank, r"write PageRank\(\.\.\.\)"),
-        ("PageRank", "takes an instance of a VertexProgram, not 'PageRank'"),
+        ("pagerank", r"takes an instance of a VertexProgram, not 'pagerank'; write gp\.apps\.PageRank\(\.\.\.\)"),
+        ("Ranks", "not 'Ranks'; gp.apps has the programs of the library"),
+        (3, "takes an instance of a VertexProgram, not 3$"),
     ],
 )
 def test_not_a_program(program, problem):
     with pytest.raises(ParameterError, match=problem):
         gp.run(program, small())
+
+
+def test_the_program_is_first():
+    with pytest.raises(ParameterError, match=r"the program first, then the graph; write run\(program, graph\)"):
+        gp.run(small(), gp.apps.PageRank())
 
 
 @pytest.mark.parametrize(
