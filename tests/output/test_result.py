@@ -111,7 +111,7 @@ def test_a_vertex_without_a_value(kind):
     with pytest.raises(kind) as caught:
         result([1, 2], StringIds(["libc6", "libgcc-s1"]))["libc7"]
     assert str(caught.value) == (
-        "vertex 'libc7' is not in the graph; its 2 vertices have names such as 'libc6'; the nearest is 'libc6'"
+        "vertex 'libc7' is not in the graph; its 2 vertices have names such as 'libc6'; near it: 'libc6'"
     )
 
 
