@@ -20,11 +20,14 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Advice for a message that refuses `word`: the nearest of the `known` words, or else `otherwise`."""
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, similarity: float = 0.6) -> str:
+    """Advice for a message that refuses `word`: the nearest of the `known` words, or else `otherwise`.
+
+    The `similarity` of the two, `difflib`'s ratio, is at least so much; by default as much as `difflib` suggests.
+    """
     import difflib  # takes milliseconds to import
 
-    near = difflib.get_close_matches(word, known, 1)
+    near = difflib.get_close_matches(word, known, 1, similarity)
     return f"did you mean {near[0]}?" if near else otherwise
 
 
@@ -52,7 +55,7 @@ class GraphError(GaraphError, ValueError):
 
 
 class UnknownVertexError(GraphError, KeyError):
-    """The graph has no vertex with this id. The message names the nearest id."""
+    """The graph has no vertex with this id. The message names the nearest ids."""
 
 
 class NumberError(GaraphError, ArithmeticError):

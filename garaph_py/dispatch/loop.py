@@ -11,10 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
+from ..errors import ProgramError
 from ..executor.protocol import Decision, Executor, PageDecision, StepResult, SupportsPriority, sum_partials
 from ..executor.state import State
 from ..native.compiling import compile_seconds
-from ..program import BoundProgram
+from ..program import BoundProgram, VertexProgram
+from ..program.fields import TRUTHS
 from ..program.monoids import largest
 from ..system.watchdog import Heartbeat
 from .buckets import Buckets
@@ -76,7 +78,7 @@ class Loop:
         scheduler.in_buckets = buckets is not None
         while state.active_count or (buckets is not None and buckets.next(self.edges)):
             number = self.before + len(self.done)
-            if number and state.total is not None and bound.program.converged(readable(state.total), self.vertices):
+            if number and has_converged(bound.program, state.total, self.vertices):
                 return True
             if limit is not None and number >= limit:
                 return False
@@ -144,6 +146,24 @@ def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup,
             group[0] += 1
             group[1] += page.edges
     return tuple(events.PageGroup(*how, *counts) for how, counts in groups.items())
+
+
+def has_converged(program: VertexProgram, total: npt.NDArray[np.generic] | None, vertices: int) -> bool:
+    """Whether the program's `converged` ends the run; not without a total.
+
+    Raises
+    ------
+    ProgramError
+        If it returns no truth value.
+    """
+    if total is None or program.converged is None:
+        return False
+    answer = program.converged(readable(total), vertices)
+    if not isinstance(answer, TRUTHS):
+        raise ProgramError(
+            f"{type(program).__name__}.converged returns {answer!r:.40}; return True to end the run, or else False"
+        )
+    return bool(answer)
 
 
 def readable(total: npt.NDArray[np.generic]) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -20,8 +19,12 @@ Array = npt.NDArray[Any]
 SCANS = 100
 """Names that `StringIds` looks up by a scan before it sorts all names, which takes 8 bytes of memory for each and about
 as long as so many scans (1 million names: 2.6 s, one scan 26 ms)."""
-CANDIDATES = 2000
-"""Names that `StringIds.nearest` compares with a name that is not there: 2000 take 24 ms."""
+COMPARED = 1 << 20
+"""Characters of names that `StringIds.near` compares with a name that is not there: 4 MiB of memory, about 0.1 s."""
+SHOWN = 3
+"""Names that a message suggests."""
+EDITS = 2
+"""Characters to insert, remove or replace that at most make a name of another one that is near."""
 
 
 class VertexIds:
@@ -113,15 +116,15 @@ class VertexIds:
 
     def _unknown(self, vertex: Any) -> UnknownVertexError:
         vertex = vertex.as_py() if hasattr(vertex, "as_py") else vertex
-        nearest = self.nearest(vertex)
-        hint = "" if nearest is None else f"; the nearest is {nearest!r}"
+        near = self.near(vertex)
+        hint = f"; near it: {', '.join(map(repr, near))}" if near else ""
         shown = vertex.item() if isinstance(vertex, np.generic) else vertex
         return UnknownVertexError(f"vertex {shown!r} is not in the graph; {self.describe()}{hint}")
 
-    def nearest(self, vertex: Any) -> Any:
-        """The user's id nearest to `vertex`, which is not in the graph; None if none is near."""
+    def near(self, vertex: Any) -> list[Any]:
+        """The user's ids that are nearest to `vertex`, which is not in the graph: up to `SHOWN`, the best first."""
         number = _whole(vertex)
-        return None if number is None or not self.n else min(max(number, 0), self.n - 1)
+        return [] if number is None or not self.n else [min(max(number, 0), self.n - 1)]
 
     def __contains__(self, vertex: Any) -> bool:
         return self.find(vertex) is not None
@@ -196,13 +199,13 @@ class IntegerIds(VertexIds):
         kept = (numbers < 0) == (column < 0)  # not so if int64 and uint64 have the same bits for different numbers
         return np.where((self._ids[places] == numbers) & kept, places, -1)
 
-    def nearest(self, vertex: Any) -> Any:
+    def near(self, vertex: Any) -> list[Any]:
         number = _whole(vertex)
         if number is None or not self.n:
-            return None
+            return []
         rank = self._rank(number)
         beside = [int(self._ids[self._ranked(k)]) for k in (rank - 1, rank) if 0 <= k < self.n]
-        return min(beside, key=lambda each: abs(each - number))
+        return sorted(beside, key=lambda each: abs(each - number))[:1]
 
     def has_duplicates(self) -> bool:
         if self._sorter is None:
@@ -280,20 +283,22 @@ class StringIds(VertexIds):
         found = pc.index_in(pa.array(column, pa.large_string()), value_set=self.arrow)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
 
-    def nearest(self, vertex: Any) -> Any:
-        """The most similar name of those that begin or end as `vertex` does.
+    def near(self, vertex: Any) -> list[Any]:
+        """The names with the fewest edits of those that begin or end as `vertex` does; those of equal length first.
 
         If one character differs, at least one half of the name is the same.
         """
         import pyarrow.compute as pc
 
         if not isinstance(vertex, str) or not vertex.isprintable() or not self.n:
-            return None
+            return []
         half, lengths = (len(vertex) + 1) // 2, pc.utf8_length(self.arrow)
         alike = pc.or_(pc.starts_with(self.arrow, vertex[:half]), pc.ends_with(self.arrow, vertex[half:]))
-        alike = pc.and_(alike, pc.less_equal(pc.abs(pc.subtract(lengths, len(vertex))), 2))
-        matches = difflib.get_close_matches(vertex, self.arrow.filter(alike)[:CANDIDATES].to_pylist(), 1)
-        return matches[0] if matches else None
+        alike = pc.and_(alike, pc.less_equal(pc.abs(pc.subtract(lengths, len(vertex))), EDITS))
+        names = self.arrow.filter(alike)[: COMPARED // (len(vertex) + EDITS)].to_pylist()
+        ranked = sorted(zip(edits(vertex, names), (len(name) != len(vertex) for name in names), names, strict=True))
+        limit = min(EDITS, len(vertex) // 2)  # of a short name, less must differ
+        return [name for count, _, name in ranked[:SHOWN] if count <= limit]
 
     def has_duplicates(self) -> bool:
         import pyarrow.compute as pc
@@ -302,6 +307,31 @@ class StringIds(VertexIds):
 
     def describe(self) -> str:
         return f"its {self.n} vertices have names such as {self.arrow[0].as_py()!r}" if self.n else "it has none"
+
+
+def edits(word: str, names: list[str]) -> list[int]:
+    """The edit distance (Levenshtein's) between `word` and each name, as far as it is at most `EDITS`; else more.
+
+    Lengths differ by at most `EDITS`. Then so do the places of characters that correspond, and the table of distances
+    between beginnings is filled only there: row i, entry j - i + `EDITS`.
+    """
+    if not names:
+        return []
+    lengths = np.array([len(name) for name in names])
+    width = len(word) + EDITS
+    letters = np.array(names, f"U{width}").view(np.uint32).reshape(len(names), width).T
+    far = np.full(len(names), EDITS + 1)
+    row = [far * 0 + j if j >= 0 else far for j in range(-EDITS, EDITS + 1)]
+    for i, letter in enumerate(map(ord, word), 1):
+        above, row = [*row, far], []
+        for k, j in enumerate(range(i - EDITS, i + EDITS + 1)):
+            if j <= 0:
+                row.append(far if j else far * 0 + i)
+                continue
+            replaced = above[k] + (letters[j - 1] != letter)
+            row.append(np.minimum(replaced, np.minimum(above[k + 1], row[-1] if row else far) + 1))
+    found: list[int] = np.choose(lengths - len(word) + EDITS, row).tolist()
+    return found
 
 
 def ids_of(column: Any) -> VertexIds:

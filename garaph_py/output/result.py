@@ -29,6 +29,8 @@ lists under CSV injection, with the full-width forms of = + - @, and NUL, which 
 
 UNREACHED = b"garaph unreached"
 """The key of a Parquet file's metadata for the value of vertices that the program has not reached."""
+WRITERS = {".parquet": "to_parquet", ".csv": "to_csv", ".npy": "to_npy"}
+"""The methods of `Result` that write files, by the suffix of these."""
 SHOWN = 10
 """Vertices that a notebook shows of a result."""
 SHOWN_CHARACTERS = 60
@@ -363,9 +365,16 @@ class Result:
         return pa.table({"id": ids} | {name: column(name) for name in self.names})
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write ids and values as Parquet. Metadata of the table states the value of unreached vertices."""
+        """Write ids and values as Parquet. Metadata of the table states the value of unreached vertices.
+
+        Raises
+        ------
+        ParameterError
+            If the path has the suffix of another format, or the file cannot be written.
+        """
         import pyarrow.parquet as pq
 
+        check_suffix(path, "to_parquet")
         table = self._table()
         if self.unreached is not None:
             table = table.replace_schema_metadata({UNREACHED: str(self.unreached)})
@@ -381,11 +390,17 @@ class Result:
             False: a name with which a spreadsheet would begin a formula, such as ``=1+1``, ``-x`` or ``@x``, gets a
             single quote before it. So does such a name with quotes before it: taking one quote away restores each.
             True: names are written as they are. Numbers always are.
+
+        Raises
+        ------
+        ParameterError
+            If the path has the suffix of another format, or the file cannot be written.
         """
         import pyarrow as pa
         import pyarrow.compute as pc
         import pyarrow.csv as csv
 
+        check_suffix(path, "to_csv")
         table = self._table()
         for place, column in enumerate(table.schema):
             if not raw and column.type == pa.large_string():
@@ -394,7 +409,14 @@ class Result:
         write_whole(path, lambda file: csv.write_csv(table, file))
 
     def to_npy(self, path: str | os.PathLike[str]) -> None:
-        """Write `values`, in the order of `ids`, as a NumPy file."""
+        """Write `values`, in the order of `ids`, as a NumPy file.
+
+        Raises
+        ------
+        ParameterError
+            If the path has the suffix of another format, or the file cannot be written.
+        """
+        check_suffix(path, "to_npy")
         write_whole(path, lambda file: np.save(file, self.values, allow_pickle=False))
 
     def _state(self) -> str:
@@ -424,6 +446,14 @@ class Result:
             f"<p><b>{escape(self.program)}</b>: {self._state()} {escape(seconds)}{rest}</p><table><thead>"
             f"{row('th', ['id', *self.names])}</thead><tbody>{''.join(rows)}</tbody></table>"
         )
+
+
+def check_suffix(path: str | os.PathLike[str], writer: str) -> None:
+    """Refuse a path with the suffix of a format that another method than `writer` writes."""
+    suffix = os.path.splitext(path)[1]
+    right = WRITERS.get(suffix.lower(), writer)
+    if right != writer:
+        raise ParameterError(f"{path}: {writer} writes no {suffix} file; call {right}, or choose another name")
 
 
 def extreme(values: Array, among: Array, k: int, smallest: bool) -> Array:

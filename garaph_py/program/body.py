@@ -37,6 +37,10 @@ CONSTANTS = {str: "a string", bytes: "a string", frozenset: "a set", complex: "a
 """Types of constants that cannot be compiled, and what they are, for messages."""
 LOADS = ("LOAD_CONST", "RETURN_CONST")
 """The instructions that use a constant."""
+NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
+"""The instructions that use a global or a built-in function."""
+FOR_DEBUGGING = ("print", "breakpoint")
+"""Built-in functions that programs may call in runs without the compiler."""
 
 
 class Place:
@@ -78,6 +82,12 @@ def check_body(place: Place, callers: tuple[types.FunctionType, ...] = ()) -> No
     """
     callers = (*callers, place.function)
     body = list(instructions(place.function))
+    for line, item in body:
+        if item.opname in NAMES and item.argval in FOR_DEBUGGING and item.argval not in place.function.__globals__:
+            raise ProgramError(
+                f"{place.line(line)} uses {item.argval}, which cannot be compiled; to print, run with debug=True "
+                "(--debug)"
+            )
     statements = [(line, FORBIDDEN.get(item.opname)) for line, item in body]
     constants = [(line, CONSTANTS.get(type(item.argval))) for line, item in body if item.opname in LOADS]
     for line, problem in statements + constants:
@@ -115,7 +125,7 @@ def named_objects(place: Place) -> Iterator[tuple[int | None, str, Any]]:
             if not hasattr(value, name):
                 raise ProgramError(f"{place.line(line)} uses {path}, which does not exist; {ALLOWED}")
             value = None if is_known(value) else getattr(value, name)
-        elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+        elif instruction.opname in NAMES:
             path, value = name, global_named(place, name, line)
         elif instruction.opname == "LOAD_DEREF" and name in cells:
             path, value = name, cells[name]

@@ -27,6 +27,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "result": ("value", *VERTEX),
 }
 """The arguments that each function may ask for, by the function's name; see `VertexProgram` for what they are."""
+CONVERGED = ("total", "n")
+"""The arguments of `converged`, which gets both in this order."""
 REQUIRED = ("init", "gather")
 """The functions that every program must define."""
 TAKES_VERTEX_DATA = ("init", "apply", "frontier", "prepare", "aggregate", "result")
@@ -36,6 +38,9 @@ RESERVED = (
     "check_graph", "verify", "monotone", "unreached",
 )  # fmt: skip
 """Names with a meaning of their own, which parameters cannot have."""
+MISSPELT = 0.8
+"""How similar (`difflib`'s ratio, from 0 to 1) an attribute's name must be to one of `RESERVED` to be taken for a
+misspelt one: ``summ`` and ``sum`` have 0.86, ``limit`` and ``init`` only 0.67."""
 
 
 def function_of(kind: type[VertexProgram], name: str) -> types.FunctionType | None:
@@ -61,7 +66,7 @@ def check_functions(
         If a function is missing, asks for an argument that it cannot have, or contains what cannot be compiled.
     """
     check_names(kind, vertex_fields)
-    check_methods(kind)
+    check_attributes(kind)
     check_sum(kind, compiled)
     found: dict[str, tuple[str, ...]] = {}
     for name, offered in ARGUMENTS.items():
@@ -78,16 +83,38 @@ def check_functions(
         raise ProgramError(f"{kind.__name__}.apply asks for total, but there is no aggregate(self, ...) to make it")
     if kind.reports is not None and "result" not in found:
         raise ProgramError(f"{kind.__name__}.reports is set, but there is no result(self, ...) to make it")
+    check_converged(kind, "aggregate" in found)
     return found
 
 
-def check_methods(kind: type[VertexProgram]) -> None:
-    """Refuse a method that nothing would call: if its name is misspelt, the default would silently take its place."""
+def check_attributes(kind: type[VertexProgram]) -> None:
+    """Refuse a method that nothing would call, and an attribute whose name is almost one with a meaning.
+
+    If such a name is misspelt, the default would silently take its place.
+    """
+    annotated = kind.__dataclass_fields__  # type: ignore[attr-defined]  # fields and class variables
     for base in kind.__mro__[: kind.__mro__.index(VertexProgram)]:
         for name, value in vars(base).items():
-            if isinstance(value, types.FunctionType) and name not in RESERVED and not name.startswith("_"):
-                advice = did_you_mean(name, RESERVED, f"if it is your own, call it _{name}")
+            if name in RESERVED or name in annotated or name.startswith("_"):
+                continue
+            own = f"if it is your own, call it _{name}"
+            if isinstance(value, types.FunctionType):
+                advice = did_you_mean(name, RESERVED, own)
                 raise ProgramError(f"{kind.__name__}.{name} is not a function of a vertex program; {advice}")
+            if advice := did_you_mean(name, RESERVED, "", MISSPELT):
+                raise ProgramError(f"{kind.__name__}.{name} is not an attribute of a vertex program; {advice} {own}")
+
+
+def check_converged(kind: type[VertexProgram], has_total: bool) -> None:
+    """Raise `ProgramError` if `converged` would not be called, or not with what it takes."""
+    function = function_of(kind, "converged")
+    if function is None or function is VertexProgram.converged:
+        return
+    place = Place(f"{kind.__name__}.converged", function)
+    if not has_total:
+        raise ProgramError(f"{place.line()} is never called: there is no aggregate(self, ...) to make its total")
+    if check_signature(place, CONVERGED) != CONVERGED:
+        raise ProgramError(f"{place.line()} must be converged(self, {', '.join(CONVERGED)})")
 
 
 def check_sum(kind: type[VertexProgram], compiled: bool) -> None:

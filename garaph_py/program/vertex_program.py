@@ -98,11 +98,13 @@ class VertexProgram:
 
     Notes
     -----
-    Names of your own methods begin with an underscore; others are refused, because they may be misspelt functions.
+    Names of your own methods begin with an underscore; others are refused, because they may be misspelt functions. So
+    are attributes without annotation whose names are almost those of the attributes above.
 
     Three methods run as plain Python. ``for_graph(self, graph)`` returns the program to run on `graph`, by default
-    this one. ``converged(self, total, n)`` may end the run after an iteration. ``verify(self, graph, result)`` checks
-    the properties that define the answer and raises `VerificationError`.
+    this one. ``converged(self, total, n)`` may end the run after an iteration: it returns True or False, and needs
+    `aggregate`, which makes the total. ``verify(self, graph, result)`` checks the properties that define the answer and
+    raises `VerificationError`.
     """
 
     value: ClassVar[Any] = None

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import events
-from ..dispatch.loop import readable
+from ..dispatch.loop import has_converged
 from ..errors import GaraphError, NumberError, ProgramError
 from ..executor.modes import PULL
 from ..graph import Graph
@@ -123,8 +123,7 @@ class Interpreter:
 
     def has_converged(self, iterations: int) -> bool:
         """Whether the program's `converged` ends the run after so many iterations."""
-        total = self.total
-        return iterations > 0 and total is not None and self.bound.program.converged(readable(total), self.graph.n)
+        return iterations > 0 and has_converged(self.bound.program, self.total, self.graph.n)
 
     def iterate(self, number: int) -> int:
         """Do one iteration; return the number of edges that were gathered from."""

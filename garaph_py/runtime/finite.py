@@ -22,6 +22,8 @@ Test = Callable[[Any], Any]
 
 TESTS: tuple[Test, ...] = (np.isnan, np.isinf)
 """What numbers are wrong, unless a program means them."""
+DEBUG = "on a small graph, debug=True (--debug) finds the operation"
+"""Advice for messages."""
 PIECE = 1 << 16
 """Values that are looked at together: at most 512 KiB, which stay in a core's second-level cache."""
 
@@ -71,8 +73,7 @@ class FiniteCheck:
             problem = self._problem("value", state.values) or total
             if problem:
                 raise NumberError(
-                    f"{self._bound.name}: {problem} after iteration {iterations - 1}, but not at the start; on a small "
-                    "graph, debug=True (--debug) finds the operation"
+                    f"{self._bound.name}: {problem} after iteration {iterations - 1}, but not at the start; {DEBUG}"
                 )
 
     def end(self, state: State, iterations: int) -> None:
@@ -87,7 +88,7 @@ class FiniteCheck:
             raise NumberError(
                 f"{self._bound.name}: {problem} after {iterations} iterations, but not at the start; "
                 "if it grows without end, the parameters are wrong; otherwise "
-                "gp.Options(check='finite') (--check finite) finds the iteration"
+                f"gp.Options(check='finite') (--check finite) finds the iteration; {DEBUG}"
             )
 
     def _problem(self, what: str, array: Array | None) -> str | None:

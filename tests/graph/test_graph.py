@@ -119,7 +119,7 @@ def test_subgraphs_of_what():
     assert graph.subgraph([]).n == graph.subgraph([]).m == 0
     assert graph.subgraph({"3", 2} - {"3"}).n == graph.subgraph(["2"]).n == 1
     assert graph.subgraph(np.array([3, 2], np.uint64)).m == 1
-    with pytest.raises(UnknownVertexError, match=r"vertex 9 is not in the graph.*the nearest is 3"):
+    with pytest.raises(UnknownVertexError, match=r"vertex 9 is not in the graph.*near it: 3"):
         graph.subgraph([1, 9])
     for ids in ("1", 1, None):
         with pytest.raises(GraphError, match="a list, an array"):

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from garaph_py.errors import GraphError, UnknownVertexError
-from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
+from garaph_py.graph.ids import EDITS, IntegerIds, StringIds, VertexIds, edits
 from garaph_py.graph.number import number_vertices
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -140,25 +140,39 @@ def test_many_are_found_as_one_is(ids, others):
 
 
 @pytest.mark.parametrize(
-    ("ids", "vertex", "nearest"),
+    ("ids", "vertex", "near"),
     [
-        (VertexIds(4), 9, 3),
-        (VertexIds(4), -1, 0),
-        (VertexIds(4), "x", None),
-        (VertexIds(0), 1, None),
-        (IntegerIds(np.array([100, -5, 7])), 60, 100),
-        (IntegerIds(np.array([100, -5, 7])), -(2**70), -5),
-        (IntegerIds(np.array([3, 2**64 - 1], np.uint64)), 2**70, 2**64 - 1),
-        (StringIds(["libc6", "zlib", "libgcc-s1"]), "libc7", "libc6"),
-        (StringIds(["libc6", "zlib", "libgcc-s1"]), "xlib", "zlib"),
-        (StringIds(["libc6", "zlib", "libgcc-s1"]), "libgccs1", "libgcc-s1"),
-        (StringIds(["libc6"]), "perl", None),
-        (StringIds(["libc6"]), "\udcff", None),
-        (StringIds([]), "a", None),
+        (VertexIds(4), 9, [3]),
+        (VertexIds(4), -1, [0]),
+        (VertexIds(4), "x", []),
+        (VertexIds(0), 1, []),
+        (IntegerIds(np.array([100, -5, 7])), 60, [100]),
+        (IntegerIds(np.array([100, -5, 7])), -(2**70), [-5]),
+        (IntegerIds(np.array([3, 2**64 - 1], np.uint64)), 2**70, [2**64 - 1]),
+        (StringIds(["libc6", "zlib", "libgcc-s1"]), "libc7", ["libc6"]),
+        (StringIds(["libc6", "zlib", "libgcc-s1"]), "xlib", ["zlib"]),
+        (StringIds(["libc6", "zlib", "libgcc-s1"]), "libgccs1", ["libgcc-s1"]),
+        (StringIds(["libgvc7", "xlibc", "libc6", "libc6-i386", "libc77"]), "libc7", ["libc6", "libc77", "libgvc7"]),
+        (StringIds(["b", "ab"]), "a", []),
+        (StringIds(["libc6"]), "perl", []),
+        (StringIds(["libc6"]), "\udcff", []),
+        (StringIds([]), "a", []),
     ],
 )
-def test_the_nearest_id(ids, vertex, nearest):
-    assert ids.nearest(vertex) == nearest
+def test_the_nearest_ids(ids, vertex, near):
+    assert ids.near(vertex) == near
+
+
+@given(st.text("abc", min_size=1, max_size=7), st.text("abc", max_size=9))
+def test_edits(word, name):
+    assume(abs(len(word) - len(name)) <= EDITS)
+    row = list(range(len(name) + 1))
+    for i, letter in enumerate(word, 1):
+        above, row = row, [i]
+        for j, other in enumerate(name):
+            row.append(min(above[j] + (letter != other), above[j + 1] + 1, row[j] + 1))
+    (found,) = edits(word, [name])
+    assert min(found, EDITS + 1) == min(row[-1], EDITS + 1)
 
 
 def test_categories_of_polars_are_names():

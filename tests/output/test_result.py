@@ -111,7 +111,7 @@ def test_a_vertex_without_a_value(kind):
     with pytest.raises(kind) as caught:
         result([1, 2], StringIds(["libc6", "libgcc-s1"]))["libc7"]
     assert str(caught.value) == (
-        "vertex 'libc7' is not in the graph; its 2 vertices have names such as 'libc6'; the nearest is 'libc6'"
+        "vertex 'libc7' is not in the graph; its 2 vertices have names such as 'libc6'; near it: 'libc6'"
     )
 
 
@@ -375,3 +375,13 @@ def test_a_long_table_is_cut_and_alpha_shown_where_there_is_one():
     assert lines[7].split()[0] == "96"
     assert lines[-1].split()[0] == "99"
     assert lines[-1].endswith("0.25")
+
+
+@pytest.mark.parametrize(
+    ("writer", "name", "right"),
+    [("to_csv", "x.parquet", "to_parquet"), ("to_parquet", "x.CSV", "to_csv"), ("to_npy", "x.csv", "to_csv")],
+)
+def test_the_suffix_of_another_format_is_refused(writer, name, right, tmp_path):
+    with pytest.raises(ParameterError, match=f"{name}: {writer} writes no .* file; call {right}, or"):
+        getattr(result([1, 2]), writer)(tmp_path / name)
+    assert not list(tmp_path.iterdir())

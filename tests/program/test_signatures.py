@@ -9,6 +9,7 @@ import garaph_py as gp
 from garaph_py.errors import ProgramError
 from tests.support.programs import RING, check, derived, parameter
 
+TOTAL = {"aggregate": lambda self, new: new, "total": int}
 MALFORMED = {
     "no init": ({"init": None}, "Wrong has no init"),
     "no gather": ({"gather": None}, "Wrong has no gather"),
@@ -93,6 +94,18 @@ MALFORMED = {
         {"smooth": lambda self, acc: acc},
         "Wrong.smooth is not .* your own, call it _smooth",
     ),
+    "misspelt sum": ({"summ": gp.min}, r"Wrong.summ is not .* did you mean sum\? if it is your own, call it _summ"),
+    "misspelt accumulator": ({"acumulator": np.float64}, "did you mean accumulator?"),
+    "misspelt monotone": ({"monotne": True}, "did you mean monotone?"),
+    "misspelt unreached": ({"unreachd": 3}, "did you mean unreached?"),
+    "misspelt gathers": ({"gathres": "both"}, "did you mean gathers?"),
+    "converged without aggregate": (
+        {"converged": lambda self, total, n: True},
+        r"Wrong.converged \(.*\) is never called: there is no aggregate\(self, ...\) to make its total",
+    ),
+    "converged without n": ({**TOTAL, "converged": lambda self, total: True}, r"must be converged\(self, total, n\)"),
+    "converged in another order": ({**TOTAL, "converged": lambda self, n, total: True}, r"converged\(self, total, n\)"),
+    "converged asks for more": ({**TOTAL, "converged": lambda self, total, n, m: True}, "asks for 'm'"),
     "wrong done": ({"done": lambda self, acc: acc.foo}, "Wrong.done .* int64 has no 'foo'"),
 }
 
@@ -108,6 +121,10 @@ def test_a_class_that_is_no_dataclass_is_refused_when_it_is_defined():
         derived(**parameter("weights", list, [1, 2]))
     with pytest.raises(ProgramError, match=r"Worse: non-default argument 'more' follows"):
         type("Worse", (gp.apps.PageRank,), {"__annotations__": {"more": float}})
+
+
+def test_attributes_that_are_the_programs_own_are_allowed():
+    check(derived(limit=3, _summ=2, **parameter("values"))())
 
 
 @pytest.mark.slow
