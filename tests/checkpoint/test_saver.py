@@ -216,8 +216,8 @@ def test_other_functions_and_vertex_data_are_other_programs(graph, directory):
 
 def test_what_is_asked_for_must_make_sense(graph, directory):
     for how, said in (
-        ({"checkpoint_every": 5}, "checkpoint=None"),
-        ({"resume": True}, "checkpoint=None"),
+        ({"checkpoint_every": 5}, "checkpoint_every=5 needs checkpoint=DIR"),
+        ({"resume": True}, "resume=True needs checkpoint=DIR"),
         ({"checkpoint": directory, "checkpoint_every": "often"}, "checkpoint_every='often'"),
         ({"checkpoint": directory, "checkpoint_every": 0}, "checkpoint_every=0"),
     ):
