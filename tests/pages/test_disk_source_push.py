@@ -146,6 +146,7 @@ def test_no_memory_between_two_that_do_is_refused(saved):
     assert set(places) == {"disk", "packed", "raw"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, graph_of):
     """The lists are so dense that packed edges leave room to make the values, and raw edges do not."""

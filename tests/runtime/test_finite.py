@@ -76,6 +76,7 @@ def test_a_total_may_be_wrong_alone():
         run(program)
 
 
+@pytest.mark.slow
 def test_wrong_numbers_are_let_through_if_told():
     assert run(from_one(Grow, 1e300), "off").column()[7] == np.inf
 

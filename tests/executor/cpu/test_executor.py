@@ -170,6 +170,7 @@ def test_more_threads_than_edges(graph_of, case, mode):
             assert_close(run_with(case.program(edges), graph, mode=mode, threads=7, iterations=3), case.twin(edges, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_bounds_cut_vertices(graph_of, monkeypatch, mode):
     class Watched(launch.Partitions):
