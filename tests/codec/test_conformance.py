@@ -224,6 +224,7 @@ def test_pages_hold_the_edges(graph, plain):
     assert at == plain.m
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "options"), [
     (gp.apps.BFS(3), {}), (gp.apps.PageRank(weighted=False), {"iterations": 4, "sync": True, "mode": "pull"}),

@@ -354,6 +354,7 @@ def test_what_needs_all_edges_in_memory_says_so(saved):
                 use()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_verifiers_pass_over_edges_on_disk(saved):
     graph, path, _ = saved

@@ -60,6 +60,7 @@ def fractions(edges):
     return np.random.default_rng(3).random(len(edges.targets))
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("lengths", [wide, fractions])
 @pytest.mark.parametrize("encoding", ["raw", "packed"])

@@ -59,6 +59,7 @@ def both(graph_of):
     return get
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("sync", [True, False], ids=["sync", "async"])
 @pytest.mark.parametrize("mode", ["auto", *MODES])
@@ -73,6 +74,7 @@ def test_exact_answers(both, case, mode, sync):
         assert {i.mode for i in run.stats.iterations} <= {*MODES, PUSH}
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @modes
 @floats

@@ -141,7 +141,7 @@ def test_a_toy_transfer_gives_the_answers(toys, device_for, graph_of, device, pr
     np.testing.assert_array_equal(result.values, expected)
     used = {group.transfer for row in result.stats.iterations for group in row.groups}
     assert {"staged"} <= used <= {"staged", "resident", None}
-    assert StagedTransfer.pieces > 100
+    assert StagedTransfer.pieces > (100 if device == "gpu" else 0)  # in a hybrid run, timing decides how many
 
 
 # One CPU and two GPUs

@@ -90,6 +90,7 @@ class Largest(gp.VertexProgram):
         return -value
 
 
+@pytest.mark.full
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [Flood(), Largest()], ids=["or", "own"])
 def test_programs_of_ones_own_may_push(program):
