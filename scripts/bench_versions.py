@@ -77,6 +77,8 @@ class Worker:
             room = 40 * graph.n + (256 << 20)  # arrays of vertices, and buffers
             how["gpu_memory"] = None if order["share"] >= 1 else int(room + order["share"] * graph.m * width)
         started = time.perf_counter()
+        if hasattr(self.gp, "Options"):  # older versions take its fields as arguments
+            how = {"iterations": how.pop("iterations", None), "options": self.gp.Options(**how)}
         stats = self.gp.run(chosen, graph, device=order["device"], **how).stats
         return [time.perf_counter() - started, stats.seconds]
 

@@ -130,7 +130,7 @@ def test_wheel_runs_in_an_empty_environment(built: Path, tmp_path: Path, version
     """Everything comes from wheels: nothing is compiled by pip, and no compiler of C is found."""
     run(find_python(version), "-m", "venv", tmp_path / "venv", cwd=tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "--only-binary", ":all:", *built.glob("*.whl"), cwd=tmp_path)
+    run(python, "-I", "-m", "pip", "install", "-q", "--only-binary", ":all:", *built.glob("*.whl"), cwd=tmp_path)
     use(python, tmp_path)
 
 

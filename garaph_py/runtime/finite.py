@@ -101,7 +101,9 @@ class FiniteCheck:
         return None
 
     def _first(self, column: Array, tests: list[Test]) -> int | None:
-        """Like `first`, in parallel."""
+        """Like `first`, in parallel if that is worth waking the threads, which takes as long as some pieces."""
+        if len(column) <= PIECE:
+            return first(column, tests)
         bounds = split(len(column), self._pool.size)
         found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
         return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)

@@ -125,9 +125,9 @@ def test_unified_operations(graph_of, operation, dtype):
             return True
 
     graph = graph_of(twins.skewed(6, 1500, 9000))
-    expected = gp.run(Summing(), graph, iterations=1, device="cpu").values
+    expected = run_with(Summing(), graph, iterations=1, device="cpu", check="off").values  # products may be infinite
     for gather in ("segmented", "replicated"):
-        found = run_with(Summing(), graph, iterations=1, device="gpu", gather=gather).values
+        found = run_with(Summing(), graph, iterations=1, device="gpu", gather=gather, check="off").values
         for name in ("a", "b"):
             if np.dtype(dtype).kind == "f" and operation in ("add", "mul"):
                 np.testing.assert_allclose(found[name], expected[name], rtol=1e-5)
