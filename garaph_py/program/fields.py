@@ -36,11 +36,11 @@ def hints(kind: type) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        scope = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+        scope = dict(vars(sys.modules[base.__module__])) if base.__module__ in sys.modules else {}
         for name, hint in vars(base).get("__annotations__", {}).items():
             if isinstance(hint, str):
                 try:
-                    found[name] = eval(hint, dict(scope))
+                    found[name] = eval(hint, scope)
                 except Exception:
                     found[name] = {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
             else:
