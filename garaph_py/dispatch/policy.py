@@ -33,8 +33,6 @@ class Policy(Protocol):
         A run to convergence is asynchronous if its answer does not depend on that and the user leaves `sync` open.
     one_partition_per_thread : bool
         The CPU cuts a page into one run of edges per thread, and all sources contribute (Garaph section 4.1).
-    opens_buckets : bool
-        Changed vertices stay pending until their bucket is opened, if the program has a priority.
     gather : str
         How a GPU sums if the user does not choose a gather.
     transfer : str
@@ -45,7 +43,6 @@ class Policy(Protocol):
     modes: ClassVar[tuple[str, ...]]
     chooses_asynchrony: ClassVar[bool]
     one_partition_per_thread: ClassVar[bool]
-    opens_buckets: ClassVar[bool]
     gather: ClassVar[str]
     transfer: ClassVar[str]
 
@@ -104,7 +101,6 @@ class GaraphPolicy(_Rules):
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL)
     chooses_asynchrony: ClassVar[bool] = False
     one_partition_per_thread: ClassVar[bool] = True
-    opens_buckets: ClassVar[bool] = False
     gather: ClassVar[str] = "replicated"
     transfer: ClassVar[str] = COPIED
 
@@ -129,7 +125,6 @@ class AutoPolicy(_Rules):
     modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
     chooses_asynchrony: ClassVar[bool] = True
     one_partition_per_thread: ClassVar[bool] = False
-    opens_buckets: ClassVar[bool] = True
     gather: ClassVar[str] = "auto"
     transfer: ClassVar[str] = COPIED
 

@@ -161,8 +161,6 @@ class Capabilities:
         Directions that the executor supports.
     has_priorities : bool
         The executor can keep changed vertices pending until their bucket is opened (`SupportsPriority`).
-    skips_pages : bool
-        In notify-pull the executor can only skip whole pages, so notifying pays off only if it skips many.
     threads : int
         Number of host threads.
     loads : tuple of (int, int, float)
@@ -173,7 +171,6 @@ class Capabilities:
     name: str
     modes: tuple[str, ...]
     has_priorities: bool = False
-    skips_pages: bool = False
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
 

@@ -205,7 +205,7 @@ class SimulatedGpu:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(GPU, (PULL, NOTIFY_PULL), skips_pages=True)
+        return Capabilities(GPU, (PULL, NOTIFY_PULL))
 
     @property
     def load(self) -> tuple[int, int, float]:

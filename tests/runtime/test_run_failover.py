@@ -46,7 +46,7 @@ class FailingGpu(StepByParts):
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
         self.source = MemoryPageSource(graph.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
-        self.capabilities = Capabilities("gpu", self.modes, skips_pages=True)
+        self.capabilities = Capabilities("gpu", self.modes)
         self.spans, self.streams = None, SimpleNamespace(thread=None)
 
     def open(self, plan, sources, state=None):

@@ -8,7 +8,7 @@ class Sharing:
     """Makes the same decision in every iteration, for a host and devices that share the pages."""
 
     name, modes = "told", (PULL,)
-    chooses_asynchrony = one_partition_per_thread = opens_buckets = False
+    chooses_asynchrony = one_partition_per_thread = False
     gather, transfer = "segmented", COPIED
 
     def __init__(self, decision):

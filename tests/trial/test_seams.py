@@ -47,7 +47,7 @@ class ToyPolicy:
 
     name = "toy"
     modes = (PULL, NOTIFY_PULL, PUSH)
-    chooses_asynchrony = one_partition_per_thread = opens_buckets = False
+    chooses_asynchrony = one_partition_per_thread = False
     gather, transfer = "segmented", COPIED
 
     def decide(self, seen):

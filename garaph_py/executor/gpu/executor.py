@@ -124,7 +124,7 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(GPU, self.modes, skips_pages=True)
+        return Capabilities(GPU, self.modes)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
