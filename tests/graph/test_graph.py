@@ -45,6 +45,30 @@ def turned(rows):
     return Counter((*sorted(map(str, row[:2])), row[2]) for row in rows)
 
 
+PUBLIC = {
+    "degree", "directed", "directory", "edge_batches", "edge_dtype", "edges", "encoding", "ids", "in_degree",
+    "in_degrees", "m", "memory", "n", "nbytes", "neighbors", "number_of_edges", "on_disk", "out_degree", "out_degrees",
+    "packed", "predecessors", "release", "subgraph", "symmetrized", "unpacked",
+}  # fmt: skip
+
+
+def test_users_see_no_internal_arrays():
+    graph = gp.from_edges([1, 2], [2, 3], [0.5, 1.5])
+    assert {name for name in dir(graph) if not name.startswith("_")} == PUBLIC
+    with pytest.raises(AttributeError, match="'Graph' object has no attribute 'tiles'"):
+        _ = graph.tiles
+    with pytest.raises(AttributeError, match="cannot assign"):
+        graph.ids = None
+
+
+def test_release_frees_what_was_derived():
+    graph = gp.from_edges([1, 2], [2, 3])
+    degrees = graph.in_degrees
+    assert graph.in_degrees is degrees
+    graph.release()
+    assert graph.in_degrees is not degrees
+
+
 @given(EDGES, st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_vertices_have_the_neighbours_that_networkx_says(edges, directed):

@@ -113,14 +113,15 @@ class GpuExecutor(StepByParts):
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
         self._sources = SourceFactory(graph, bound.reads_edge_values)
         self._host = host
-        self._ranks = Ranks.of(graph.in_edges.offsets)
+        self._offsets = graph._arrays.in_edges.offsets
+        self._ranks = Ranks.of(self._offsets)
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
         self._pinned = Pinned()
         with device, failing(device.driver):
             self.launcher = Launcher(bound, device, listener, can_replicate(bound))
             self._memory = DeviceMemory(device, 0)
-            self._arrays = RunArrays(bound, graph, self._ranks, self.launcher, device)
+            self._arrays = RunArrays(bound, graph._arrays, self._ranks, self.launcher, device)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -194,7 +195,7 @@ class GpuExecutor(StepByParts):
         edges = self._choose(budget, self._plan.left)
         self.residency = self._residency(edges)
         if edges.packs and self.residency.resident < len(self.residency.pages):  # padding took the last bytes
-            edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
+            edges = packed_on_cpu(graph._arrays, self._value_bytes > 0, settings.threads)
             self.residency = self._residency(edges)
         self.edges = edges
 
@@ -203,13 +204,13 @@ class GpuExecutor(StepByParts):
         if self.graph.on_disk and page_edges is None:
             page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
         staging = STAGING_BYTES * edges.packs
-        return self._plan.residency(self.graph.in_edges.offsets, arrays, staging, self.settings.streams, page_edges)
+        return self._plan.residency(self._offsets, arrays, staging, self.settings.streams, page_edges)
 
     def _choose(self, budget: int, left: int) -> Choice:
         """Choose raw or packed edges; `left` bytes of the budget are left for them."""
         return choose(
-            self.graph, self._value_bytes, self.settings.gather, left,
-            lambda: measured(self.graph, self.launcher, self.device, budget, self._pinned),
+            self.graph._arrays, self._value_bytes, self.settings.gather, left,
+            lambda: measured(self.graph._arrays, self.launcher, self.device, budget, self._pinned),
             self.settings.iterations, self.settings.threads,
         )  # fmt: skip
 
@@ -341,7 +342,7 @@ class GpuExecutor(StepByParts):
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
             state.next_frontier.bits[page.words] = 0
-        split = partial(cut, self.graph.in_edges.offsets, multiple=VERTICES) if self.gather.takes_parts else None
+        split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from ...pages.layout import Page
 from ...program import BoundProgram
 from .device import Device
@@ -27,8 +27,10 @@ class RunArrays:
         The kernel argument with their addresses.
     """
 
-    def __init__(self, bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, device: Device) -> None:
-        self._bound, self._graph, self._ranks, self._launcher, self._device = bound, graph, ranks, launcher, device
+    def __init__(
+        self, bound: BoundProgram, arrays: GraphArrays, ranks: Ranks, launcher: Launcher, device: Device
+    ) -> None:
+        self._bound, self._arrays, self._ranks, self._launcher, self._device = bound, arrays, ranks, launcher, device
         self.task = np.zeros(1, launcher.layouts.task)
         self.context = self.task["context"]
 
@@ -39,15 +41,15 @@ class RunArrays:
 
     def fill(self) -> None:
         """Fill the arrays that stay the same during the run: the GPU computes `starts`, the others are copied."""
-        graph, ranks, context = self._graph, self._ranks, self.context
-        context["n"], context["parameters"] = graph.n, self._bound.parameters
+        arrays, ranks, context = self._arrays, self._ranks, self.context
+        context["n"], context["parameters"] = arrays.n, self._bound.parameters
         known = {
-            "in_offsets": graph.in_edges.offsets,
+            "in_offsets": arrays.in_edges.offsets,
             "run_ranks": ranks.by_run,
             "word_ranks": ranks.by_word,
         }
-        if graph.directed:
-            known["out_offsets"] = graph.out_edges.offsets
+        if arrays.directed:
+            known["out_offsets"] = arrays.out_edges.offsets
         else:
             context["out_offsets"] = context["in_offsets"]
         if self._bound.reads_dst:
@@ -57,7 +59,7 @@ class RunArrays:
         for name, array in known.items():
             if array.nbytes:
                 self._device.driver.memcpy_htod(self.address(name), np.ascontiguousarray(array).view(np.uint8))
-        self._launcher.mark_starts(self.address("in_offsets"), graph.n, self.address("starts"), None)
+        self._launcher.mark_starts(self.address("in_offsets"), arrays.n, self.address("starts"), None)
 
     def address(self, name: str) -> int:
         """The current address of an array; `swap` changes it."""
