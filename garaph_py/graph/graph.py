@@ -73,7 +73,20 @@ class Graph:
 
     @property
     def ids(self) -> VertexIds:
-        """The user's ids."""
+        """The user's ids, in the order that arrays with a number for each vertex have, such as `in_degrees`.
+
+        They are a sequence, and NumPy takes them as an array: ``len(graph.ids)``, ``graph.ids[3]``,
+        ``graph.ids[graph.out_degrees > 9]``, ``numpy.asarray(graph.ids)``. `Result.ids` is that array. An id is found
+        only by one of its type: 0 is neither ``"0"`` nor False.
+
+        Examples
+        --------
+        >>> graph = gp.from_edges(["a", "a", "b"], ["b", "c", "c"])
+        >>> list(graph.ids), graph.ids[0]
+        (['a', 'b', 'c'], 'a')
+        >>> graph.ids[graph.in_degrees == 0]
+        array(['a'], dtype=object)
+        """
         return self._arrays.ids
 
     def number_of_edges(self) -> int:
