@@ -53,7 +53,8 @@ class Stats:
     device : str
         The device at the end of the run: ``"cpu"``, or the GPU's name.
     note : str or None
-        Why a GPU was not used, was not used to the end, or was used with less than was asked for.
+        Why a GPU was not used although there is a driver, was not used to the end, or was used with less than was asked
+        for.
     encoding : {"raw", "packed"}
         How the edges were stored.
     resumed : int

@@ -67,9 +67,9 @@ def run(
         all others the CPU works alone, except for pages that the GPU finishes sooner.
         ``"auto"`` is ``"cpu"`` for graphs that are too small to be worth starting a GPU (fewer than
         `plan.MIN_GPU_EDGES` edges per thread) and for modes of the CPU only; ``"gpu"`` for deterministic runs and
-        mode ``"notify-pull"``; otherwise ``"hybrid"``. If the GPU cannot be used, ``"auto"`` logs the reason and uses
-        the CPU, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run, the CPU continues
-        from the last complete iteration.
+        mode ``"notify-pull"``; otherwise ``"hybrid"``. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
+        reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
+        the CPU continues from the last complete iteration.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.
