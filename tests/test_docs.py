@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import runpy
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -68,6 +71,16 @@ def test_commands_are_in_the_reference() -> None:
     assert set(re.findall(r"^\| `garaph (\w+)", page, re.MULTILINE)) == {
         command.name for command in app.registered_commands
     }
+
+
+def test_notebooks_of_the_gallery_say_where_they_find_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    settings = runpy.run_path(str(DOCS / "conf.py"))["sphinx_gallery_conf"]
+    assert "docs/gallery of a checkout" in settings["first_notebook_cell"]
+    read = {found for path in GALLERY for found in re.findall(r"\.read\(\"(.*?)\"", path.read_text())}
+    assert read
+    assert all((DOCS / "gallery" / name).exists() for name in read)
 
 
 def test_gallery_is_short_and_has_real_data() -> None:
