@@ -14,6 +14,7 @@ from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
 from ..errors import ParameterError, did_you_mean
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result
@@ -21,6 +22,7 @@ from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
 from ..system import interrupts
+from ..system.arguments import check_listener
 from ..system.watchdog import Watchdog
 from .debug import interpret
 from .finite import FiniteCheck
@@ -29,11 +31,6 @@ from .plan import Machine, RunPlan, plan
 from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of
-
-MAKERS = {
-    "networkx": "from_networkx", "pandas": "from_pandas", "scipy": "from_scipy", "pyarrow": "from_arrow",
-}  # fmt: skip
-"""The function that makes a graph from an object of each package."""
 
 
 # wide: the options that many runs need.
@@ -121,6 +118,7 @@ def run(
         raise unknown_argument(next(iter(unknown)))
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
+    check_listener(on_event)
     chosen = RunOptions(
         iterations=iterations, device=device, threads=threads, verify=verify, debug=debug, report=report,
         checkpoint=checkpoint, resume=resume, **vars(options or Options()),
@@ -174,10 +172,7 @@ def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -
         raise ParameterError("run takes the program first, then the graph; write run(program, graph)")
     if not isinstance(program, VertexProgram):
         raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{how_to_write(program)}")
-    if not isinstance(graph, Graph):
-        kind = f"{type(graph).__module__}.{type(graph).__name__}".removeprefix("builtins.")
-        maker = MAKERS.get(kind.partition(".")[0], "read, open or from_edges")
-        raise ParameterError(f"run takes a Graph, not {kind}; make one with {maker}")
+    check_graph(graph, "run")
     if options.verify:
         verifier_of(program)
 
