@@ -26,7 +26,8 @@ Option = typer.Option
 # wide: typer derives the command's options from its signature.
 def simulate(
     spec: Annotated[
-        Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
+        Path | None,
+        typer.Argument(help='A TOML file with a machine, graphs and runs; see "Simulation" in the documentation.'),
     ] = None,
     trace: Annotated[
         Path | None, Option(metavar="FILE", help="Simulate a run that `garaph run --trace` recorded.")

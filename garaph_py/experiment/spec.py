@@ -89,7 +89,7 @@ def read(path: str | os.PathLike[str]) -> Spec:
     ParameterError
         If a key or a value is invalid, or a program or a graph does not exist; the message names the key.
     """
-    return toml.read(path, checked, "name a spec, see docs/experiments.md")
+    return toml.read(path, checked, 'name a spec, see "Experiments" in the documentation')
 
 
 def checked(document: Row, text: bytes, folder: Path) -> Spec:

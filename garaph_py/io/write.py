@@ -19,7 +19,7 @@ def write(
     format: str | None = None,
     on_event: events.Listener = events.ignore,
 ) -> None:
-    """Write a graph to a file for other programs; docs/formats.md says what each format keeps.
+    """Write a graph to a file for other programs; "Graph files" in the documentation says what each format keeps.
 
     Parameters
     ----------

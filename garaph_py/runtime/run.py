@@ -77,15 +77,15 @@ def run(
         ends at the first integer overflow, division by 0, NaN, infinity out of finite numbers, or number that does not
         fit its type; the error names the function and its line, the vertex or edge, the iteration, and the arguments.
         Functions may contain what cannot be compiled, such as ``print(src, edge)``. The run is synchronous and pulls.
-        See docs/debugging.md.
+        See "Debugging a vertex program" in the documentation.
     report : path, optional
         Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and a timeline
         of the processors.
     checkpoint : path, optional
-        Keep checkpoints in this directory (docs/checkpoints.md), which is created if necessary. The last one holds the
-        end of the run. They are removed by ``result.close()``, on leaving ``with run(...) as result:`` without an
-        exception, and at the normal end of the process. After Ctrl-C or SIGTERM, the run completes the iteration and
-        makes a checkpoint before it ends; a second Ctrl-C ends it at once.
+        Keep checkpoints in this directory, which is created if necessary (see "Checkpoints" in the documentation). The
+        last one holds the end of the run. They are removed by ``result.close()``, on leaving ``with run(...) as
+        result:`` without an exception, and at the normal end of the process. After Ctrl-C or SIGTERM, the run completes
+        the iteration and makes a checkpoint before it ends; a second Ctrl-C ends it at once.
     resume : bool
         Continue from the newest checkpoint in that directory, if there is one. `Result.stats` then covers the
         iterations of this run only.

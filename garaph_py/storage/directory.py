@@ -91,8 +91,8 @@ def save(
     path : path-like
         The directory to make; its parent must exist. Or the `write.Destination` of a graph that the caller is creating.
     encoding : {"auto", "raw", "packed"}
-        How edges and offsets are stored. Packed arrays take about half the bytes (docs/format.md). ``"auto"`` packs if
-        the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
+        How edges and offsets are stored. Packed arrays take about half the bytes. ``"auto"`` packs if the raw arrays
+        take more than half of the machine's memory. Whether `graph` is packed does not matter.
     block_bytes : int
         Raw bytes of a block, a multiple of 512, and of 8192 for packed blocks.
     disks : sequence of path-like
