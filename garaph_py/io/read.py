@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
 from .formats.format import check_memory, malformed
+from .formats.windows import decoder_memory
 
 IMPORT = "make a graph directory of it with garaph import, which takes less"
 ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
@@ -127,21 +129,30 @@ def read_edges(
     limit = reading.memory
     if limit is None:
         return format.read(path, reading, on_event)
-    edges = CollectedEdges(building)
+    edges, decoder = CollectedEdges(building), checked_decoder(path, limit)
+    left = limit - decoder
     if format.stream is not None:
         with closing(format.stream(path, reading, on_event)) as batches:
-            fits, otherwise = edges.fill(batches, limit), IMPORT
+            fits, otherwise = edges.fill(batches, left), IMPORT
     else:
-        check_size(path, format, limit)
-        found = format.read(path, reading, on_event)
+        check_size(path, format, left)
+        found = format.read(path, replace(reading, memory=left), on_event)
         if isinstance(found, Graph):
             return found
-        fits, otherwise = edges.fill([found], limit), ELSEWHERE
+        fits, otherwise = edges.fill([found], left), ELSEWHERE
     if not fits:
-        needed = show_bytes(edges.peak(), up=True)
+        needed = show_bytes(edges.peak() + decoder, up=True)
         problem = f"making a graph of it takes {needed} of memory or more, and {show_bytes(limit)} may be used"
         raise FormatError(path, f"{problem}; allow more (memory, --memory), or {otherwise}")
     return edges.joined()
+
+
+def checked_decoder(path: Path, limit: int) -> int:
+    """Bytes that decompressing a file takes of the memory allowed; raise `FormatError` if that is more than `limit`."""
+    decoder = decoder_memory(path)
+    if decoder:
+        check_memory(path, decoder, "the buffers to decompress it", limit)
+    return decoder
 
 
 def check_size(path: Path, format: Format, limit: int) -> None:

@@ -235,8 +235,8 @@ def check_room(words: int, memory: int) -> None:
     """Raise `TooLittleMemoryError` if ids and the arrays to number them (8 * `words` bytes) exceed `memory`."""
     if 8 * words > memory:
         raise TooLittleMemoryError(
-            f"numbering its ids takes at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used for them; "
-            "allow more (memory)"
+            f"numbering its ids takes at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used "
+            "for them; allow more (memory)"
         )
 
 

@@ -57,7 +57,7 @@ class ArcLayout(Layout):
 def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
     """Read a DIMACS .gr file; see `FORMAT`."""
     layout = ArcLayout(" ", 4, 1, 2, None if options.weights is False else 3, False, False, 1)
-    blocks = text_blocks(path, BLOCK, listener)
+    blocks = text_blocks(path, BLOCK, listener, options.memory is not None)
     n, m, rest, line = problem_line(path, blocks)
     size = uncompressed_size(path)
     if size is not None and size < SHORTEST_ARC * m - 1:  # the last line may have no line end

@@ -43,7 +43,7 @@ PLAIN, WEIGHTED = b"AdjacencyGraph", b"WeightedAdjacencyGraph"
 
 def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> Graph:
     """Read a Ligra graph; see `FORMAT`. To be read as undirected, it must have every edge in both directions."""
-    blocks = blocks_of(path, listener)
+    blocks = blocks_of(path, listener, options.memory is not None)
     word, _, rest = next(blocks, b"").partition(b"\n")
     weighted = word.strip() == WEIGHTED
     if not weighted and word.strip() != PLAIN:

@@ -82,7 +82,7 @@ class EntryLayout(Layout):
 
 def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
     """Read a sparse matrix; see `FORMAT`. A symmetric one is an undirected graph unless `options.directed`."""
-    blocks = text_blocks(path, BLOCK, listener)
+    blocks = text_blocks(path, BLOCK, listener, options.memory is not None)
     header, rest = read_header(path, blocks)
     weighted = header.field != "pattern"
     if options.weights and not weighted:

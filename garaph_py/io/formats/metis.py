@@ -68,7 +68,8 @@ def read_metis(path: Path, options: ReadOptions, listener: events.Listener) -> G
     header: Header | None = None
     parts: list[VertexLists] = []
     found = entries = 0
-    for first, block in number_blocks(path, blocks_of(path, listener), options.threads, 1, listener):
+    blocks = blocks_of(path, listener, options.memory is not None)
+    for first, block in number_blocks(path, blocks, options.threads, 1, listener):
         rows = np.flatnonzero(block.counts != COMMENT)
         counts, values = block.counts[rows], block.values
         if header is None:

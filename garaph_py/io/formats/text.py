@@ -80,7 +80,7 @@ def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
 def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[Columns]:
     """The edges of every block of the file."""
-    blocks = text_blocks(path, BLOCK, listener)
+    blocks = text_blocks(path, BLOCK, listener, options.memory is not None)
     text, line = opening(path, blocks)
     if not text:
         return
