@@ -24,7 +24,6 @@ from ..system.sizes import show_bytes
 from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
 from .formats.format import check_memory, malformed
-from .formats.windows import decoder_memory
 
 IMPORT = "make a graph directory of it with garaph import, which takes less"
 ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
@@ -129,8 +128,8 @@ def read_edges(
     limit = reading.memory
     if limit is None:
         return format.read(path, reading, on_event)
-    edges, decoder = CollectedEdges(building), checked_decoder(path, limit)
-    left = limit - decoder
+    edges, beside = CollectedEdges(building), buffer_bytes(path, format, reading, limit)
+    left = limit - beside
     if format.stream is not None:
         with closing(format.stream(path, reading, on_event)) as batches:
             fits, otherwise = edges.fill(batches, left), IMPORT
@@ -141,18 +140,19 @@ def read_edges(
             return found
         fits, otherwise = edges.fill([found], left), ELSEWHERE
     if not fits:
-        needed = show_bytes(edges.peak() + decoder, up=True)
+        needed = show_bytes(edges.peak() + beside, up=True)
         problem = f"making a graph of it takes {needed} of memory or more, and {show_bytes(limit)} may be used"
         raise FormatError(path, f"{problem}; allow more (memory, --memory), or {otherwise}")
     return edges.joined()
 
 
-def checked_decoder(path: Path, limit: int) -> int:
-    """Bytes that decompressing a file takes of the memory allowed; raise `FormatError` if that is more than `limit`."""
-    decoder = decoder_memory(path)
-    if decoder:
-        check_memory(path, decoder, "the buffers to decompress it", limit)
-    return decoder
+def buffer_bytes(path: Path, format: Format, reading: ReadOptions, limit: int) -> int:
+    """Bytes that reading a file takes beside its edges; raise `FormatError` if that is more than `limit`."""
+    if format.buffers is None:
+        return 0
+    buffers = format.buffers(path, reading)
+    buffers.check(path, limit)
+    return buffers.nbytes
 
 
 def check_size(path: Path, format: Format, limit: int) -> None:

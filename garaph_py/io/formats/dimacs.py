@@ -40,6 +40,7 @@ from .lists import checked, undirected_graph
 from .streams import compressing, find_line, line_number, opening_bytes, text_blocks, uncompressed_size
 from .text import BLOCK, Columns, parsed
 from .text_writer import lines
+from .windows import decoder_buffers
 
 SHORTEST_ARC = len("a 1 2 3\n")
 NEITHER_COMMENT_NOR_EMPTY = re.compile(rb"(?m)^[^c\n][^\n]*")
@@ -164,4 +165,5 @@ FORMAT = Format(
     write_dimacs,
     is_dimacs,
     compresses=True,
+    buffers=decoder_buffers,
 )

@@ -35,6 +35,7 @@ from .lists import checked, graph_of, weighted_out_edges
 from .streams import compressing, uncompressed_size
 from .text_writer import lines
 from .tokens import blocks_of, number_blocks
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -169,4 +170,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="none", weights="integers", direction="one", isolated=True),
     write=write_ligra,
     compresses=True,
+    buffers=decoder_buffers,
 )

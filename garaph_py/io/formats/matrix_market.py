@@ -41,6 +41,7 @@ from .lists import checked, undirected_graph
 from .streams import compressing, find_line, line_number, text_blocks, uncompressed_size
 from .text import Columns, parsed
 from .tokens import BLOCK
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -228,4 +229,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="none", weights="any", direction="both", isolated=True),
     write=write_matrix_market,
     compresses=True,
+    buffers=decoder_buffers,
 )

@@ -29,6 +29,7 @@ from .lists import checked, undirected_graph
 from .streams import compressing, uncompressed_size
 from .text_writer import lines
 from .tokens import COMMENT, blocks_of, number_blocks
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -261,4 +262,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="none", weights="integers", direction="undirected", isolated=True),
     write=write_metis,
     compresses=True,
+    buffers=decoder_buffers,
 )

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import IO
 
-from .format import malformed
+from .format import Buffers, ReadOptions, malformed
 
 GZIP_MAGIC, ZSTD_MAGIC, XZ_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00"
 ZSTD_SKIPPABLE = 0x184D2A5
@@ -17,6 +17,12 @@ XZ_HEADER = 12
 """Bytes before the first block of a stream of xz."""
 XZ_LZMA2 = 0x21
 """The number of the filter that compresses."""
+
+
+def decoder_buffers(path: Path, options: ReadOptions) -> Buffers:
+    """`decoder_memory`, for `Format.buffers`."""
+    smaller = "compress it with a smaller window: xz -6, zstd without --long and --ultra"
+    return Buffers(decoder_memory(path), "the buffers to decompress it", smaller)
 
 
 def decoder_memory(path: Path) -> int:
