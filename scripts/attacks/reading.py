@@ -32,8 +32,9 @@ from garaph_py.storage import manifest
 MIB = 1 << 20
 ALLOWANCE = 64 * MIB
 """Memory in bytes that a reader may take beside twice the arrays (of the graph or, without one, of the file)."""
-ADDRESSES = 2 << 30
-"""Bytes that a worker may map beyond what it starts with."""
+ADDRESSES = 8 << 30
+"""Bytes that a worker may map beyond what it starts with. Arrow's allocator maps whole GiB that it does not use, and
+keeps them."""
 READ, REFUSED, BAD = "read", "refused", "bad"
 """What may come of a file."""
 COMMAND = typer.main.get_command(app).commands["run"]  # type: ignore[attr-defined]
