@@ -1,7 +1,8 @@
-"""Device memory of one run: allocations by name, which `close` frees together."""
+"""Device memory by name, within a budget."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,10 @@ class DeviceMemory:
         """The address of an allocation."""
         return int(self._allocations[name][0])
 
+    def size(self, name: str) -> int:
+        """Bytes of an allocation; at least 16."""
+        return self._allocations[name][1]
+
     def upload(self, name: str, array: Array) -> int:
         """Copy `array` to a new allocation and return its address."""
         address = self.allocate(name, array.nbytes)
@@ -70,6 +75,11 @@ class DeviceMemory:
             allocation.free()
             self.used -= nbytes
 
-    def close(self) -> None:
-        for name in list(self._allocations):
+    def retain(self, names: Container[str]) -> None:
+        """Free all allocations except those with these `names`."""
+        for name in [name for name in self._allocations if name not in names]:
             self.free(name)
+
+    def close(self) -> None:
+        """Free all allocations."""
+        self.retain(())
