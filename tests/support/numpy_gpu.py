@@ -10,7 +10,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu import compiler, device, device_graph
+from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
@@ -185,7 +185,7 @@ class FakePinned:
         pass
 
     def empty(self, shape, dtype):
-        return np.zeros(shape, dtype)
+        return np.full(shape * dtype.itemsize, 0xA5, np.uint8).view(dtype)
 
     def close(self):
         pass
@@ -202,7 +202,7 @@ def device_for(monkeypatch):
         context = types.SimpleNamespace(push=lambda: None, pop=lambda: None)
         found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
-        for module in kernel, device_graph:
+        for module in kernel, device_graph, pinned_pool:
             monkeypatch.setattr(module, "Pinned", FakePinned)
         monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
         return driver

@@ -11,7 +11,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
-from garaph_py.executor.gpu import device_graph
+from garaph_py.executor.gpu import device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.system import interrupts
 from tests.support.numpy_gpu import GRAPH, HUB, FakePinned, Hops, held_after, memory_for
@@ -115,7 +115,7 @@ def pinned(monkeypatch):
             arrays.clear()
 
     def count():
-        for module in kernel, device_graph:
+        for module in kernel, device_graph, pinned_pool:
             monkeypatch.setattr(module, "Pinned", Counted)
         return arrays
 

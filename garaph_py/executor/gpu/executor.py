@@ -44,6 +44,7 @@ from .memory_plan import (
 )
 from .packing import STAGING_BYTES, Packing
 from .pinned import Pinned
+from .pinned_pool import PinnedPool, pool_of
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
@@ -105,6 +106,8 @@ class GpuExecutor(StepByParts):
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
         self._pinned = Pinned()
+        # A graph whose memory is bounded leaves none of it in the pool.
+        self._pool: PinnedPool | Pinned = pool_of(device) if graph.memory is None else self._pinned
         self._kept = DeviceGraph.take(graph, device)
         try:
             with device, failing(device.driver):
@@ -229,7 +232,7 @@ class GpuExecutor(StepByParts):
                 self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer
             )
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
-            self._tallies = self._pinned.empty(max(len(pages), 1), tally)
+            self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             self._arguments: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
@@ -246,7 +249,7 @@ class GpuExecutor(StepByParts):
                 self.pack()
             elif not self.graph.on_disk:
                 self.streams.prefetch(self.source)
-            values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
+            values, pending = (self._pool.empty(n, bound.value) for _ in range(2))
             if not synchronous:
                 self._arrays.share("next_values", "values")
             state = State.empty(values, pending, synchronous, self._vertex_set())
@@ -286,7 +289,7 @@ class GpuExecutor(StepByParts):
 
     def _vertex_set(self) -> VertexSet:
         n = self.graph.n
-        return VertexSet(self._pinned.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
+        return VertexSet(self._pool.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
 
     def _initial_values(self, state: State) -> list[PageResult]:
         """Run `init`, `frontier` and `aggregate` on the device, and copy their results to the host."""
