@@ -456,8 +456,9 @@ class GpuExecutor(StepByParts):
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
             return state.values
-        n, spare, reports = self.graph.n, state.next_values, self.bound.reports
-        out = spare.view(reports) if spare.dtype.itemsize == reports.itemsize else np.empty(n, reports)
+        n, reports, spare = self.graph.n, self.bound.reports, state.next_values.view(np.uint8)
+        nbytes = n * reports.itemsize
+        out = spare[:nbytes].view(reports) if nbytes <= len(spare) else self._pool.empty(n, reports)
         with self.device, failing(self.device.driver):
             place = self._kept.memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
             for first in range(0, n, REPORT_VERTICES):

@@ -29,22 +29,25 @@ class DeviceMemory:
         self._allocations: dict[str, tuple[Any, int]] = {}
 
     def allocate(self, name: str, nbytes: int) -> int:
-        """Allocate `nbytes` bytes of zeros and return their address. An allocation with the same name is freed first.
+        """Allocate `nbytes` bytes of zeros and return their address.
+
+        An allocation with the same name is used again if it is as large, and freed otherwise.
 
         Raises
         ------
         DeviceMemoryError
             If this exceeds the budget, or the device has too little free memory.
         """
-        self.free(name)
         nbytes = max(nbytes, 16)
-        if self.used + nbytes > self.budget:
-            raise refused(name, nbytes, self.used, self.budget)
-        with failing(self.driver):
-            allocation = self.driver.mem_alloc(nbytes)
-        self._allocations[name], self.used = (allocation, nbytes), self.used + nbytes
-        self.driver.memset_d8(allocation, 0, nbytes)
-        return int(allocation)
+        if name not in self._allocations or self.size(name) != nbytes:
+            self.free(name)
+            if self.used + nbytes > self.budget:
+                raise refused(name, nbytes, self.used, self.budget)
+            with failing(self.driver):
+                self._allocations[name] = self.driver.mem_alloc(nbytes), nbytes
+            self.used += nbytes
+        self.driver.memset_d8(self.at(name), 0, nbytes)
+        return self.at(name)
 
     def at(self, name: str) -> int:
         """The address of an allocation."""
