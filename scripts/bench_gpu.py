@@ -179,13 +179,13 @@ def passes(timed: Timed, graph: gp.Graph, pool: ThreadPool) -> list[tuple[str, C
 
     def measure() -> None:
         pinned = Pinned()
-        measured(graph, kernel.launcher, timed.device, budget, pinned)
+        measured(graph._arrays, kernel.launcher, timed.device, budget, pinned)
         pinned.close()
 
     return [
         ("measure", measure),
         ("pack, pages stay", kernel.pack),
-        (f"CPU, {pool.size} threads", lambda: graph.in_edges.encoded(PACKED, pool)),
+        (f"CPU, {pool.size} threads", lambda: graph._arrays.in_edges.encoded(PACKED, pool)),
     ]
 
 
@@ -211,7 +211,7 @@ def iteration(options: argparse.Namespace) -> None:
                     memory, arrays = timed.kernel.residency.used, timed.kernel.edges.arrays
                     edges = sum(page_bytes(page, arrays) for page in timed.pages)
                     memory -= edges + STAGING_BYTES * timed.kernel.edges.packs
-                pages = layout(graph.in_edges.offsets, STREAMED, VERTICES)
+                pages = layout(graph._arrays.in_edges.offsets, STREAMED, VERTICES)
                 memory += STREAMS * max(page_bytes(page, arrays) for page in pages)
                 for share in (0, 0.5):
                     how = Settings(memory=int(memory + share * edges), page_edges=STREAMED, gather=kind)
@@ -248,7 +248,7 @@ def calls(options: argparse.Namespace) -> None:
         ]  # fmt: skip
         for program, iterations in programs:
             for device in ("gpu", "auto", "cpu"):
-                graph.derived.release()
+                graph.release()
                 times = np.array([timed_call(program, graph, iterations, device) for _ in range(1 + REPEATS)]) * 1e3
                 first, (warm, alone) = times[0, 0], np.median(times[1:], axis=0)
                 cells = f"{first:.1f} | {warm:.1f} | {alone:.1f} | {warm - alone:.1f}"

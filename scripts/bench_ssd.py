@@ -111,7 +111,7 @@ def source_of(edges: Any, room: int, sources: SourceFactory) -> DiskPageSource:
 def scan(path: str, room: int) -> float:
     """Seconds in which a run reads all edges, if it does nothing with them."""
     graph = read_graph(path, AUTO, fixed_bytes(path) + room, None, gp.events.ignore, on_disk=True)
-    with SourceFactory(graph, False) as sources, closing(source_of(graph.in_edges, room, sources)) as source:
+    with SourceFactory(graph, False) as sources, closing(source_of(graph._arrays.in_edges, room, sources)) as source:
         began = time.perf_counter()
         source.prefetch(source.pages)
         for page in source.pages:
@@ -133,12 +133,13 @@ def reading(paths: list[str], repeats: int) -> None:
 
 def lists(path: str, repeats: int) -> None:
     graph = read_graph(path, AUTO, fixed_bytes(path) + (64 << 20), None, gp.events.ignore, on_disk=True)
-    offsets, array, rng = graph.out_edges.offsets, graph.out_edges.arrays(False)[0], np.random.default_rng(1)
+    out, rng = graph._arrays.out_edges, np.random.default_rng(1)
+    offsets, array = out.offsets, out.arrays(False)[0]
     files = [[file] for file in files_of(path)]
     k = read_ratio(files, 1.0) or 1.0
-    print(f"\n{Path(path).name}, k = {k:.1f} now, {graph.k:.1f} at the import\n")
+    print(f"\n{Path(path).name}, k = {k:.1f} now, {out.k:.1f} at the import\n")
     print("| vertices | of all | f | blocks | sectors | runs | all |\n|---|---|---|---|---|---|---|")
-    with SourceFactory(graph, False) as sources, closing(source_of(graph.out_edges, 64 << 20, sources)) as source:
+    with SourceFactory(graph, False) as sources, closing(source_of(out, 64 << 20, sources)) as source:
         source.stays = [False] * len(source.pages)
         rule = int(access_bytes(k) * graph.m / array.stored_bytes)
 

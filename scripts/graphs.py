@@ -27,7 +27,7 @@ def load(name: str, weighted: bool = False) -> gp.Graph:
     graph = gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
     if weighted and graph.directed and graph.edge_dtype is None:
         values = np.random.default_rng(1).integers(*WEIGHTS, graph.m, np.int32, endpoint=True)
-        return replace(graph, in_edges=replace(graph.in_edges, value_array=RawArray(values)))
+        return graph._replace(in_edges=replace(graph._arrays.in_edges, value_array=RawArray(values)))
     return graph
 
 

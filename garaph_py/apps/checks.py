@@ -44,7 +44,7 @@ def require_edges(program: Any, graph: Graph, needs: str, least: Any, most: Any)
     """Raise `GraphError`, naming an edge, unless all edge values are from `least` to `most`, which `needs` words."""
     if graph.edge_dtype is None or not graph.m:
         return
-    limits = graph.value_limits
+    limits = graph._arrays.value_limits
     if limits.least >= least and limits.most <= most:
         return
     problem = f"{type(program).__name__} needs {needs}, but"

@@ -51,7 +51,7 @@ class PageRank(RankProgram):
     Notes
     -----
     A vertex's value is its rank divided by W_u. Edges then gather from one array instead of two. W_u is computed in
-    one pass over the edges before the run, and kept in ``graph.derived``.
+    one pass over the edges before the run, and kept until `Graph.release`.
 
     References
     ----------

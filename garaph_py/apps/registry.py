@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ParameterError, ProgramError, did_you_mean
+from ..graph.ids import IdText
 from ..program import PerVertex, VertexId, VertexProgram
 from ..program.fields import hints
 from ..system.files import did_you_mean_file
@@ -120,7 +121,9 @@ def build(kind: type[VertexProgram], given: dict[str, str], advice: Callable[[st
 
 def convert(kind: type[VertexProgram], name: str, hint: Any, text: str) -> Any:
     """The value of the parameter `name`, whose annotation is `hint`, that `text` stands for."""
-    if hint == VertexId or hint is str:
+    if hint == VertexId:
+        return IdText(text)
+    if hint is str:
         return text
     try:
         if hint is bool:
@@ -128,7 +131,8 @@ def convert(kind: type[VertexProgram], name: str, hint: Any, text: str) -> Any:
         if hint in (int, float):
             return hint(text)
         if hint == PerVertex:
-            return json.loads(text)
+            given = json.loads(text)
+            return {IdText(key): item for key, item in given.items()} if isinstance(given, dict) else given
     except (ValueError, KeyError):
         expected = "a number, or JSON like '{\"5\": 1.0}'" if hint == PerVertex else f"a value of type {hint.__name__}"
         raise ParameterError(f"{kind.__name__}: {name}={text!r} is not {expected}") from None

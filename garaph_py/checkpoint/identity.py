@@ -11,6 +11,7 @@ import xxhash
 from ..codec.codecs import decoded_slice
 from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph
+from ..graph.arrays import GraphArrays
 from ..native.threads import ThreadPool
 from ..program import BoundProgram, PerVertex
 from ..program.fields import hints
@@ -47,7 +48,7 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: Thre
         "number of edges": graph.m,
         "directed": bool(graph.directed),
         "type of the edge values": None if graph.edge_dtype is None else str(graph.edge_dtype),
-        EDGES: None if graph.on_disk else graph_digest(graph, pool),
+        EDGES: None if graph.on_disk else graph_digest(graph._arrays, pool),
         DIRECTORY: graph.directory,
         "type of the values": str(bound.value),
         FUNCTIONS: bound.key,
@@ -70,18 +71,19 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     )
 
 
-def graph_digest(graph: Graph, pool: ThreadPool) -> str:
+def graph_digest(arrays: GraphArrays, pool: ThreadPool) -> str:
     """A checksum of a graph's in-edges and their values, in memory; computed in one pass, once for each graph."""
 
     def make() -> str:
-        edges, state = graph.in_edges, xxhash.xxh3_128(octets(graph.in_edges.offsets))
+        edges = arrays.in_edges
+        state = xxhash.xxh3_128(octets(edges.offsets))
         kinds = (LISTS, edges.offsets), (NUMBERS, None)
         for array, (kind, offsets) in zip(edges.arrays(), kinds, strict=False):
             for first in range(0, len(array), CHUNK):
                 state.update(octets(decoded_slice(array, kind, first, first + CHUNK, pool, offsets)))
         return state.hexdigest()
 
-    return graph.derived.get(EDGES, make, len)
+    return arrays.derived.get(EDGES, make, len)
 
 
 def digest(array: Array) -> str:

@@ -192,7 +192,7 @@ def put(arrays: dict[str, Array], state: State, graph: Graph) -> None:
     state.frontier.mark()
     if state.total is not None:
         state.total[:] = arrays["total"]
-    out = graph.out_edges.offsets
+    out = graph._arrays.out_edges.offsets
     members = np.flatnonzero(state.frontier.mask(graph.n))
     state.active_count, state.active_edges = len(members), int((out[members + 1] - out[members]).sum())
     state.changeable = state.active_count

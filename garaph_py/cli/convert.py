@@ -142,9 +142,11 @@ def file_format(target: Path, name: str | None) -> Format:
 def without_values(graph: Graph) -> Graph:
     """The graph without its edge values."""
     from ..graph import Graph
+    from ..graph.arrays import GraphArrays
 
-    into = graph.in_edges.without_values()
-    return Graph(into, graph.out_edges if graph.directed else into, graph.directed, graph.ids)
+    arrays = graph._arrays
+    into = arrays.in_edges.without_values()
+    return Graph(GraphArrays(into, arrays.out_edges if arrays.directed else into, arrays.ids))
 
 
 def losses(graph: Graph, format: Format) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..graph import Graph
-from ..graph.graph import OUT_WEIGHTS
+from ..graph.arrays import OUT_WEIGHTS
 from ..graph.tiles import BITS
 from ..graph.vertex_set import BLOCK, WORD
 from ..pages.memory import MemoryNeeds
@@ -77,7 +77,7 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool
     if "result" in bound.arguments and bound.reports.itemsize != bound.value.itemsize:
         per_vertex += bound.reports.itemsize
     data = 0 if bound.vertex_data is None else bound.vertex_data.nbytes
-    if OUT_WEIGHTS in graph.derived:
+    if OUT_WEIGHTS in graph._arrays.derived:
         data += 8 * graph.n
     return int(graph.n * per_vertex) + graph.nbytes + graph.ids.nbytes + data
 
@@ -91,9 +91,9 @@ def tile_bytes(bound: BoundProgram, graph: Graph) -> int:
 
 def check_tiles(bound: BoundProgram, graph: Graph) -> None:
     """Raise `GraphError` if a graph in memory has no tiles yet, and tiles would not fit in the graph's memory limit."""
-    if graph.on_disk or graph.has_tiles(bound.reads_edge_values):
+    if graph.on_disk or graph._arrays.has_tiles(bound.reads_edge_values):
         return
-    reversing = graph.bytes_to_reverse if bound.reads_edge_values else 0
+    reversing = graph._arrays.bytes_to_reverse if bound.reads_edge_values else 0
     tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
     takes = f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)}"
     check_run(graph, tiles + rest, takes, "choose another mode")

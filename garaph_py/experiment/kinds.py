@@ -11,7 +11,7 @@ import time
 import types
 import typing
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +139,7 @@ def measure_run(
     """Run a program once."""
     loaded, own = prepared
     # A graph keeps arrays that runs make, such as tiles, for later runs. So each combination gets its own graph.
-    graph = own.setdefault(combination.number, replace(loaded))
+    graph = own.setdefault(combination.number, loaded._replace())
     assert combination.program is not None
     started = time.perf_counter()
     stats = runtime.execute(combination.program, graph, RunOptions(**combination.given)).stats

@@ -12,6 +12,7 @@ from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
 from . import group
 from .adjacency import EDGE_DTYPES
+from .arrays import GraphArrays
 from .compress import compress
 from .graph import Graph
 from .ids import VertexIds
@@ -139,14 +140,15 @@ def checked_flags(**flags: Any) -> dict[str, Any]:
 def build(columns: list[Any], ids: VertexIds, *, directed: bool = True, **options: Any) -> Graph:
     """The graph of edges between internal ids: see `compress`, also for the `options`."""
     into, out, ids = compress(columns, ids, directed=directed, **options)
-    return Graph(into, out, directed, ids)
+    return Graph(GraphArrays(into, out, ids))
 
 
 def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Graph:
     """Build `graph` again with other `options` of `build`: without some edges, or in another order."""
+    edges = graph._arrays.in_edges
     with ThreadPool(threads) as pool:
-        targets = group.expand(graph.in_edges.offsets, pool)
-    columns: list[Any] = [graph.in_edges.neighbours, targets, graph.in_edges.values]
+        targets = group.expand(edges.offsets, pool)
+    columns: list[Any] = [edges.neighbours, targets, edges.values]
     if not graph.directed:  # `build` takes each undirected edge once
         once = columns[0] <= targets
         columns = [None if column is None else column[once] for column in columns]

@@ -17,6 +17,7 @@ from ..native import Kernel, prepare
 from ..native.threads import ThreadPool, split
 from . import group
 from .adjacency import Adjacency
+from .arrays import GraphArrays
 from .build import edge_values
 from .generate import U32, mix
 from .graph import Graph
@@ -112,7 +113,7 @@ def undirected_graph(
     if lists.forth != lists.back:
         raise wrong()
     adjacency = lists.adjacency if lists.ascending else transposed(lists.adjacency, pool, listener)
-    return Graph(adjacency, adjacency, False, ids)
+    return Graph(GraphArrays(adjacency, adjacency, ids))
 
 
 def directed_graph(
@@ -130,9 +131,9 @@ def directed_graph(
     adjacency = out.adjacency
     into = incoming.adjacency if incoming and incoming.ascending else transposed(adjacency, pool, listener)
     if out.ascending:
-        return Graph(into, adjacency if keep_values else adjacency.without_values(), True, ids)
+        return Graph(GraphArrays(into, adjacency if keep_values else adjacency.without_values(), ids))
     prepare(group.kernels(0), listener)
-    return Graph(into, reversed_edges(into, len(ids), pool), True, ids)
+    return Graph(GraphArrays(into, reversed_edges(into, len(ids), pool), ids))
 
 
 def from_csr(

@@ -1,8 +1,10 @@
-"""Names of `Adjacency` that have been replaced. Each works for one more version, with a `DeprecationWarning`.
+"""Names that have been replaced. Each works for one more version, with a `DeprecationWarning`.
 
 There were three classes of edges: `Adjacency` for raw ones in memory, ``PackedAdjacency`` for packed ones in memory,
 and ``StoredAdjacency`` for those on disk. Now there is `Adjacency`, whose arrays know their codec and location; the old
 classes are in deprecated_classes.py.
+
+The arrays of a `Graph` were public. Now they are internal (arrays.py), and the graph has methods instead.
 """
 
 from __future__ import annotations
@@ -24,6 +26,22 @@ ATTRIBUTES = {
     "numbers": "value_array",
 }
 """Attributes of the old classes, and the attributes of `Adjacency` that replace them."""
+
+
+ARRAYS = {
+    "in_edges": "Graph.edges, edge_batches, predecessors or in_degrees",
+    "out_edges": "Graph.edges, edge_batches, neighbors or out_degrees",
+    "derived": "Graph.release()",
+}
+"""Attributes that `Graph` had, and what replaces them."""
+
+
+def old_attribute_of_graph(graph: Any, name: str) -> Any:
+    """The value of ``graph.name`` when arrays were public."""
+    if name not in ARRAYS:
+        raise AttributeError(f"'Graph' object has no attribute '{name}'", name=name, obj=graph)
+    warn(f"Graph.{name}", ARRAYS[name])
+    return getattr(graph._arrays, name)
 
 
 def old_attribute(edges: Any, name: str) -> Any:

@@ -53,7 +53,7 @@ class Derived:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of memory that they take beside the graph's own arrays (`Graph.nbytes`)."""
+        """Bytes of memory that they take beside the graph's own arrays (`GraphArrays.nbytes`)."""
         return sum(list(self._nbytes.values()))
 
     def release(self, *names: str) -> None:

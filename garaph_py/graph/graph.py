@@ -1,47 +1,27 @@
-"""The graph in memory: CSC for incoming edges, CSR for outgoing ones (Garaph section 2.1)."""
+"""`Graph`: what users see of a graph. Its arrays are in arrays.py."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..codec.arrays import PACKED, RAW
-from ..codec.codecs import Limits, in_memory, limits_of, merged
 from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
 from .adjacency import Adjacency
+from .arrays import GraphArrays
 from .compress import compress
-from .derived import Derived
 from .edges import Batch, edge_batches, edge_schema, record_batch
 from .ids import VertexIds
-from .loops import self_loops
 from .symmetrize import symmetrized
-from .tiles import Tiles
-from .transpose import reversed_values
 
 Array = npt.NDArray[Any]
 
-IN_DEGREES, OUT_DEGREES, OUT_WEIGHTS = "in-degrees", "out-degrees", "sums of the values of out-edges"
-PACKED_IN_EDGES = "packed in-edges"
-VALUED_OUT_EDGES = "values of out-edges"
-TILES = {False: "tiles", True: "tiles with values"}
-"""Names in `Graph.derived`."""
-
 ROWS = 1 << 18
 """Edges of a batch: their sources fill a block of a graph directory, which is thus read once."""
-
-
-def reversing_bytes(m: int, n: int, dtype: np.dtype[Any], encoding: str) -> int:
-    """Bytes of memory, beside the graph, that it takes to make the values of `m` out-edges.
-
-    Values that are then encoded count twice.
-    """
-    return m * dtype.itemsize * (1 if encoding == RAW else 2) + 8 * n
 
 
 @dataclass(frozen=True)
@@ -53,22 +33,8 @@ class Graph:
 
     Attributes
     ----------
-    in_edges : Adjacency
-        CSC: for each vertex its sources, with edge values.
-    out_edges : Adjacency
-        CSR: for each vertex its targets, usually without values, because it only serves to notify (section 2.1). An
-        undirected graph stores its adjacency once, and this is `in_edges` itself.
-    directed : bool
-        False if every edge is stored in both directions.
-    ids : VertexIds
-        The user's ids.
-    memory : int or None
-        Bytes of memory that its arrays may take, including those that a run makes when it needs them; None if there is
-        no bound. If edges are on disk, a run takes at most this much in total.
     directory : str or None
         The id of the graph directory from which it was opened; None for any other graph.
-    derived : Derived
-        Arrays that were made from these and are kept. ``graph.derived.release()`` frees them.
 
     Examples
     --------
@@ -83,23 +49,45 @@ class Graph:
     {'source': ['a', 'a', 'b'], 'target': ['b', 'c', 'c'], 'weight': [1, 5, 2]}
     """
 
-    in_edges: Adjacency
-    out_edges: Adjacency
-    directed: bool
-    ids: VertexIds
-    memory: int | None = None
+    _arrays: GraphArrays
     directory: str | None = None
-    derived: Derived = field(default_factory=Derived, init=False, repr=False, compare=False)
+
+    def _replace(self, **changes: Any) -> Graph:
+        """The graph with some of its `GraphArrays` replaced, and without arrays derived from them."""
+        return replace(self, _arrays=replace(self._arrays, **changes))
 
     @property
     def n(self) -> int:
         """Number of vertices."""
-        return len(self.in_edges.offsets) - 1
+        return self._arrays.n
 
     @property
     def m(self) -> int:
         """Number of stored edges: an undirected edge between two vertices counts twice; see `number_of_edges`."""
-        return int(self.in_edges.offsets[-1])
+        return self._arrays.m
+
+    @property
+    def directed(self) -> bool:
+        """False if every edge is stored in both directions."""
+        return self._arrays.directed
+
+    @property
+    def ids(self) -> VertexIds:
+        """The user's ids, in the order that arrays with a number for each vertex have, such as `in_degrees`.
+
+        They are a sequence, and NumPy takes them as an array: ``len(graph.ids)``, ``graph.ids[3]``,
+        ``graph.ids[graph.out_degrees > 9]``, ``numpy.asarray(graph.ids)``. `Result.ids` is that array. An id is found
+        only by one of its type: 0 is neither ``"0"`` nor False.
+
+        Examples
+        --------
+        >>> graph = gp.from_edges(["a", "a", "b"], ["b", "c", "c"])
+        >>> list(graph.ids), graph.ids[0]
+        (['a', 'b', 'c'], 'a')
+        >>> graph.ids[graph.in_degrees == 0]
+        array(['a'], dtype=object)
+        """
+        return self._arrays.ids
 
     def number_of_edges(self) -> int:
         """Number of edges as NetworkX counts them: an undirected edge and a self-loop once, parallel edges each.
@@ -111,124 +99,53 @@ class Graph:
         GraphError
             If the graph is undirected and its edges are on disk: only `m` is known.
         """
-        return self.m if self.directed else (self.m + self._self_loops) // 2
-
-    @cached_property
-    def _self_loops(self) -> int:
-        in_memory(self.in_edges.neighbour_array)
-        with ThreadPool(None) as pool:
-            return self_loops(self.in_edges, pool)
+        return self.m if self.directed else (self.m + self._arrays.self_loops) // 2
 
     @property
     def encoding(self) -> str:
         """``"raw"``, or ``"packed"``: see `packed`."""
-        return self.in_edges.encoding
+        return self._arrays.encoding
 
     @property
     def on_disk(self) -> bool:
         """Whether the edges are read from disk as a run needs them: see `garaph_py.open`."""
-        return self.in_edges.on_disk
-
-    @property
-    def k(self) -> float:
-        """Ratio of sequential to random read speed of the edges' location (Garaph section 4.2); 1 in memory."""
-        return self.in_edges.k
+        return self._arrays.on_disk
 
     @property
     def edge_dtype(self) -> np.dtype[Any] | None:
         """Type of the edge values, or None when the graph has none."""
-        return self.in_edges.value_dtype
+        return self._arrays.edge_dtype
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays in memory, without those in `derived`."""
-        shared = self.out_edges is self.in_edges
-        return self.in_edges.nbytes + (0 if shared else self.out_edges.nbytes)
+        """Bytes of the arrays in memory, without those that `release` frees."""
+        return self._arrays.nbytes
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes of memory that its arrays may take, including those that a run makes when it needs them.
+
+        None if there is no bound. If edges are on disk, a run takes at most this much in total.
+        """
+        return self._arrays.memory
+
+    def release(self) -> None:
+        """Free the arrays that runs have made of the graph's own, and keep for other runs.
+
+        These are degrees, tiles, values of out-edges and their sums, and packed in-edges. The next use makes them
+        again. A run that is under way keeps those that it uses.
+        """
+        self._arrays.derived.release()
 
     @property
     def in_degrees(self) -> Array:
         """The number of in-edges of each vertex: int64, shape (n,), in the order of `ids`."""
-        return self.derived.get(IN_DEGREES, lambda: np.diff(self.in_edges.offsets), array_bytes)
+        return self._arrays.in_degrees
 
     @property
     def out_degrees(self) -> Array:
         """The number of out-edges of each vertex: int64, shape (n,), in the order of `ids`."""
-        return self.derived.get(OUT_DEGREES, lambda: np.diff(self.out_edges.offsets), array_bytes)
-
-    @cached_property
-    def value_limits(self) -> Limits:
-        """The limits of the edge values; there must be edges, and they must have values.
-
-        A graph directory stores the values of in-edges and of out-edges separately. Nothing guarantees that they are
-        the same, so this reads both.
-        """
-        sides = [self.in_edges] if self.out_edges is self.in_edges else [self.in_edges, self.out_edges]
-        with ThreadPool() as pool:
-            return merged([limits_of(edges.value_array, pool) for edges in sides if edges.value_array is not None])
-
-    @property
-    def raw_bytes(self) -> int:
-        """Bytes that raw edges in memory would take (`nbytes`), plus what it takes to make the values of out-edges."""
-        sides, dtype = 1 + self.directed, self.edge_dtype
-        values = 0 if dtype is None else self.m * dtype.itemsize
-        made = reversing_bytes(self.m, self.n, dtype, RAW) if dtype is not None and self.directed else 0
-        return sides * (self.in_edges.offsets.nbytes + 4 * self.m) + values + made
-
-    @property
-    def has_valued_out_edges(self) -> bool:
-        """Whether `valued_out_edges` has the edges' values, if the graph has any.
-
-        It does not if the graph is on disk and was saved without them, or if making them takes more memory than the
-        graph may use.
-        """
-        if self.on_disk:
-            return self.edge_dtype is None or self.out_edges.value_dtype is not None
-        made = self.bytes_to_reverse
-        return not made or self.memory is None or self.nbytes + self.ids.nbytes + made <= self.memory
-
-    @property
-    def bytes_to_reverse(self) -> int:
-        """Bytes that it takes to make the values of `valued_out_edges`; 0 if these exist or cannot be made."""
-        dtype = self.edge_dtype
-        known = self.out_edges.value_dtype is not None or VALUED_OUT_EDGES in self.derived
-        return 0 if dtype is None or known or self.on_disk else reversing_bytes(self.m, self.n, dtype, self.encoding)
-
-    def valued_out_edges(self, pool: ThreadPool) -> Adjacency:
-        """`out_edges` with the edges' values, which push needs.
-
-        In memory the values are made once, and kept in `derived`. On disk this is `out_edges` itself.
-        """
-        out = self.out_edges
-        if out.on_disk or self.edge_dtype is None or out.value_dtype is not None:
-            return out
-        return self.derived.get(
-            VALUED_OUT_EDGES,
-            lambda: out.with_values(reversed_values(self.in_edges, out.offsets, pool), pool),
-            lambda valued: valued.nbytes - out.nbytes,
-        )
-
-    def has_tiles(self, weighted: bool) -> bool:
-        """Whether `tiles` have been made, with edge values or without."""
-        return TILES[bool(weighted)] in self.derived
-
-    def tiles(self, weighted: bool, make: Callable[[], Tiles]) -> Tiles:
-        """The in-edges in tiles, made once and kept in `derived`.
-
-        They take 4 bytes per edge, plus a copy of the edge values if `weighted`.
-        """
-        return self.derived.get(TILES[bool(weighted)], make, lambda tiles: tiles.nbytes)
-
-    @property
-    def has_packed_in_edges(self) -> bool:
-        """Whether `packed_in_edges` have been made."""
-        return PACKED_IN_EDGES in self.derived
-
-    def packed_in_edges(self, pool: ThreadPool) -> Adjacency:
-        """The in-edges, packed. If the graph's are raw, packed ones are made once and kept in `derived`."""
-        edges = self.in_edges
-        if edges.encoding == PACKED:
-            return edges
-        return self.derived.get(PACKED_IN_EDGES, lambda: edges.encoded(PACKED, pool), lambda packed: packed.edge_bytes)
+        return self._arrays.out_degrees
 
     def packed(self, threads: int | None = None) -> Graph:
         """The same graph with its edges packed: 1.3 to 2.4 bytes each instead of 4; integer edge values are packed too.
@@ -251,13 +168,7 @@ class Graph:
         GraphError
             If the edges of a vertex do not ascend.
         """
-
-        def packed(edges: Adjacency, pool: ThreadPool) -> Adjacency:
-            if edges is self.in_edges and self.has_packed_in_edges:
-                return self.packed_in_edges(pool)
-            return edges.encoded(PACKED, pool)
-
-        return self._with(packed, threads)
+        return self._encoded(PACKED, threads)
 
     def unpacked(self, threads: int | None = None) -> Graph:
         """The same graph with raw edges: 4 bytes each, plus the edge value.
@@ -271,15 +182,12 @@ class Graph:
         Graph
             A graph with its own arrays except offsets and ids; this graph itself if it is raw already.
         """
-        return self._with(lambda edges, pool: edges.encoded(RAW, pool), threads)
+        return self._encoded(RAW, threads)
 
-    def _with(self, other: Callable[[Adjacency, ThreadPool], Adjacency], threads: int | None) -> Graph:
-        """The graph with `other` edges, or itself if they are the same."""
+    def _encoded(self, codec: str, threads: int | None) -> Graph:
         with ThreadPool(threads) as pool:
-            into = other(self.in_edges, pool)
-            out = into if self.out_edges is self.in_edges else other(self.out_edges, pool)
-        same = into is self.in_edges and out is self.out_edges
-        return self if same else replace(self, in_edges=into, out_edges=out)
+            arrays = self._arrays.encoded(codec, pool)
+        return self if arrays is self._arrays else Graph(arrays, self.directory)
 
     def symmetrized(self, threads: int | None = None) -> Graph:
         """The undirected graph with every edge in both directions, for programs that gather over ``both``.
@@ -291,8 +199,8 @@ class Graph:
         if not self.directed:
             return self
         with ThreadPool(threads) as pool:
-            edges = symmetrized(self.in_edges, self.out_edges, pool)
-        return Graph(edges, edges, False, self.ids)
+            edges = symmetrized(self._arrays.in_edges, self._arrays.out_edges, pool)
+        return Graph(GraphArrays(edges, edges, self.ids))
 
     def subgraph(self, ids: Any, threads: int | None = None) -> Graph:
         """The graph of some vertices and of all edges between them, with their values.
@@ -325,12 +233,12 @@ class Graph:
         among[kept], numbers[kept] = True, np.arange(len(kept), dtype=np.uint32)
         none = np.zeros(0, np.uint32)
         parts = [Batch(none, none, None if self.edge_dtype is None else np.zeros(0, self.edge_dtype))]
-        for batch in edge_batches(self.in_edges, self.directed, ROWS):
+        for batch in edge_batches(self._arrays.in_edges, self.directed, ROWS):
             found = batch.select(among[batch.sources] & among[batch.targets])
             parts.append(Batch(numbers[found.sources], numbers[found.targets], found.values))
         columns = [None if column[0] is None else np.concatenate(column) for column in zip(*parts, strict=True)]
         into, out, names = compress(columns, self.ids.reordered(kept), directed=self.directed, threads=threads)
-        return Graph(into, out, self.directed, names)
+        return Graph(GraphArrays(into, out, names))
 
     def neighbors(self, id: Any) -> Array:
         """The targets of a vertex's out-edges, by the user's ids, one for each edge; of all edges if undirected.
@@ -350,11 +258,11 @@ class Graph:
         >>> graph.predecessors(30)
         array([10, 20])
         """
-        return self._others(self.out_edges, id)
+        return self._others(self._arrays.out_edges, id)
 
     def predecessors(self, id: Any) -> Array:
         """The sources of a vertex's in-edges, as `neighbors`."""
-        return self._others(self.in_edges, id)
+        return self._others(self._arrays.in_edges, id)
 
     def _others(self, edges: Adjacency, id: Any) -> Array:
         place = self.ids.index(id)
@@ -381,11 +289,11 @@ class Graph:
 
     def in_degree(self, id: Any) -> int:
         """The number of a vertex's in-edges. `in_degrees` has those of all vertices."""
-        return self._degree(self.in_edges, id)
+        return self._degree(self._arrays.in_edges, id)
 
     def out_degree(self, id: Any) -> int:
         """The number of a vertex's out-edges. `out_degrees` has those of all vertices."""
-        return self._degree(self.out_edges, id)
+        return self._degree(self._arrays.out_edges, id)
 
     def _degree(self, edges: Adjacency, id: Any) -> int:
         place = self.ids.index(id)
@@ -452,7 +360,7 @@ class Graph:
         if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1:
             raise ParameterError(f"rows={rows!r}: give a number of edges, 1 or more")
         schema = edge_schema(self.ids, self.edge_dtype)
-        batches = edge_batches(self.in_edges, self.directed, int(rows))
+        batches = edge_batches(self._arrays.in_edges, self.directed, int(rows))
         return pa.RecordBatchReader.from_batches(schema, (record_batch(self.ids, one, schema) for one in batches))
 
     def __len__(self) -> int:
@@ -460,6 +368,14 @@ class Graph:
 
     def __contains__(self, id: Any) -> bool:
         return id in self.ids
+
+    if not TYPE_CHECKING:  # for mypy, there is no such attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """The attributes that were public once (deprecated.py)."""
+            from .deprecated import old_attribute_of_graph
+
+            return old_attribute_of_graph(self, name)
 
     def __repr__(self) -> str:
         count = None if self.on_disk else self.number_of_edges()
@@ -485,7 +401,3 @@ def in_words(n: int, m: int, directed: bool, edge_dtype: np.dtype[Any] | None, e
     if not directed and edges is not None:
         count = f"{edges:,} undirected edges"
     return f"{n:,} vertices, {count}" + ("" if edge_dtype is None else f", {edge_dtype} values")
-
-
-def array_bytes(array: Array) -> int:
-    return array.nbytes

@@ -27,8 +27,15 @@ EDITS = 2
 """Characters to insert, remove or replace that at most make a name of another one that is near."""
 
 
+class IdText(str):
+    """An id that was given as text, as on the command line. Among integers it is the one that it spells."""
+
+
 class VertexIds:
     """The ids of `n` vertices. In this base class, the user's ids are 0 to n - 1 too.
+
+    They are a sequence in the order of the internal ids, and NumPy takes them as an array. An id is found only by one
+    of its type: 0 is neither ``"0"`` nor False.
 
     Attributes
     ----------
@@ -36,15 +43,33 @@ class VertexIds:
         The number of vertices.
     kind : {"range", "integer", "string"}
         What the user's ids are.
+    types : {"integers", "strings"}
+        The same for messages.
     """
 
     kind = "range"
+    types = "integers"
 
     def __init__(self, n: int) -> None:
         self.n = n
 
     def __len__(self) -> int:
         return self.n
+
+    def __getitem__(self, index: Any) -> Any:
+        """The user's id of an internal id, or an array of those that a slice, a mask or an array of them selects."""
+        if isinstance(index, (int, np.integer)):
+            if not -self.n <= index < self.n:
+                raise IndexError(f"there is no id at position {index}; the graph has {self.n} vertices")
+            return self.take(np.array([index % self.n])).tolist()[0]
+        return self.take(np.arange(*index.indices(self.n)) if isinstance(index, slice) else np.arange(self.n)[index])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.array(), dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self[:SHOWN].tolist()), "..."][: self.n]
+        return f"<{type(self).__name__}: {self.n:,} {self.types}{': ' * bool(shown)}{', '.join(shown)}>"
 
     def array(self) -> Array:
         """All of the user's ids in internal order: int64 or uint64, or Python strings (dtype object)."""
@@ -94,16 +119,19 @@ class VertexIds:
         UnknownVertexError
             If the graph lacks one of them.
         GraphError
-            If they are neither all integers nor all strings.
+            If they are neither all integers nor all strings. A mask of vertices is not ids.
         """
         if isinstance(vertices, str) or not isinstance(vertices, Iterable):
             raise GraphError(f"ids is {vertices!r:.40}; give a list, an array or another collection of ids")
-        column = id_column("ids", vertices if hasattr(vertices, "__array__") else list(vertices))
+        given = vertices if hasattr(vertices, "__array__") else list(vertices)
+        if getattr(given, "dtype", None) == np.bool_ or (isinstance(given, list) and bool in set(map(type, given))):
+            raise GraphError("ids holds True or False; give ids, such as graph.ids[mask] for a mask of vertices")
+        column = id_column("ids", given)
         if not len(column):
             return np.zeros(0, np.int64)
         places = self._places(column)
-        if places is None:  # numbers given as text, or names as numbers
-            return np.array([self.index(vertex) for vertex in column.tolist()], np.int64)
+        if places is None:
+            raise self._unknown(column[0])
         if (places < 0).any():
             raise self._unknown(column[int(np.argmax(places < 0))])
         return places
@@ -116,14 +144,19 @@ class VertexIds:
 
     def _unknown(self, vertex: Any) -> UnknownVertexError:
         vertex = vertex.as_py() if hasattr(vertex, "as_py") else vertex
-        near = self.near(vertex)
-        hint = f"; near it: {', '.join(map(repr, near))}" if near else ""
         shown = vertex.item() if isinstance(vertex, np.generic) else vertex
+        near = self.near(vertex)
+        hint = "" if self._can_be(vertex) else f"; its ids are {self.types}, not {type(shown).__name__}"
+        hint += f"; near it: {', '.join(map(repr, near))}" if near else ""
         return UnknownVertexError(f"vertex {shown!r} is not in the graph; {self.describe()}{hint}")
+
+    def _can_be(self, vertex: Any) -> bool:
+        """Whether `vertex` is of the type of the ids."""
+        return isinstance(vertex, IdText) or _whole(vertex) is not None
 
     def near(self, vertex: Any) -> list[Any]:
         """The user's ids that are nearest to `vertex`, which is not in the graph: up to `SHOWN`, the best first."""
-        number = _whole(vertex)
+        number = _meant(vertex)
         return [] if number is None or not self.n else [min(max(number, 0), self.n - 1)]
 
     def __contains__(self, vertex: Any) -> bool:
@@ -200,7 +233,7 @@ class IntegerIds(VertexIds):
         return np.where((self._ids[places] == numbers) & kept, places, -1)
 
     def near(self, vertex: Any) -> list[Any]:
-        number = _whole(vertex)
+        number = _meant(vertex)
         if number is None or not self.n:
             return []
         rank = self._rank(number)
@@ -222,7 +255,7 @@ class IntegerIds(VertexIds):
 class StringIds(VertexIds):
     """Distinct strings in any order, stored by Arrow (UTF-8, 64-bit offsets)."""
 
-    kind = "string"
+    kind, types = "string", "strings"
 
     def __init__(self, ids: Any) -> None:
         import pyarrow as pa
@@ -258,7 +291,7 @@ class StringIds(VertexIds):
     def find(self, vertex: Any) -> int | None:
         import pyarrow.compute as pc
 
-        if not isinstance(vertex, (str, int, np.integer)) or isinstance(vertex, bool):
+        if not isinstance(vertex, str):
             return None
         name = str(vertex)
         self._lookups += 1
@@ -283,6 +316,9 @@ class StringIds(VertexIds):
         found = pc.index_in(pa.array(column, pa.large_string()), value_set=self.arrow)
         return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), np.int64)
 
+    def _can_be(self, vertex: Any) -> bool:
+        return isinstance(vertex, str)
+
     def near(self, vertex: Any) -> list[Any]:
         """The names with the fewest edits of those that begin or end as `vertex` does; those of equal length first.
 
@@ -290,6 +326,7 @@ class StringIds(VertexIds):
         """
         import pyarrow.compute as pc
 
+        vertex = str(vertex) if isinstance(vertex, (int, np.integer)) else vertex
         if not isinstance(vertex, str) or not vertex.isprintable() or not self.n:
             return []
         half, lengths = (len(vertex) + 1) // 2, pc.utf8_length(self.arrow)
@@ -358,9 +395,17 @@ def ids_of(column: Any) -> VertexIds:
 
 
 def _whole(vertex: Any) -> int | None:
-    """The integer that `vertex` is, or spells if it is a string; None if it is none."""
+    """The integer that `vertex` is, or spells if it is an `IdText`; None if it is none."""
+    text = isinstance(vertex, IdText)
+    if isinstance(vertex, (bool, np.bool_)) or (isinstance(vertex, str) and not text):
+        return None
     try:
         number = int(vertex)
     except (TypeError, ValueError, OverflowError):
         return None
-    return number if isinstance(vertex, str) or number == vertex else None
+    return number if text or number == vertex else None
+
+
+def _meant(vertex: Any) -> int | None:
+    """The integer that `vertex` is, or spells if it is a string; None if it is none."""
+    return _whole(IdText(vertex) if isinstance(vertex, str) else vertex)

@@ -13,6 +13,7 @@ from ..codec.arrays import PACKED
 from ..errors import GraphError
 from ..graph import Graph
 from ..graph.adjacency import Adjacency
+from ..graph.arrays import GraphArrays
 from ..storage.disks import checkers_of_disk
 from ..storage.fit import check_run
 from ..storage.reader import ArrayReader
@@ -67,8 +68,8 @@ class EdgeMemory:
 
     Parameters
     ----------
-    graph : Graph
-        A graph whose edges are on disk.
+    arrays : GraphArrays
+        Those of a graph whose edges are on disk.
     reads_values : bool
         Whether the program reads edge values.
     needs : MemoryNeeds
@@ -86,15 +87,15 @@ class EdgeMemory:
         If nothing is left for edges.
     """
 
-    def __init__(self, graph: Graph, reads_values: bool, needs: MemoryNeeds) -> None:
-        edges = graph.in_edges
-        self._graph, self._reads_values, self.needs, self._memory = graph, reads_values, needs, graph.memory or 0
-        arrays = arrays_on_disk(edges)
+    def __init__(self, arrays: GraphArrays, reads_values: bool, needs: MemoryNeeds) -> None:
+        edges, memory = arrays.in_edges, arrays.memory or 0
+        self._arrays, self._reads_values, self.needs, self._memory = arrays, reads_values, needs, memory
         self.taken = needs.vertices + SPARE_BYTES
         if edges.encoding == PACKED:
-            checkers = len(arrays[0].reader.paths) * max(checkers_of_disk(), 1)
-            self.taken += checkers * CHECKER_BLOCKS * arrays[0].array.block_bytes
-        self.apart = needs.apart or graph.directed
+            sources = arrays_on_disk(edges)[0]
+            checkers = len(sources.reader.paths) * max(checkers_of_disk(), 1)
+            self.taken += checkers * CHECKER_BLOCKS * sources.array.block_bytes
+        self.apart = needs.apart or arrays.directed
         out_parts = len(self.out_arrays()) if self.apart else 0
         self._in_parts, self._out_parts = (0, OUT_SHARE) if needs.tiles else (OUT_SHARE - out_parts, out_parts)
         left = self._memory - self.taken - needs.tiles
@@ -105,11 +106,11 @@ class EdgeMemory:
 
     def in_arrays(self) -> list[ArrayReader]:
         """The arrays of in-edges that are read."""
-        return arrays_on_disk(self._graph.in_edges, self._reads_values)
+        return arrays_on_disk(self._arrays.in_edges, self._reads_values)
 
     def out_arrays(self) -> list[ArrayReader]:
         """The arrays of out-edges that are read."""
-        return arrays_on_disk(self._graph.out_edges, self._reads_values and self.needs.pushes)
+        return arrays_on_disk(self._arrays.out_edges, self._reads_values and self.needs.pushes)
 
     def too_little(self, in_least: int = 0) -> GraphError:
         """The error that says how much memory the run needs.
@@ -119,11 +120,11 @@ class EdgeMemory:
         in_least : int
             Bytes that in-edges are known to need, if that is more than the smallest pages need.
         """
-        graph, needs, out_least = self._graph, self.needs, 0
+        arrays, needs, out_least = self._arrays, self.needs, 0
         if self._in_parts:
-            in_least = max(in_least, least_room(self.in_arrays(), graph.in_edges.offsets, needs.readers))
+            in_least = max(in_least, least_room(self.in_arrays(), arrays.in_edges.offsets, needs.readers))
         if self._out_parts:
-            out_least = least_room(self.out_arrays(), graph.out_edges.offsets)
+            out_least = least_room(self.out_arrays(), arrays.out_edges.offsets)
         shares = (in_least * bool(self._in_parts), self._in_parts), (out_least, self._out_parts)
         least = max(-(-nbytes * OUT_SHARE // max(parts, 1)) for nbytes, parts in shares)
         total = self.taken + needs.tiles + least
@@ -134,7 +135,7 @@ class EdgeMemory:
                 f"{show_bytes(needs.tiles)} of memory for tiles of the edges, {show_bytes(self.taken)} for the vertices"
             )
             otherwise = ", with which its edges are in memory too, or choose another mode"
-            total += max(graph.raw_bytes - graph.nbytes, 0)  # with so much memory, the edges would be loaded into it
+            total += max(arrays.raw_bytes - arrays.nbytes, 0)  # with so much memory, the edges would be loaded into it
         if needs.verifies:
             what, otherwise = "to verify the answer", ", or leave the answer unverified"
         return GraphError(
@@ -179,6 +180,6 @@ def check_verifying(graph: Graph, reads_values: bool) -> None:
         takes = f"to verify the answer takes {show_bytes(needed)} of memory"
         check_run(graph, needed, takes, "leave the answer unverified")
         return
-    memory = EdgeMemory(graph, reads_values, MemoryNeeds(needed, verifies=True))
-    if memory.into < least_room(memory.in_arrays(), graph.in_edges.offsets):
+    memory = EdgeMemory(graph._arrays, reads_values, MemoryNeeds(needed, verifies=True))
+    if memory.into < least_room(memory.in_arrays(), graph._arrays.in_edges.offsets):
         raise memory.too_little()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..codec.codecs import decoded
 from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph, group
-from ..graph.graph import OUT_WEIGHTS, array_bytes
+from ..graph.arrays import OUT_WEIGHTS, array_bytes
 from ..native.threads import ThreadPool, split
 from .memory import MemoryNeeds, pass_bytes, pass_page_edges
 from .provider import SourceFactory
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class EdgeChunk:
-    """All in-edges of the vertices [first_vertex, last_vertex), in the order of `Graph.in_edges`.
+    """All in-edges of the vertices [first_vertex, last_vertex), in the order of `GraphArrays.in_edges`.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def listed(graph: Graph, values: bool = True) -> Iterator[EdgeChunk]:
     DamagedGraphError
         If a disk cannot read the edges, or they fail a check.
     """
-    offsets, degrees = graph.in_edges.offsets, graph.in_degrees
+    offsets, degrees = graph._arrays.in_edges.offsets, graph.in_degrees
     with ThreadPool(1) as pool, SourceFactory(graph, values) as sources:
         sources.divide(MemoryNeeds(pass_bytes(graph)))
         source = sources.into(pass_page_edges(graph, sources.room))
@@ -81,13 +81,13 @@ def out_weights(graph: Graph) -> Array:
     """The sum of the values of each vertex's out-edges: float64, shape (n,). There must be values.
 
     It takes one pass over the in-edges, because out-edges often have no values. Each core owns a range of the vertices,
-    so that every run gets the same sums. They are kept in ``graph.derived``.
+    so that every run gets the same sums. They are kept until `Graph.release`.
     """
 
     def make() -> Array:
         sums = np.zeros(graph.n)
         with ThreadPool() as pool:
-            owned = np.searchsorted(graph.out_edges.offsets, split(graph.m, pool.size)).tolist()
+            owned = np.searchsorted(graph._arrays.out_edges.offsets, split(graph.m, pool.size)).tolist()
             owned[0], owned[-1] = 0, graph.n
             for edges in listed(graph):
                 assert edges.values is not None
@@ -97,4 +97,4 @@ def out_weights(graph: Graph) -> Array:
                 )
         return sums
 
-    return graph.derived.get(OUT_WEIGHTS, make, array_bytes)
+    return graph._arrays.derived.get(OUT_WEIGHTS, make, array_bytes)

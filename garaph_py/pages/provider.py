@@ -40,12 +40,12 @@ class SourceFactory:
     """
 
     def __init__(self, graph: Graph, reads_values: bool, spans: list[Span] | None = None) -> None:
-        self._graph, self._reads_values, self._stack = graph, reads_values, ExitStack()
+        self._arrays, self._reads_values, self._stack = graph._arrays, reads_values, ExitStack()
         self._open: list[DiskPageSource] = []
         self._memory: EdgeMemory | None = None
         self.disks: list[Disk] = []
-        if graph.in_edges.on_disk:
-            for path in arrays_on_disk(graph.in_edges)[0].reader.paths:
+        if graph.on_disk:
+            for path in arrays_on_disk(graph._arrays.in_edges)[0].reader.paths:
                 self.disks.append(Disk(str(path.parent), spans))
                 self._stack.callback(self.disks[-1].close)
         self._stack.callback(self._close)
@@ -69,8 +69,8 @@ class SourceFactory:
             If nothing is left for edges.
         """
         self._close()
-        if self._graph.on_disk:
-            self._memory = EdgeMemory(self._graph, self._reads_values, needs)
+        if self._arrays.on_disk:
+            self._memory = EdgeMemory(self._arrays, self._reads_values, needs)
 
     def into(
         self, page_edges: int | None = None, pages: Sequence[Page] | None = None, elsewhere: int = 0,
@@ -90,7 +90,7 @@ class SourceFactory:
         GraphError
             If the memory is too little for a page.
         """
-        into, memory = self._graph.in_edges, self._memory
+        into, memory = self._arrays.in_edges, self._memory
         if not into.on_disk:
             return MemoryPageSource(into if edges is None else edges, page_edges, pages)
         assert memory is not None
@@ -117,9 +117,9 @@ class SourceFactory:
         If the graph is undirected and out-edges have no memory of their own, return `own`, the source of in-edges of
         the same thread.
         """
-        out, memory = self._graph.out_edges, self._memory
+        out, memory = self._arrays.out_edges, self._memory
         if not out.on_disk:
-            return MemoryPageSource(out, pages=[Page(0, 0, self._graph.n, 0, self._graph.m)])
+            return MemoryPageSource(out, pages=[Page(0, 0, self._arrays.n, 0, self._arrays.m)])
         assert memory is not None
         if own is not None and not memory.apart:
             return own

@@ -174,7 +174,7 @@ class Interpreter:
 
     def _gather(self, old: Any) -> tuple[Any, int]:
         """The sum of the contributions of the vertex's in-edges, and the number of edges that were looked at."""
-        bound, acc, offsets = self.bound, self._identity, self.graph.in_edges.offsets
+        bound, acc, offsets = self.bound, self._identity, self.graph._arrays.in_edges.offsets
         first, last = int(offsets[self._vertex]), int(offsets[self._vertex + 1])
         for e in range(first, last):
             if "done" in bound.arguments and self._call("done", None, acc=acc, old=old):

@@ -280,7 +280,7 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
             "one number per vertex, no apply, activate, prepare or aggregate of its own, and no dst in gather; choose "
             "another mode"
         )
-    if mode in CPU_MODES and bound.reads_edge_values and not graph.has_valued_out_edges:
+    if mode in CPU_MODES and bound.reads_edge_values and not graph._arrays.has_valued_out_edges:
         if graph.on_disk:
             problem = "this directed graph was saved without those of its out-edges; import it again, open it with"
         else:

@@ -18,6 +18,7 @@ from ..executor.gpu.settings import Settings
 from ..executor.memory import MemoryPlan
 from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
 from ..graph import Graph
+from ..graph.arrays import GraphArrays
 from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS, available_cores
 from ..program import BoundProgram
@@ -172,7 +173,7 @@ def is_synchronous(bound: BoundProgram, options: RunOptions) -> bool:
 
 def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """Whether an iteration on the CPU may push, so that it needs the values of out-edges."""
-    has_values = graph.has_valued_out_edges or not bound.reads_edge_values
+    has_values = graph._arrays.has_valued_out_edges or not bound.reads_edge_values
     return bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH) and has_values
 
 
@@ -182,8 +183,8 @@ def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchron
         policy=options.policy,
         iterations=options.iterations,
         mode=options.forced_mode,
-        tiles=synchronous and bound.tiles and suits_tiles(graph, bound.reads_edge_values, threads),
-        k=graph.k,
+        tiles=synchronous and bound.tiles and suits_tiles(graph._arrays, bound.reads_edge_values, threads),
+        k=graph._arrays.in_edges.k,
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
     )
 
@@ -215,9 +216,9 @@ def gather_of(bound: BoundProgram, encoding: str, options: RunOptions) -> str:
     return SEGMENTED if gather == REPLICATED and not can_replicate(bound) else gather
 
 
-def suits_tiles(graph: Graph, weighted: bool, threads: int) -> bool:
+def suits_tiles(arrays: GraphArrays, weighted: bool, threads: int) -> bool:
     """Whether the graph has tiles, and their load imbalance is within `MAX_TILE_SKEW`."""
-    if not graph.has_tiles(weighted):
+    if not arrays.has_tiles(weighted):
         return False
-    largest = int(np.diff(np.append(graph.in_edges.offsets[: -1 : 1 << BITS], graph.m)).max())
-    return largest * threads <= MAX_TILE_SKEW * graph.m
+    largest = int(np.diff(np.append(arrays.in_edges.offsets[: -1 : 1 << BITS], arrays.m)).max())
+    return largest * threads <= MAX_TILE_SKEW * arrays.m

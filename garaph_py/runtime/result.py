@@ -48,6 +48,6 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPl
         "everybody": bound.updates_all_vertices,
         "relaxes": bound.is_relaxation,
         "priority": "priority" in bound.arguments and not graph.on_disk,
-        "pushes": graph.has_valued_out_edges or not bound.reads_edge_values,
+        "pushes": graph._arrays.has_valued_out_edges or not bound.reads_edge_values,
         "threads": threads,
     }

@@ -104,7 +104,7 @@ class Workload:
     on_disks : bool
         The edges are on disks.
     pushes : bool
-        The CPU may push: out-edges have the values that the program reads (`Graph.has_valued_out_edges`).
+        The CPU may push: out-edges have the values that the program reads (`GraphArrays.has_valued_out_edges`).
     keep : bool
         Pages that fit stay in the GPU's and in the host's memory; otherwise every iteration copies and reads all pages.
     page_edges : int or None
@@ -276,7 +276,7 @@ def workload_of(
     `directed` applies to the second case only.
     """
     if isinstance(graph, Graph):
-        vertices, edges, offsets, directed = graph.n, graph.m, graph.in_edges.offsets, graph.directed
+        vertices, edges, offsets, directed = graph.n, graph.m, graph._arrays.in_edges.offsets, graph.directed
     else:
         (vertices, edges), offsets = graph, even_offsets(*graph)
     traits = Traits.of(bound, synchronous)

@@ -22,7 +22,8 @@ from ..codec.format import ASCENDING, Packed
 from ..codec.pack import UnsortedError
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
 from ..graph.adjacency import Adjacency
-from ..graph.graph import Graph, reversing_bytes
+from ..graph.arrays import GraphArrays, reversing_bytes
+from ..graph.graph import Graph
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..native.threads import ThreadPool
 from ..system.memory import enough_memory
@@ -67,8 +68,8 @@ from .write import HERE, Destination, creating, write_blocks, write_manifest
 Array = npt.NDArray[Any]
 
 MADE_OF_RAW = ("out_values",)
-"""Arrays that are not read if edges are raw in memory, because `Graph.valued_out_edges` computes them as fast as they
-could be read. From packed edges, computing them would take longer, and several times their memory meanwhile."""
+"""Arrays that are not read if edges are raw in memory, because `GraphArrays.valued_out_edges` computes them as fast as
+they could be read. From packed edges, computing them would take longer, and several times their memory meanwhile."""
 
 
 def save(
@@ -332,7 +333,7 @@ def assemble(manifest: Manifest, arrays: dict[str, Any], memory: int) -> Graph:
         ids = IntegerIds(arrays["ids"])
     elif manifest.ids == "string":
         ids = StringIds(arrow_strings(arrays["id_offsets"], arrays["id_bytes"]))
-    return Graph(incoming, outgoing, manifest.directed, ids, memory, str(manifest.graph_id))
+    return Graph(GraphArrays(incoming, outgoing, ids, memory), str(manifest.graph_id))
 
 
 def verify(

@@ -27,12 +27,11 @@ def arrays_of(graph: Graph, pool: ThreadPool) -> dict[str, EdgeArray]:
 
     If a directed graph has values of in-edges only, this computes the values of out-edges.
     """
-    into = graph.in_edges
+    into, out = graph._arrays.in_edges, graph._arrays.out_edges
     arrays: dict[str, EdgeArray | Array] = {"in_offsets": into.offsets, "in_sources": in_memory(into.neighbour_array)}
     if into.value_array is not None:
         arrays["in_values"] = in_memory(into.value_array)
     if graph.directed:
-        out = graph.out_edges
         arrays |= {"out_offsets": out.offsets, "out_targets": in_memory(out.neighbour_array)}
         if into.value_array is not None:
             made = reversed_values(into, out.offsets, pool) if out.value_array is None else in_memory(out.value_array)

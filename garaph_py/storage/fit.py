@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from ..codec.arrays import PACKED, RAW
 from ..codec.codecs import ENCODINGS
@@ -93,9 +92,9 @@ def check_run(graph: Graph, needed: int, takes: str, otherwise: str) -> None:
     """
     if graph.memory is None or needed <= graph.memory:
         return
-    raw = graph.raw_bytes + graph.ids.nbytes + RUN_BYTES * graph.n
+    raw = graph._arrays.raw_bytes + graph.ids.nbytes + RUN_BYTES * graph.n
     if needed >= raw:  # with that much memory, `open` will not pack the graph
-        needed += max(graph.raw_bytes - graph.nbytes, 0)
+        needed += max(graph._arrays.raw_bytes - graph.nbytes, 0)
     raise GraphError(
         f"{takes} for graph and vertices, and may take {show_bytes(graph.memory)}; allow {show_bytes(needed, up=True)} "
         f"when the graph is opened (memory, --memory), or {otherwise}"
@@ -112,11 +111,11 @@ def fitted(graph: Graph, name: object, encoding: str, limit: int, threads: int |
     GraphError
         If it does not fit.
     """
-    raw_bytes = bytes_held(graph) + graph.bytes_to_reverse
+    raw_bytes = bytes_held(graph) + graph._arrays.bytes_to_reverse
     packs = graph.encoding == RAW and encoding_to_open(encoding, raw_bytes, limit) == PACKED
     if packs:
         graph = graph.packed(threads)
     check_fits(name, graph.encoding, bytes_held(graph), limit)
     if packs and encoding == AUTO:
         log_fallback(name, PACKED_HERE, raw_bytes, limit)
-    return replace(graph, memory=limit)
+    return graph._replace(memory=limit)

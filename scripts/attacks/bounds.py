@@ -19,7 +19,6 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,6 +35,7 @@ from garaph_py.codec.format import GROUP, PADDING, Packed
 from garaph_py.errors import GaraphError
 from garaph_py.executor.cpu import runs
 from garaph_py.graph.adjacency import Adjacency
+from garaph_py.graph.arrays import GraphArrays
 from garaph_py.graph.graph import Graph
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
 from garaph_py.native.threads import ThreadPool
@@ -159,7 +159,7 @@ def senseless_graph(rng: random.Random) -> Graph:
     repeated = np.array(rng.choices((-(2**63), -1, 0, 7, 2**63 - 1), k=n), np.int64)
     names = StringIds(np.array([rng.choice(("", "é", "a" * 99)) + str(v or "") for v in range(n)]))
     ids = rng.choice((VertexIds(n), VertexIds(n), names, IntegerIds(repeated)))
-    return Graph(into, out if directed else into, directed, ids)
+    return Graph(GraphArrays(into, out if directed else into, ids))
 
 
 def numbers_of(rng: random.Random) -> np.random.Generator:
@@ -207,7 +207,7 @@ def save_unchecked(graph: Graph, path: Path, rng: random.Random, legal: bool) ->
             graph_id=place.graph_id, generation=0, vertices=graph.n, edges=graph.m, directed=graph.directed,
             ids=graph.ids.kind, disks=place.listed, arrays={},
         )  # fmt: skip
-        offsets = {"in_sources": graph.in_edges.offsets, "out_targets": graph.out_edges.offsets}
+        offsets = {"in_sources": graph._arrays.in_edges.offsets, "out_targets": graph._arrays.out_edges.offsets}
         for name, array in arrays_of(graph, pool).items():
             array = ready(name, array, encoding, offsets.get(name), pool)
             if isinstance(array, Packed) and rng.random() < 0.5:
@@ -272,7 +272,7 @@ def use_directory(path: Path, rng: random.Random) -> Iterable[str]:
 def opened(path: Path, form: str) -> Graph:
     if form != "disk":
         return gp.open(path, encoding=form, threads=THREADS)
-    return replace(store.read_graph(path, "auto", MEMORY, THREADS, gp.events.ignore, on_disk=True), memory=MEMORY)
+    return store.read_graph(path, "auto", MEMORY, THREADS, gp.events.ignore, on_disk=True)._replace(memory=MEMORY)
 
 
 def run(program: Callable[[Any], gp.VertexProgram], graph: Graph, mode: str, rng: random.Random) -> None:

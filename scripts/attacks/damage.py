@@ -158,7 +158,7 @@ def from_packed(folder: Path) -> Any:
 def contents(graph: Graph) -> Any:
     """All that a graph holds."""
     with ThreadPool(1) as pool:
-        both = graph.in_edges, graph.valued_out_edges(pool)
+        both = graph._arrays.in_edges, graph._arrays.valued_out_edges(pool)
     arrays = [array for edges in both for array in (edges.offsets, edges.neighbours, edges.values)]
     return [np.asarray(array).tobytes() for array in arrays], list(graph.ids.array())
 

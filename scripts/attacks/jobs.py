@@ -13,7 +13,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,7 +133,7 @@ def graph_at(name: str) -> Callable[[], dict[str, Any]]:
             raise damage[0]
         graph = store.open(name, threads=1)
         found = xxhash.xxh3_128()
-        for adjacency in (graph.in_edges, graph.out_edges):
+        for adjacency in (graph._arrays.in_edges, graph._arrays.out_edges):
             found.update(np.ascontiguousarray(adjacency.offsets))
             found.update(np.ascontiguousarray(adjacency.neighbours[:]))
         found.update(str((graph.n, graph.m, graph.directed, graph.ids.array().tolist())).encode())
@@ -264,7 +263,7 @@ def script(resume: bool) -> Callable[[], None]:
     """A script that runs with edges on disk, and writes its answer."""
 
     def start() -> None:
-        graph = replace(store.open("graph", memory=100_000), memory=RUN_MEMORY)
+        graph = store.open("graph", memory=100_000)._replace(memory=RUN_MEMORY)
         result = gp.run(
             gp.apps.PageRank(), graph, device="cpu", iterations=ITERATIONS, checkpoint=CHECKPOINTS, resume=resume,
             options=gp.Options(page_edges=4000, checkpoint_every=1), on_event=tell_checkpoints,

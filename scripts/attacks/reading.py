@@ -147,7 +147,7 @@ READERS: dict[str, Callable[[Path, str], int]] = {
 
 def check(graph: Graph) -> None:
     """What every program takes on trust."""
-    for edges in (graph.in_edges, graph.out_edges):
+    for edges in (graph._arrays.in_edges, graph._arrays.out_edges):
         assert edges.offsets[0] == 0, "offsets do not start with 0"
         assert edges.offsets[-1] == len(edges.neighbours) == graph.m, "offsets do not end with the number of edges"
         assert (np.diff(edges.offsets) >= 0).all(), "offsets fall"

@@ -161,7 +161,7 @@ def test_edge_values_on_disk_are_checked(tmp_path, encoding):
 
 def test_edge_values_are_read_once(graph_of, diamond, monkeypatch):
     graph, calls = graph_of(diamond), []
-    monkeypatch.setattr("garaph_py.graph.graph.limits_of", lambda *given: calls.append(given) or limits_of(*given))
+    monkeypatch.setattr("garaph_py.graph.arrays.limits_of", lambda *given: calls.append(given) or limits_of(*given))
     for program in (gp.apps.NeuralNetwork(), gp.apps.SSSP(0), gp.apps.NeuralNetwork()):
         bind(program, graph)
     assert len(calls) == 1

@@ -13,6 +13,7 @@ from garaph_py.codec.blocks import KIND_OF, UNIT, PackedBlocks, UndecodableError
 from garaph_py.codec.format import ASCENDING, LISTS, NUMBERS, RECORD, RUN, Packed, decode
 from garaph_py.errors import DamagedGraphError, FormatError, GraphError, ParameterError
 from garaph_py.graph.adjacency import Adjacency
+from garaph_py.graph.arrays import GraphArrays
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import rmat
 from garaph_py.graph.graph import Graph
@@ -97,8 +98,8 @@ def test_any_graph(tmp_path_factory, edges, repeated, directed, units, opened):
 
 def test_the_slow_decoder_reads_blocks(graph, directory):
     """It follows docs/format.md and docs/packed.md, and uses none of the code that reads directories."""
-    arrays = {"in_sources": graph.in_edges.neighbours, "in_offsets": graph.in_edges.offsets}
-    arrays |= {"in_values": graph.in_edges.values, "out_targets": graph.out_edges.neighbours}
+    arrays = {"in_sources": graph._arrays.in_edges.neighbours, "in_offsets": graph._arrays.in_edges.offsets}
+    arrays |= {"in_values": graph._arrays.in_edges.values, "out_targets": graph._arrays.out_edges.neighbours}
     for name, array in arrays.items():
         got = []
         kind = {"offsets": ASCENDING, "values": NUMBERS}.get(name[3:], LISTS)
@@ -146,14 +147,14 @@ def test_numbers_that_turn_out_wide_are_read_raw(tmp_path, monkeypatch, place):
     graph = from_numbered_edges(np.arange(6000), np.zeros(6000, int), 6000, values)
     store.save(graph, tmp_path / "g", encoding="raw")
     back = store.open(tmp_path / "g", encoding="packed")
-    assert back.in_edges.value_array.codec == "raw"
+    assert back._arrays.in_edges.value_array.codec == "raw"
     assert equal(graph, back)
 
 
 @pytest.mark.parametrize("saved", ENCODINGS)
 def test_a_gpu_can_pin_what_was_opened_packed(tmp_path, saved):
     store.save(rmat(8, weights=(1, 9)), tmp_path / "g", encoding=saved)
-    edges = store.open(tmp_path / "g", encoding="packed").in_edges
+    edges = store.open(tmp_path / "g", encoding="packed")._arrays.in_edges
     for packed in edges.arrays():
         for array in (packed.records, packed.words):
             assert array.__array_interface__["data"][0] % mmap.PAGESIZE == 0
@@ -180,7 +181,7 @@ def refused(path):
 def refused_from_disk(path, name):
     """The error of a run whose edges stay on disk, after it has read the whole array."""
     graph = store.read_graph(path, "auto", 1 << 20, None, events.ignore, on_disk=True)
-    edges = graph.out_edges if name.startswith("out") else graph.in_edges
+    edges = graph._arrays.out_edges if name.startswith("out") else graph._arrays.in_edges
     array = edges.arrays(True)[name.endswith("values")]
     data = np.zeros(int(array.reader.index["length"].max()) + 4, np.uint8)
 
@@ -283,10 +284,10 @@ def test_impossible_lengths(directory, length, monkeypatch):
 
 def test_lists_that_begin_elsewhere(graph, directory):
     """Every part is valid by itself, but the masks belong to another graph."""
-    moved = graph.in_edges.offsets.copy()
+    moved = graph._arrays.in_edges.offsets.copy()
     v = int(np.flatnonzero(np.diff(moved)[:-1] > 1)[0])
     moved[v + 1] -= 1
-    packed = graph.packed().in_edges.neighbour_array
+    packed = graph.packed()._arrays.in_edges.neighbour_array
     info = store.info(directory)
     rewrite(directory, info, "in_sources", list(cut(packed, UNIT // 4, moved)))
     refused(directory)
@@ -294,7 +295,7 @@ def test_lists_that_begin_elsewhere(graph, directory):
 
 def test_raw_lists_that_do_not_ascend_are_not_packed(tmp_path):
     edges = Adjacency(np.array([0, 3, 3]), np.array([1, 0, 1], np.uint32))
-    graph = Graph(edges, edges, False, VertexIds(2))
+    graph = Graph(GraphArrays(edges, edges, VertexIds(2)))
     with pytest.raises(GraphError, match="not in ascending order"):
         store.save(graph, tmp_path / "g", encoding="raw")
     store.save(from_numbered_edges([0, 0, 1], [0, 0, 0], 2), tmp_path / "g", encoding="raw")
@@ -317,7 +318,7 @@ def test_raw_lists_that_do_not_ascend_are_not_packed(tmp_path):
 )
 def test_what_cannot_be_packed_is_refused(tmp_path, name, key, value):
     edges = from_numbered_edges([0, 1], [1, 2], 3, np.array([1, 2], np.int32))
-    graph = Graph(edges.in_edges, edges.out_edges, True, IntegerIds(np.array([5, 6, 9])))
+    graph = edges._replace(ids=IntegerIds(np.array([5, 6, 9])))
     store.save(graph, tmp_path / "g", encoding="packed")
     document = json.loads((tmp_path / "g" / "manifest.json").read_bytes())
     del document["checksum"]

@@ -56,7 +56,7 @@ def graph(request, plain, tmp_path_factory):
 @pytest.fixture(params=[LISTS, NUMBERS])
 def case(request, graph, plain):
     """An array; what its elements are; where its lists begin; and its elements."""
-    edges, expected = graph.in_edges, plain.in_edges
+    edges, expected = graph._arrays.in_edges, plain._arrays.in_edges
     if request.param == LISTS:
         return edges.neighbour_array, LISTS, edges.offsets, expected.neighbours
     return edges.value_array, NUMBERS, None, expected.values
@@ -142,7 +142,7 @@ def test_damage_is_found_in_slices(graph, plain, tmp_path):
     store.save(plain, tmp_path / "graph", encoding=graph.encoding, block_bytes=BLOCK_BYTES)
     array = store.read_graph(
         tmp_path / "graph", "auto", 1 << 24, None, gp.events.ignore, on_disk=True
-    ).in_edges.neighbour_array
+    )._arrays.in_edges.neighbour_array
     (path,) = array.reader.paths
     data = bytearray(path.read_bytes())
     data[int(array.reader.index["offset"][2]) + 5] ^= 1
@@ -156,7 +156,7 @@ def test_damage_is_found_in_slices(graph, plain, tmp_path):
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("kind", [LISTS, NUMBERS])
 def test_what_is_encoded_comes_back(plain, pool, codec, kind):
-    edges = plain.in_edges
+    edges = plain._arrays.in_edges
     elements = edges.neighbours if kind == LISTS else edges.values
     offsets = edges.offsets if kind == LISTS else None
     array = encoded(elements, codec, kind, pool, offsets)
@@ -171,20 +171,20 @@ def test_what_a_codec_cannot_hold_stays_raw(pool, codec):
 
 
 def test_an_adjacency_gives_plain_arrays(graph, plain):
-    edges = graph.in_edges
+    edges = graph._arrays.in_edges
     if graph.on_disk:
         for use in (lambda: edges.neighbours, lambda: edges.values, lambda: edges.without_values().values):
             with pytest.raises(GraphError, match=r"stay on disk.*open the graph with more memory"):
                 use()
     else:
-        np.testing.assert_array_equal(edges.neighbours, plain.in_edges.neighbours)
-        np.testing.assert_array_equal(edges.values, plain.in_edges.values)
+        np.testing.assert_array_equal(edges.neighbours, plain._arrays.in_edges.neighbours)
+        np.testing.assert_array_equal(edges.values, plain._arrays.in_edges.values)
         assert edges.without_values().values is None
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_an_adjacency_in_another_codec(graph, plain, pool, codec):
-    edges = graph.in_edges
+    edges = graph._arrays.in_edges
     if edges.encoding == codec:
         assert edges.encoded(codec, pool) is edges
     elif edges.on_disk:
@@ -193,29 +193,29 @@ def test_an_adjacency_in_another_codec(graph, plain, pool, codec):
     else:
         other = edges.encoded(codec, pool)
         assert [array.codec for array in other.arrays()] == [codec, codec]
-        np.testing.assert_array_equal(other.neighbours, plain.in_edges.neighbours)
-        np.testing.assert_array_equal(other.values, plain.in_edges.values)
+        np.testing.assert_array_equal(other.neighbours, plain._arrays.in_edges.neighbours)
+        np.testing.assert_array_equal(other.values, plain._arrays.in_edges.values)
 
 
 def test_an_adjacency_with_other_values(graph, pool):
     if graph.on_disk:
         return
     values = np.arange(graph.m, dtype=np.int32)
-    other = graph.in_edges.with_values(values, pool)
+    other = graph._arrays.in_edges.with_values(values, pool)
     assert [array.codec for array in other.arrays()] == [graph.encoding] * 2
     np.testing.assert_array_equal(other.values, values)
-    assert other.neighbour_array is graph.in_edges.neighbour_array
+    assert other.neighbour_array is graph._arrays.in_edges.neighbour_array
 
 
 def test_an_adjacency_adds_its_bytes_up(graph):
-    edges = graph.in_edges
+    edges = graph._arrays.in_edges
     assert edges.edge_bytes == edges.neighbour_array.nbytes + edges.value_array.nbytes
     assert edges.nbytes == edges.offsets.nbytes + edges.edge_bytes
     assert edges.arrays(values=False) == [edges.neighbour_array]
 
 
 def test_pages_hold_the_edges(graph, plain):
-    expected, at = plain.in_edges, 0
+    expected, at = plain._arrays.in_edges, 0
     for chunk in listed(graph):
         end = at + len(chunk.sources)
         np.testing.assert_array_equal(chunk.sources, expected.neighbours[at:end])

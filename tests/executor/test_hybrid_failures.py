@@ -74,13 +74,13 @@ class HalfDone:
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._processed = ThreadPool(1), 0
         self._cpu = CpuExecutor(bound, graph, self._pool, listener)
-        pages = layout(graph.in_edges.offsets, settings.page_edges, WORD)
+        pages = layout(graph._arrays.in_edges.offsets, settings.page_edges, WORD)
         self.residency, self.load_of = SimpleNamespace(pages=pages, is_short=False, streams=2), (graph.m, graph.m, 4.0)
         self.source, self.streams = (
-            MemoryPageSource(graph.in_edges, pages=pages),
+            MemoryPageSource(graph._arrays.in_edges, pages=pages),
             SimpleNamespace(thread=Heartbeat("GPU's thread")),
         )
-        self._offsets = graph.in_edges.offsets
+        self._offsets = graph._arrays.in_edges.offsets
 
     def initialize(self, synchronous, sources):
         state = self._cpu.initialize(synchronous)

@@ -27,11 +27,11 @@ def old_packed():
 
 def test_the_class_of_packed_edges(graph, old_packed):
     with ThreadPool(1) as pool:
-        packed = old_packed.of(graph.in_edges, pool)
+        packed = old_packed.of(graph._arrays.in_edges, pool)
     assert isinstance(packed, old_packed)
     assert isinstance(packed, Adjacency)
-    assert not isinstance(graph.in_edges, old_packed)
-    np.testing.assert_array_equal(packed.neighbours, graph.in_edges.neighbours)
+    assert not isinstance(graph._arrays.in_edges, old_packed)
+    np.testing.assert_array_equal(packed.neighbours, graph._arrays.in_edges.neighbours)
     again = old_packed(packed.offsets, packed.neighbour_array, packed.value_array)
     assert isinstance(again, old_packed)
 
@@ -40,8 +40,8 @@ def test_the_class_of_edges_on_disk(graph, tmp_path):
     gp.save(graph, tmp_path / "g", block_bytes=8192, encoding="raw")
     with pytest.warns(DeprecationWarning, match="StoredAdjacency"):
         old = module.StoredAdjacency
-    assert not isinstance(graph.in_edges, old)
-    assert isinstance(gp.open(tmp_path / "g", memory=2000).in_edges, old)
+    assert not isinstance(graph._arrays.in_edges, old)
+    assert isinstance(gp.open(tmp_path / "g", memory=2000)._arrays.in_edges, old)
 
 
 @pytest.mark.parametrize(("old", "new"), [
@@ -49,23 +49,33 @@ def test_the_class_of_edges_on_disk(graph, tmp_path):
     ("numbers", "value_array"),
 ])  # fmt: skip
 def test_attributes(graph, old, new):
-    packed = graph.packed(1).in_edges
+    packed = graph.packed(1)._arrays.in_edges
     with pytest.warns(DeprecationWarning, match=f"Adjacency.{old} will be removed .* use Adjacency.{new}") as caught:
         found = getattr(packed, old)
     assert found is getattr(packed, new)
     assert caught[0].filename == __file__
     with pytest.warns(DeprecationWarning, match=old):
-        assert isinstance(getattr(graph.in_edges, old), np.ndarray)
+        assert isinstance(getattr(graph._arrays.in_edges, old), np.ndarray)
 
 
 def test_has_packed_values(graph):
-    for edges, expected in ((graph.in_edges, False), (graph.packed(1).in_edges, True)):
+    for edges, expected in ((graph._arrays.in_edges, False), (graph.packed(1)._arrays.in_edges, True)):
         with pytest.warns(DeprecationWarning, match="use Adjacency.value_array.codec"):
             assert edges.has_packed_values is expected
 
 
+@pytest.mark.parametrize(("old", "new"), [
+    ("in_edges", "predecessors"), ("out_edges", "neighbors"), ("derived", r"Graph.release\(\)"),
+])  # fmt: skip
+def test_the_arrays_of_a_graph(graph, old, new):
+    with pytest.warns(DeprecationWarning, match=f"Graph.{old} will be removed .* use .*{new}") as caught:
+        found = getattr(graph, old)
+    assert found is getattr(graph._arrays, old)
+    assert caught[0].filename == __file__
+
+
 def test_arguments(graph):
-    edges = graph.in_edges
+    edges = graph._arrays.in_edges
     with pytest.warns(DeprecationWarning, match="neighbour_array and value_array"):
         other = Adjacency(edges.offsets, neighbours=edges.neighbours, values=edges.values)
     assert other.neighbours is edges.neighbours
@@ -77,17 +87,17 @@ def test_arguments(graph):
 
 def test_other_names_are_none(graph):
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = graph.in_edges.nothing
+        _ = graph._arrays.in_edges.nothing
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         _ = module.Nothing
 
 
 def test_the_method_that_unpacked_edges(graph):
-    packed = graph.packed().in_edges
+    packed = graph.packed()._arrays.in_edges
     said = pytest.warns(DeprecationWarning, match="Adjacency.unpacked .*; use Adjacency.encoded")
     with ThreadPool(1) as pool, said as caught:
         raw = packed.unpacked(pool)
     assert caught[0].filename == __file__
     assert raw.encoding == "raw"
-    np.testing.assert_array_equal(raw.neighbours, graph.in_edges.neighbours)
-    np.testing.assert_array_equal(raw.values, graph.in_edges.values)
+    np.testing.assert_array_equal(raw.neighbours, graph._arrays.in_edges.neighbours)
+    np.testing.assert_array_equal(raw.values, graph._arrays.in_edges.values)

@@ -23,8 +23,8 @@ def made():
 
 def use_all(graph):
     with ThreadPool(1) as pool:
-        graph.valued_out_edges(pool)
-        graph.packed_in_edges(pool)
+        graph._arrays.valued_out_edges(pool)
+        graph._arrays.packed_in_edges(pool)
     run_with(gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1)
     assert graph.in_degrees.sum() == graph.out_degrees.sum() == graph.m
 
@@ -32,51 +32,51 @@ def use_all(graph):
 def test_it_is_made_once_and_counted():
     graph = made()
     before = graph.nbytes
-    assert graph.derived.names == []
-    assert graph.derived.nbytes == 0
+    assert graph._arrays.derived.names == []
+    assert graph._arrays.derived.nbytes == 0
     use_all(graph)
-    assert {"tiles", "values of out-edges", "packed in-edges"} <= set(graph.derived.names)
+    assert {"tiles", "values of out-edges", "packed in-edges"} <= set(graph._arrays.derived.names)
     assert graph.nbytes == before
     with ThreadPool(1) as pool:
-        packed, valued = graph.packed_in_edges(pool), graph.valued_out_edges(pool)
-        assert graph.packed_in_edges(pool) is packed
-        assert graph.valued_out_edges(pool) is valued
+        packed, valued = graph._arrays.packed_in_edges(pool), graph._arrays.valued_out_edges(pool)
+        assert graph._arrays.packed_in_edges(pool) is packed
+        assert graph._arrays.valued_out_edges(pool) is valued
     assert graph.in_degrees is graph.in_degrees
-    tiles = graph.tiles(False, lambda: None)
+    tiles = graph._arrays.tiles(False, lambda: None)
     own = packed.edge_bytes + valued.value_array.nbytes + tiles.nbytes
-    assert graph.derived.nbytes == own + 2 * 8 * graph.n
+    assert graph._arrays.derived.nbytes == own + 2 * 8 * graph.n
 
 
 def test_release_frees_and_the_next_use_makes_it_anew():
     graph = made()
     use_all(graph)
     with ThreadPool(1) as pool:
-        gone = [weakref.ref(graph.packed_in_edges(pool)), weakref.ref(graph.valued_out_edges(pool))]
-        gone.append(weakref.ref(graph.tiles(False, lambda: None)))
-        values = graph.valued_out_edges(pool).values.copy()
-        graph.derived.release()
+        gone = [weakref.ref(graph._arrays.packed_in_edges(pool)), weakref.ref(graph._arrays.valued_out_edges(pool))]
+        gone.append(weakref.ref(graph._arrays.tiles(False, lambda: None)))
+        values = graph._arrays.valued_out_edges(pool).values.copy()
+        graph.release()
         gc.collect()
         assert [ref() for ref in gone] == [None] * 3
-        assert graph.derived.nbytes == 0
-        assert not graph.has_packed_in_edges
-        assert not graph.has_tiles(False)
-        np.testing.assert_array_equal(graph.valued_out_edges(pool).values, values)
-    assert graph.derived.names == ["values of out-edges"]
+        assert graph._arrays.derived.nbytes == 0
+        assert not graph._arrays.has_packed_in_edges
+        assert not graph._arrays.has_tiles(False)
+        np.testing.assert_array_equal(graph._arrays.valued_out_edges(pool).values, values)
+    assert graph._arrays.derived.names == ["values of out-edges"]
 
 
 def test_release_by_name():
     graph = made()
     use_all(graph)
-    graph.derived.release("tiles", "nothing of the kind")
-    assert not graph.has_tiles(False)
-    assert graph.has_packed_in_edges
+    graph._arrays.derived.release("tiles", "nothing of the kind")
+    assert not graph._arrays.has_tiles(False)
+    assert graph._arrays.has_packed_in_edges
 
 
 def test_what_is_released_during_a_run_is_kept_by_it():
     graph = made()
     expected = run_with(gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5).values
     found = run_with(
-        gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5, on_event=lambda event: graph.derived.release()
+        gp.apps.PageRank(), graph, mode="pull-tiled", iterations=5, on_event=lambda event: graph.release()
     ).values
     assert found.tobytes() == expected.tobytes()
 
@@ -119,5 +119,5 @@ def test_a_copy_begins_with_nothing():
     graph = made()
     use_all(graph)
     for other in (copy.deepcopy(graph), pickle.loads(pickle.dumps(graph)), graph.packed(1)):
-        assert other.derived.names == []
-    assert graph.derived.names
+        assert other._arrays.derived.names == []
+    assert graph._arrays.derived.names

@@ -35,18 +35,18 @@ def hashed(edges, into, cuts=()):
 def test_both_directions_have_the_hash_of_the_format(edges, dtype, cuts):
     graph = graph_of(edges, 10, dtype)
     with ThreadPool(1) as pool:
-        out = graph.valued_out_edges(pool)
-    assert hashed(graph.in_edges, True, cuts) == hashed(out, False, cuts) == edge_hash(graph)
+        out = graph._arrays.valued_out_edges(pool)
+    assert hashed(graph._arrays.in_edges, True, cuts) == hashed(out, False, cuts) == edge_hash(graph)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_compiled_code_equals_its_twin(dtype):
     edges = np.random.default_rng(3).integers(0, 700, (3 * STEP + 5, 3))
     graph = graph_of(edges, 700, dtype)
-    found = hashed(graph.in_edges, True)
+    found = hashed(graph._arrays.in_edges, True)
     assert found == edge_hash(graph)
     kernel = hash_kernel(0 if dtype is None else np.dtype(dtype).itemsize)
-    into, width = graph.in_edges, 4 if dtype is None else np.dtype(dtype).itemsize
+    into, width = graph._arrays.in_edges, 4 if dtype is None else np.dtype(dtype).itemsize
     bits = np.zeros(graph.m, "u4") if into.values is None else into.values.view(f"u{width}")
     with np.errstate(over="ignore"):
         sums = np.empty(STEP + 1, np.uint64)

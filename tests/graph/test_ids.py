@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from garaph_py.errors import GraphError, UnknownVertexError
-from garaph_py.graph.ids import EDITS, IntegerIds, StringIds, VertexIds, edits
+from garaph_py.graph.ids import EDITS, IdText, IntegerIds, StringIds, VertexIds, edits
 from garaph_py.graph.number import number_vertices
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -192,12 +192,15 @@ def test_strings_are_kept_exactly():
     assert ids.array().tolist() == ["a\0", "1", "a", "é", "01"]
 
 
-@pytest.mark.parametrize("vertex", [None, float("nan"), 1.0, True, b"1", "\udcff", 2**64 + 1])
-def test_only_a_string_or_an_integer_is_looked_up_among_names(vertex):
+@pytest.mark.parametrize("vertex", [None, float("nan"), 1, 1.0, True, np.int64(1), b"1", 2**64])
+def test_only_a_string_is_looked_up_among_names(vertex):
     ids = StringIds(["None", "nan", "1.0", "True", "1", "b'1'", str(2**64)])
-    with pytest.raises(GraphError, match="not in the graph"):
+    assert vertex not in ids
+    with pytest.raises(UnknownVertexError, match=r"not in the graph.* its ids are strings, not "):
         ids.index(vertex)
-    assert [ids.index(vertex) for vertex in (1, "1", np.int64(1), 2**64)] == [4, 4, 4, 6]
+    assert [ids.index(vertex) for vertex in ("1", np.str_("1"), IdText("1"))] == [4, 4, 4]
+    with pytest.raises(UnknownVertexError, match=r"vertex 1 .*; near it: '1'"):
+        ids.index(1)
 
 
 @pytest.mark.parametrize("vertex", [-1, 4, 2**70, 1.5, float("nan"), float("inf"), "x", "", None, (1,), "1.5"])
@@ -218,7 +221,46 @@ def test_a_vertex_that_is_not_there(ids, vertex):
         ids.index(vertex)
 
 
-@pytest.mark.parametrize("vertex", [2, 2.0, np.uint32(2), "2"])
-def test_a_vertex_may_be_given_as_text_or_number(vertex):
-    assert VertexIds(4).index(vertex) == 2
-    assert IntegerIds(np.array([1, 2, 9])).index(vertex) == 1
+INTEGERS = [VertexIds(4), IntegerIds(np.array([1, 2, 9])), IntegerIds(np.array([9, 2, 1]))]
+
+
+@pytest.mark.parametrize("ids", INTEGERS, ids=repr)
+@pytest.mark.parametrize("vertex", [2, 2.0, np.uint32(2), IdText("2")])
+def test_a_vertex_may_be_any_kind_of_number_and_text_of_the_command_line(ids, vertex):
+    assert ids[ids.index(vertex)] == 2
+
+
+@pytest.mark.parametrize("ids", INTEGERS, ids=repr)
+@pytest.mark.parametrize("vertex", ["1", np.str_("1"), True, np.True_, b"1"])
+def test_an_integer_is_found_by_no_string_and_no_bool(ids, vertex):
+    assert vertex not in ids
+    with pytest.raises(UnknownVertexError, match=r"not in the graph.* its ids are integers, not (str|bool|bytes)"):
+        ids.index(vertex)
+
+
+def test_text_of_the_command_line_that_is_no_number():
+    with pytest.raises(UnknownVertexError, match=r"vertex 'x' is not in the graph; its vertices are 0 to 3$"):
+        VertexIds(4).index(IdText("x"))
+
+
+@pytest.mark.parametrize("ids", [*INTEGERS, StringIds(["b", "a", "é"]), VertexIds(0), StringIds([])], ids=repr)
+def test_ids_are_a_sequence(ids):
+    items = ids.array().tolist()
+    assert (list(ids), len(ids), list(reversed(ids))) == (items, len(items), items[::-1])
+    array = np.asarray(ids)
+    assert array.dtype == ids.array().dtype
+    assert array.tolist() == pd.Series(ids).tolist() == items
+    for place in range(-len(items), len(items)):
+        assert ids[place] == ids[np.int64(place)] == items[place]
+        assert type(ids[place]) is type(items[place])
+    for part in (slice(None), slice(1, None), slice(None, None, -2), np.arange(len(items)) > 0, np.arange(len(items))):
+        assert ids[part].tolist() == array[part].tolist()
+    for place in (len(items), -len(items) - 1):
+        with pytest.raises(IndexError, match=f"no id at position {place}; the graph has {len(items)} vertices"):
+            ids[place]
+
+
+def test_ids_show_the_first_of_them():
+    assert repr(VertexIds(4)) == "<VertexIds: 4 integers: 0, 1, 2, ...>"
+    assert repr(StringIds(["b", "a"])) == "<StringIds: 2 strings: 'b', 'a'>"
+    assert repr(IntegerIds(np.zeros(0, np.int64))) == "<IntegerIds: 0 integers>"

@@ -31,4 +31,4 @@ def test_self_loops_are_counted_in_chunks(threads, monkeypatch):
     graph = from_edges(sources, targets, directed=False)
     for other in (graph, graph.packed()):
         with ThreadPool(threads) as pool:
-            assert loops.self_loops(other.in_edges, pool) == (sources == targets).sum()
+            assert loops.self_loops(other._arrays.in_edges, pool) == (sources == targets).sum()

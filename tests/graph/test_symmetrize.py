@@ -22,7 +22,7 @@ def union(edges):
 
 def counts_of(graph):
     """The same of a graph's lists, after a check that both vertices of an edge list it in the same order."""
-    ids, edges, lists = graph.ids.array(), graph.in_edges, {}
+    ids, edges, lists = graph.ids.array(), graph._arrays.in_edges, {}
     values = ["-"] * graph.m if edges.values is None else map(str, edges.values.tolist())
     owners = np.repeat(ids, np.diff(edges.offsets)).tolist()
     for owner, other, value in zip(owners, ids[edges.neighbours].tolist(), values, strict=True):

@@ -38,7 +38,7 @@ def saved(request, tmp_path_factory):
 def source(saved):
     """A function that makes a source of the in-edges: `room` for them, who is told of buffers."""
     _, path, _ = saved
-    edges = opened(path, 300_000).in_edges
+    edges = opened(path, 300_000)._arrays.in_edges
     reading = [disks.Disk(str(data), None) for data in edges.neighbour_array.reader.paths]
     made = []
 

@@ -63,7 +63,7 @@ def numbers_of(part, kind, page, edges, graph):
     if part.codec == RAW:
         return np.array(part.data[run], np.int64)
     starts = np.zeros(graph.m + 1, bool)
-    starts[graph.in_edges.offsets] = True
+    starts[graph._arrays.in_edges.offsets] = True
     return np.array(decode(part, starts[edges.first_edge :], kind)[run], np.int64)
 
 
@@ -71,11 +71,11 @@ def assert_edges(source, page, graph, values=True):
     """The page has the graph's edges, and is the expected one."""
     edges, run = source.edges(page), slice(page.first_edge, page.last_edge)
     np.testing.assert_array_equal(
-        numbers_of(edges.sources, LISTS, page, edges, graph), graph.in_edges.neighbours[run].astype(np.int64)
+        numbers_of(edges.sources, LISTS, page, edges, graph), graph._arrays.in_edges.neighbours[run].astype(np.int64)
     )
     if values:
         np.testing.assert_array_equal(
-            numbers_of(edges.values, NUMBERS, page, edges, graph), graph.in_edges.values[run].astype(np.int64)
+            numbers_of(edges.values, NUMBERS, page, edges, graph), graph._arrays.in_edges.values[run].astype(np.int64)
         )
 
 
@@ -94,7 +94,7 @@ def test_pages_cover_every_vertex_and_edge_once(factory, graph, place):
     assert [page.number for page in pages] == list(range(len(pages)))
     assert [page.first_vertex for page in pages] + [graph.n] == [0] + [page.last_vertex for page in pages]
     for page in pages:
-        ends = graph.in_edges.offsets[[page.first_vertex, page.last_vertex]]
+        ends = graph._arrays.in_edges.offsets[[page.first_vertex, page.last_vertex]]
         assert (page.first_edge, page.last_edge) == tuple(ends)
 
 
@@ -123,14 +123,14 @@ def test_so_many_pages_may_be_given_out_at_once(factory, graph, place):
     given = [source.edges(page) for page in source.pages[:most]]
     for page, edges in zip(source.pages, given, strict=False):
         found = numbers_of(edges.sources, LISTS, page, edges, graph)
-        np.testing.assert_array_equal(found, graph.in_edges.neighbours[page.first_edge : page.last_edge])
+        np.testing.assert_array_equal(found, graph._arrays.in_edges.neighbours[page.first_edge : page.last_edge])
         source.release(page)
 
 
 @places
 def test_pages_of_another_layout_are_parts(factory, graph, place):
     source = factory(place).into(PAGE_EDGES)
-    for other in layout(graph.in_edges.offsets, 1700):
+    for other in layout(graph._arrays.in_edges.offsets, 1700):
         parts = source.parts(other)
         assert (parts[0].first_vertex, parts[-1].last_vertex) == (other.first_vertex, other.last_vertex)
         assert sum(part.edges for part in parts) == other.edges
@@ -149,7 +149,7 @@ def test_few_edges_may_be_wanted(factory, graph, place):
         edges = source.edges(page)
         last = min(page.first_edge + 5, page.last_edge)
         found = numbers_of(edges.sources, LISTS, page, edges, graph)[: last - page.first_edge]
-        np.testing.assert_array_equal(found, graph.in_edges.neighbours[page.first_edge : last])
+        np.testing.assert_array_equal(found, graph._arrays.in_edges.neighbours[page.first_edge : last])
         source.release(page)
 
 

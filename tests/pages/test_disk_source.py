@@ -153,7 +153,7 @@ def test_a_stored_run_is_seen_and_resumed(saved, tmp_path):
 def test_the_disks_k_decides_when_to_notify(saved):
     _, path, _ = saved
     stored, slow = opened(path, 300_000), opened(path, 300_000)
-    for array in (*slow.in_edges.arrays(), *slow.out_edges.arrays()):
+    for array in (*slow._arrays.in_edges.arrays(), *slow._arrays.out_edges.arrays()):
         array.k = 1e6
     for graph, expected in ((stored, "notify-pull"), (slow, "pull")):
         run = run_with(gp.apps.BFS(hub(graph)), graph, device="cpu", engine="garaph", iterations=1)
@@ -348,7 +348,7 @@ def test_what_was_asked_for_in_memory_does_not_stay_on_disk(saved):
 def test_what_needs_all_edges_in_memory_says_so(saved):
     _, path, _ = saved
     stored = opened(path, 300_000)
-    for use in (lambda: stored.in_edges.neighbours, lambda: stored.in_edges.values, stored.packed):
+    for use in (lambda: stored._arrays.in_edges.neighbours, lambda: stored._arrays.in_edges.values, stored.packed):
         if stored.encoding == "raw" or use != stored.packed:
             with pytest.raises(GraphError, match=r"stay on disk.*open the graph with more memory"):
                 use()

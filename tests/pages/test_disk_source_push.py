@@ -154,7 +154,7 @@ def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, gr
     n = np.arange(2000)
     graph = graph_of(twins.Edges(2000, np.repeat(n, 8), (n[:, None] + np.arange(1, 9)).ravel() % 2000,
                                  np.ones(16000, np.int32)))  # fmt: skip
-    limit = bytes_held(graph) + graph.bytes_to_reverse - packed
+    limit = bytes_held(graph) + graph._arrays.bytes_to_reverse - packed
     loaded = fitted(graph, "a file", "auto", limit, 1)
     assert loaded.encoding == ("packed" if packed else "raw")
     assert "push" in {step.mode for step in run_with(gp.apps.SSSP(0), loaded, mode="push").stats.iterations}
@@ -164,7 +164,7 @@ def test_a_file_is_packed_where_its_out_edges_have_no_room_for_values(packed, gr
 def test_forged_values_of_out_edges(saved, tmp_path, monkeypatch):
     """The checksums are valid; a push along negative values would never end."""
     graph, _, encoding = saved
-    out = graph.out_edges
+    out = graph._arrays.out_edges
     path, lies = tmp_path / "graph", Adjacency(out.offsets, out.neighbours, np.full(graph.m, -5, graph.edge_dtype))
     forge(monkeypatch, graph, lies, path, encoding=encoding, block_bytes=8192)
     with pytest.raises(GraphError, match=r"needs edge values of 0 or more, but out-edges have -5.*import the"):

@@ -45,7 +45,7 @@ def test_of_blocks_that_have_been_checked_sectors_are_read(saved, source):
     assert everything < all_of_it + 2 * SECTOR
     ((begin, sources_),), some = read(pages, [first], alone(*places))
     assert some == 3 * SECTOR
-    np.testing.assert_array_equal(sources_[np.array(places) - begin], graph.in_edges.neighbours[list(places)])
+    np.testing.assert_array_equal(sources_[np.array(places) - begin], graph._arrays.in_edges.neighbours[list(places)])
     within = [e for page in pages.pages for e in range(page.first_edge, page.last_edge, WIDTH // 2)]
     _, dense = read(pages, pages.pages, alone(*within))
     assert dense == everything  # a page at once, and a block that two share once
@@ -76,9 +76,9 @@ def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
 def test_few_vertices_are_updated_from_few_sectors(saved):
     """A page is first read in blocks, later in sectors of lists and of values; notifying reads no values."""
     graph, path, _ = saved
-    stored, ends = opened(path, 300_000), graph.in_edges.offsets
+    stored, ends = opened(path, 300_000), graph._arrays.in_edges.offsets
     leaf = int(np.flatnonzero((graph.out_degrees == 1) & (graph.in_degrees > 0))[0])
-    target = int(graph.out_edges.neighbours[graph.out_edges.offsets[leaf]])
+    target = int(graph._arrays.out_edges.neighbours[graph._arrays.out_edges.offsets[leaf]])
     how = {"device": "cpu", "mode": "notify-pull", "sync": True, "iterations": 1, "page_edges": 12_000}
     run_with(gp.apps.SSSP(leaf), stored, **how | {"mode": "pull"})
     step = run_with(gp.apps.SSSP(leaf), stored, **how).stats.iterations[0]

@@ -98,7 +98,7 @@ def test_tiles_are_for_one_run(saved, monkeypatch):
     there = run_with(program, stored, mode=PULL_TILED, verify=True, threads=2)
     assert (len(made), left) == (1, [None])
     np.testing.assert_array_equal(there.values, gp.run(program, graph, threads=2).values)
-    assert not stored.has_tiles(weighted=True)
+    assert not stored._arrays.has_tiles(weighted=True)
     assert PULL_TILED not in {step.mode for step in gp.run(program, stored, device="cpu").stats.iterations}
 
 

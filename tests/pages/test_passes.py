@@ -5,7 +5,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.graph import group
-from garaph_py.graph.graph import OUT_WEIGHTS
+from garaph_py.graph.arrays import OUT_WEIGHTS
 from garaph_py.pages import passes
 from tests.support import twins
 from tests.support.stored_graphs import opened
@@ -27,8 +27,8 @@ def test_weights_of_out_edges_are_summed(graph_of, tmp_path, place, directed):
     sums = passes.out_weights(graph)
     np.testing.assert_allclose(sums, np.bincount(every.sources, every.weights, every.n), rtol=1e-12)
     assert passes.out_weights(graph) is sums
-    graph.derived.release(OUT_WEIGHTS)
-    assert OUT_WEIGHTS not in graph.derived
+    graph._arrays.derived.release(OUT_WEIGHTS)
+    assert OUT_WEIGHTS not in graph._arrays.derived
 
 
 def test_a_kernel_adds_what_its_function_adds():

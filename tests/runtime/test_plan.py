@@ -118,7 +118,7 @@ def test_when_the_cpu_may_push(graph, program, options, pushes):
 
 def test_push_is_off_without_values_of_out_edges(graph):
     """The values of a directed graph's out-edges do not fit in the memory that the graph may take."""
-    tight = gp.Graph(graph.in_edges, graph.out_edges, True, graph.ids, memory=graph.nbytes + graph.ids.nbytes)
+    tight = graph._replace(memory=graph.nbytes + graph.ids.nbytes)
     assert not planned(gp.apps.SSSP(0), tight).pushes
     assert planned(gp.apps.BFS(0), tight).pushes  # reads no values
 

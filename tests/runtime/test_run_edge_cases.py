@@ -8,6 +8,7 @@ import scipy.sparse
 
 import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError, ProgramError
+from garaph_py.graph.ids import IdText
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, assert_close, assert_exact
 
@@ -135,23 +136,23 @@ def levels(source, graph):
 def test_any_64_bit_ids():
     assert levels(-5, wide) == {-5: 0, 2**40: 1, 7: 2, 2**62: 2}
     assert levels(np.int64(2**40), wide) == {-5: -1, 2**40: 0, 7: 1, 2**62: 1}
-    assert levels(str(2**40), wide) == levels(2**40, wide)  # as a command line gives it
+    assert levels(IdText(2**40), wide) == levels(2**40, wide)  # as a command line gives it
     assert levels(2**64 - 1, unsigned) == {5: -1, 7: 1, 2**63: -1, 2**64 - 1: 0}
 
 
 def test_string_ids():
     assert levels("", named) == {"": 0, "zoë": 1, "a": 2, "0": 3, "lonely": -1}
-    assert levels(0, named) == {"": -1, "zoë": -1, "a": -1, "0": 0, "lonely": -1}
+    assert levels("0", named) == {"": -1, "zoë": -1, "a": -1, "0": 0, "lonely": -1}
     assert gp.run(gp.apps.BFS(""), named()).top(1) == [("0", 3)]
 
 
 @pytest.mark.parametrize(
     ("graph", "vertex"),
     [
-        *((wide, vertex) for vertex in (3, 0, 2**70, -(2**70), "x", "", None, 7.5, np.nan, (1, 2), b"7")),
+        *((wide, vertex) for vertex in (3, 0, 2**70, -(2**70), "x", "", "7", None, 7.5, np.nan, (1, 2), b"7")),
         *((unsigned, vertex) for vertex in (-1, 2**64, 2**63 + 1)),
-        *((named, vertex) for vertex in ("nobody", "A", 5, None)),
-        *((small, vertex) for vertex in (3, -1, 2**32, 2**64, "one", None, 0.5, np.inf)),
+        *((named, vertex) for vertex in ("nobody", "A", 0, None)),
+        *((small, vertex) for vertex in (3, -1, 2**32, 2**64, "one", True, None, 0.5, np.inf)),
         (no_vertices, 0),
     ],
 )

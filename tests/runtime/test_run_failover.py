@@ -42,9 +42,9 @@ class FailingGpu(StepByParts):
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges
         self._cpu = CpuExecutor(bound, graph, self._pool, listener, one_partition_per_thread=bound.is_relaxation)
-        pages = layout(graph.in_edges.offsets, 5000)
+        pages = layout(graph._arrays.in_edges.offsets, 5000)
         self.residency = SimpleNamespace(pages=pages, is_short=self.is_short, streams=2)
-        self.source = MemoryPageSource(graph.in_edges, pages=pages)
+        self.source = MemoryPageSource(graph._arrays.in_edges, pages=pages)
         self.begin, self.commit = self._cpu.begin, self._cpu.commit
         self.capabilities = Capabilities("gpu", self.modes)
         self.spans, self.streams = None, SimpleNamespace(thread=None)

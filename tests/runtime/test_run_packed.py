@@ -122,7 +122,7 @@ def test_integers_that_do_not_fit_stay_raw(graph_of):
     edges = heavy("int64")
     edges = edges.weighted(edges.weights + (np.arange(len(edges.weights)) % 2 << 40))
     packed = graph_of(edges).packed(1)
-    assert packed.in_edges.value_array.codec == "raw"
+    assert packed._arrays.in_edges.value_array.codec == "raw"
     assert_exact(gp.run(gp.apps.SSSP(hub(edges)), packed, threads=2), twins.sssp(edges, hub(edges)))
 
 
@@ -243,14 +243,14 @@ def test_sums_of_packed_numbers_of_every_width():
 def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, streams):
     graph = graph_of(heavy(weights, m=9000))
     packed, rng = graph.packed(1), np.random.default_rng(2)
-    dtype, offsets = packed.edge_dtype, graph.in_edges.offsets
-    reader = readers.reader_of(packed.in_edges, dtype)
+    dtype, offsets = packed.edge_dtype, graph._arrays.in_edges.offsets
+    reader = readers.reader_of(packed._arrays.in_edges, dtype)
     met = []
 
     def segment(acc, begin, end, sources, base, last, before, values, values_base, context):
         if streams:
             following = np.arange(begin, min(end + readers.AHEAD, page.last_edge))
-            np.testing.assert_array_equal(sources[following - base], graph.in_edges.neighbours[following])
+            np.testing.assert_array_equal(sources[following - base], graph._arrays.in_edges.neighbours[following])
         for e in range(begin, end):
             met.append(
                 (e, readers.source_of(sources, e - base, before), 0 if dtype is None else values[e - values_base])
@@ -258,7 +258,7 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
         return acc, end - begin
 
     walk = reader.walk(segment, streams)
-    source = MemoryPageSource(packed.in_edges, 2500)
+    source = MemoryPageSource(packed._arrays.in_edges, 2500)
     for page in source.pages:
         arguments = reader.arguments(1, reader).of(source.edges(page))
         edges = tuple(a.array[0] if isinstance(a, readers.PerCall) else a for a in arguments)
@@ -267,6 +267,6 @@ def test_a_walk_meets_the_edges_of_its_list(graph_of, monkeypatch, weights, stre
             begin, end = sorted(map(int, rng.integers(first, last + 1, 2)))
             met.clear()
             assert walk(0, offsets, v, begin, end, edges, ()) == (0, end - begin)
-            numbers = [0] * (end - begin) if dtype is None else graph.in_edges.values[begin:end].tolist()
-            wanted = zip(range(begin, end), graph.in_edges.neighbours[begin:end].tolist(), numbers, strict=True)
+            numbers = [0] * (end - begin) if dtype is None else graph._arrays.in_edges.values[begin:end].tolist()
+            wanted = zip(range(begin, end), graph._arrays.in_edges.neighbours[begin:end].tolist(), numbers, strict=True)
             assert met == list(wanted)

@@ -24,7 +24,9 @@ def test_pages_are_those_of_the_runtime():
         layout=Layout(page_edges=4000),
     )
     pages = work.residency(graph.m * 2).pages
-    assert [page.first_edge for page in pages] == [int(graph.in_edges.offsets[page.first_vertex]) for page in pages]
+    assert [page.first_edge for page in pages] == [
+        int(graph._arrays.in_edges.offsets[page.first_vertex]) for page in pages
+    ]
     assert pages[-1].last_edge == graph.m
 
 

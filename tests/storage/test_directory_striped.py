@@ -99,7 +99,7 @@ def test_another_reader_needs_only_the_format(tmp_path, disks):
                 pieces[block] = data[offset : offset + index["length"][block]]
         array = np.frombuffer(b"".join(pieces), entry["dtype"])
         if name == "in_sources":
-            assert np.array_equal(array, graph.in_edges.neighbours)
+            assert np.array_equal(array, graph._arrays.in_edges.neighbours)
 
 
 def test_the_hash_is_the_formats_and_spreads_evenly():

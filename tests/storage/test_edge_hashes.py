@@ -6,6 +6,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.errors import FormatError, GraphError
 from garaph_py.graph.adjacency import Adjacency
+from garaph_py.graph.arrays import GraphArrays
 from garaph_py.graph.build import from_numbered_edges
 from garaph_py.graph.generate import random_rmat, rmat
 from garaph_py.graph.graph import Graph
@@ -84,7 +85,7 @@ def test_convert_and_restripe_store_hashes(tmp_path, monkeypatch):
 def test_a_graph_that_contradicts_itself_is_not_saved(tmp_path):
     one, other = rmat(6, seed=1), rmat(6, seed=2)
     with pytest.raises(GraphError, match="out-edges are not the in-edges reversed"):
-        store.save(Graph(one.in_edges, other.out_edges, True, one.ids), tmp_path / "g")
+        store.save(one._replace(out_edges=other._arrays.out_edges), tmp_path / "g")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,7 +105,7 @@ def test_shuffled_targets_are_found(tmp_path):
 @pytest.mark.parametrize("named", [False, True])
 def test_out_edges_of_another_graph_are_found(tmp_path, encoding, named, monkeypatch):
     graph, other = (from_numbered_edges(*np.random.default_rng(k).integers(0, 50, (2, 400)), 50) for k in (1, 2))
-    forge(monkeypatch, graph, other.out_edges, tmp_path / "g", encoding=encoding)
+    forge(monkeypatch, graph, other._arrays.out_edges, tmp_path / "g", encoding=encoding)
     if named:
         rewrite(tmp_path / "g", setting("edge_hashes", "out", f"{edge_hash(other):016x}"))
     problems = map(str, store.verify(tmp_path / "g"))
@@ -121,7 +122,7 @@ def test_exchanged_values_are_found(tmp_path, encoding, dtype, monkeypatch):
     sources, targets = np.random.default_rng(1).integers(0, 50, (2, 400))
     graph = from_numbered_edges(sources, targets, 50, np.arange(400).astype(dtype))
     with gp.storage.directory.ThreadPool(1) as pool:
-        out = graph.valued_out_edges(pool)
+        out = graph._arrays.valued_out_edges(pool)
     values = out.values.copy()
     values[[3, 4]] = values[[4, 3]]
     changed = Adjacency(out.offsets, out.neighbours, values)
@@ -130,8 +131,8 @@ def test_exchanged_values_are_found(tmp_path, encoding, dtype, monkeypatch):
 
 
 def test_edges_in_one_direction_are_found_in_an_undirected_graph(tmp_path):
-    edges = from_numbered_edges([0, 1], [1, 2], 3).in_edges
-    store.save(Graph(edges, edges, False, gp.graph.ids.VertexIds(3)), tmp_path / "g")
+    edges = from_numbered_edges([0, 1], [1, 2], 3)._arrays.in_edges
+    store.save(Graph(GraphArrays(edges, edges, gp.graph.ids.VertexIds(3))), tmp_path / "g")
     assert [NOT_REVERSED in str(problem) for problem in store.verify(tmp_path / "g")] == [True]
 
 
@@ -144,7 +145,7 @@ def test_all_edges_of_another_graph_are_found(tmp_path):
 def test_directories_without_hashes_open_and_are_verified(tmp_path, monkeypatch):
     graph, other = (from_numbered_edges(*np.random.default_rng(k).integers(0, 50, (2, 400)), 50) for k in (1, 2))
     store.save(graph, tmp_path / "g")
-    forge(monkeypatch, graph, other.out_edges, tmp_path / "h")
+    forge(monkeypatch, graph, other._arrays.out_edges, tmp_path / "h")
     for name in "gh":
         rewrite(tmp_path / name, dropping("edge_hashes"))
         assert store.info(tmp_path / name).edge_hashes is None

@@ -32,7 +32,7 @@ def test_memory_decides_and_says_so(tmp_path, caplog, monkeypatch, saved):
     graph = rmat(12, weights=(1, 9))
     store.save(graph, tmp_path / "g", encoding=saved)
     with caplog.at_level(logging.INFO, "garaph_py"):
-        least = graph.nbytes + graph.bytes_to_reverse + RUN_BYTES * graph.n
+        least = graph.nbytes + graph._arrays.bytes_to_reverse + RUN_BYTES * graph.n
         assert store.open(tmp_path / "g", memory=least).encoding == "raw"
         assert store.open(tmp_path / "g").encoding == "raw"
         assert not caplog.records
@@ -84,7 +84,7 @@ def test_more_than_may_be_used_is_found_while_packing(tmp_path, monkeypatch):
     monkeypatch.setattr(keep, "CHUNK_BYTES", 1)
     graph = rmat(12)
     store.save(graph, tmp_path / "g", encoding="raw")
-    offsets = graph.in_edges.offsets.nbytes
+    offsets = graph._arrays.in_edges.offsets.nbytes
     with pytest.raises(GraphError, match=f"{tmp_path / 'g'}: its packed arrays take at least"):
         store.open(tmp_path / "g", encoding="packed", memory=2 * offsets + 20_000)
 

@@ -55,7 +55,7 @@ def test_lists_whose_offsets_stay_on_disk_are_the_same(tmp_path, encoding):
     targets[rng.random(4000) < 0.7] = 4567
     graph = from_numbered_edges(sources, targets, 9000)
     store.save(graph, tmp_path / "g", encoding=encoding, block_bytes=8192)
-    offsets, others = graph.in_edges.offsets, graph.in_edges.neighbours
+    offsets, others = graph._arrays.in_edges.offsets, graph._arrays.in_edges.neighbours
     with GraphDirectory(tmp_path / "g") as folder, store.ThreadPool(1) as pool:
         manifest = store.read_manifest(folder)
         reader = store.reader_of(folder, manifest, "in_offsets")
@@ -87,17 +87,17 @@ def test_lists_in_disorder_are_found_in_memory_and_on_disk(tmp_path, place, valu
     """Vertex 0 has 300 in-edges, which fill two blocks and begin a third."""
     store.save(from_numbered_edges(range(300), [0] * 300, 300), tmp_path / "g", encoding="raw", block_bytes=512)
     graph = opened(tmp_path / "g", 1 << 20)
-    assert graph.in_edges.neighbour_array.slice(0, 300).data.tolist() == list(range(300))
+    assert graph._arrays.in_edges.neighbour_array.slice(0, 300).data.tolist() == list(range(300))
     rewrite_array(tmp_path / "g", "in_sources", lambda elements: elements.__setitem__(place, value))
     problem = rf"in_sources\.data, .*{where}: a vertex's neighbours are not in ascending order"
     with pytest.raises(DamagedGraphError, match=problem) as caught:
         store.open(tmp_path / "g")
     with pytest.raises(DamagedGraphError, match=problem):
-        opened(tmp_path / "g", 1 << 20).in_edges.neighbour_array.slice(0, 300)
+        opened(tmp_path / "g", 1 << 20)._arrays.in_edges.neighbour_array.slice(0, 300)
     assert [str(found) for found in store.verify(tmp_path / "g")] == [str(caught.value)]
 
 
 def test_parallel_edges_are_in_order(tmp_path):
     store.save(from_numbered_edges([1, 1, 1, 0], [0, 0, 0, 0], 2), tmp_path / "g", encoding="raw")
     assert store.verify(tmp_path / "g") == []
-    assert store.open(tmp_path / "g").in_edges.neighbours.tolist() == [0, 1, 1, 1]
+    assert store.open(tmp_path / "g")._arrays.in_edges.neighbours.tolist() == [0, 1, 1, 1]

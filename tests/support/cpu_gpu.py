@@ -37,8 +37,10 @@ class CpuGpu:
     def __init__(self, bound, graph, page_edges):
         self._pool, self.processed = ThreadPool(1), set()
         self._cpu = CpuExecutor(bound, graph, self._pool, events.ignore, one_partition_per_thread=True)
-        self._split = partial(cut, graph.in_edges.offsets, multiple=WORD)
-        self.source = MemoryPageSource(graph.in_edges, pages=layout(graph.in_edges.offsets, page_edges, WORD))
+        self._split = partial(cut, graph._arrays.in_edges.offsets, multiple=WORD)
+        self.source = MemoryPageSource(
+            graph._arrays.in_edges, pages=layout(graph._arrays.in_edges.offsets, page_edges, WORD)
+        )
         self.capabilities, self.load_of = Capabilities("gpu", self.modes), (graph.m, graph.m, 4.0)
         self._prepares = "prepare" in bound.arguments
 

@@ -35,8 +35,8 @@ def read_or_typed_error(path, contents, **options):
         if str(error).startswith(str(path)):
             return None
         raise
-    assert graph.in_edges.offsets[-1] == graph.m
-    assert not graph.m or int(graph.in_edges.neighbours.max()) < graph.n
+    assert graph._arrays.in_edges.offsets[-1] == graph.m
+    assert not graph.m or int(graph._arrays.in_edges.neighbours.max()) < graph.n
     return graph
 
 

@@ -113,7 +113,7 @@ class FakeDriver:
 
 def held_after(driver, graph):
     """Bytes of the GPU's memory that are in use when nothing is kept for the graph any more."""
-    graph.derived.release()
+    graph.release()
     return driver.held
 
 
@@ -237,5 +237,5 @@ def memory_for(program, graph, share):
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
         used = made.residency.used
-    graph.derived.release()
+    graph.release()
     return int(used - (1 - share) * 4 * graph.m)

@@ -15,5 +15,5 @@ def memory_for(program, graph, share, gather="auto", replication="custom"):
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
         used = kernel.residency.used
-    graph.derived.release()
+    graph.release()
     return int(used - (1 - share) * edges)

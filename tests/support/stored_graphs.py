@@ -2,7 +2,6 @@
 
 import json
 import os
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,7 +32,7 @@ def opened(path, room):
 
 def with_memory(graph, memory):
     """The graph, whose runs may take so much."""
-    return replace(graph, memory=memory)
+    return graph._replace(memory=memory)
 
 
 def hub(graph):
@@ -81,7 +80,7 @@ def forge(monkeypatch, graph, out_edges, path, **options):
     into = edge_hash(graph)
     with monkeypatch.context() as patch:
         patch.setattr(store, "hashes_of", lambda arrays, directed: manifests.EdgeHashes(into, into))
-        store.save(replace(graph, out_edges=out_edges), path, **options)
+        store.save(graph._replace(out_edges=out_edges), path, **options)
 
 
 def rewrite_index(directory, name, change):
@@ -131,7 +130,7 @@ def hash_of_edges(edges):
 
 def edge_hash(graph):
     """The hash of a graph's in-edges."""
-    edges = graph.in_edges
+    edges = graph._arrays.in_edges
     targets, values = np.repeat(np.arange(graph.n), np.diff(edges.offsets)).tolist(), edges.values
     bits = [None] * graph.m if values is None else values.view(f"u{values.dtype.itemsize}").tolist()
     return hash_of_edges(zip(edges.neighbours.tolist(), targets, bits, strict=True))

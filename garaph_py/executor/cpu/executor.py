@@ -78,17 +78,18 @@ class CpuExecutor(StepByParts):
     ) -> None:
         self.bound, self.graph, self.pool = bound, graph, pool
         self.is_relaxation = bound.is_relaxation and not one_partition_per_thread
-        if not graph.has_valued_out_edges and bound.reads_edge_values:
+        self._arrays = arrays = graph._arrays
+        if not arrays.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
-        reader = reader_of(graph.in_edges, bound.edge if bound.reads_edge_values else None)
+        reader = reader_of(arrays.in_edges, bound.edge if bound.reads_edge_values else None)
         self._kernels = kernels(bound, reader)
-        self.out_source = MemoryPageSource(graph.out_edges, pages=[Page(0, 0, graph.n, 0, graph.m)])
-        self._launch = launch = Launcher(bound, graph, pool, listener)
-        self._runs = runs = Runs(graph, launch, one_per_thread=one_partition_per_thread)
-        self._notify = Notify(launch, runs, graph.out_edges)
-        self._pull = Pull(launch, runs, graph, reader, self._kernels, self.is_relaxation)
-        self._push = Push(launch, runs, graph, bound.reads_edge_values, partial(kernels, bound))
-        self._pull_tiled = TiledPull(launch, graph, bound.reads_edge_values)
+        self.out_source = MemoryPageSource(arrays.out_edges, pages=[Page(0, 0, arrays.n, 0, arrays.m)])
+        self._launch = launch = Launcher(bound, arrays, pool, listener)
+        self._runs = runs = Runs(arrays, launch, one_per_thread=one_partition_per_thread)
+        self._notify = Notify(launch, runs, arrays.out_edges)
+        self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
+        self._push = Push(launch, runs, arrays, bound.reads_edge_values, partial(kernels, bound))
+        self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -121,7 +122,7 @@ class CpuExecutor(StepByParts):
         """Make the state with initial values, first frontier and first total."""
         init = self._kernels.init
         self._launch.prepare(init, PUBLISH, WORK)
-        n = self.graph.n
+        n = self._arrays.n
         values, own_array = np.empty(n, self.bound.value), synchronous and not self.is_relaxation
         state = State.empty(values, np.empty_like(values) if own_array else values, synchronous, VertexSet.empty(n))
         first, last = self._runs.of_vertices()
@@ -148,7 +149,7 @@ class CpuExecutor(StepByParts):
         own_array = state.synchronous and not self.is_relaxation
         state.next_values = np.empty_like(state.values) if own_array else state.values
         state.frontier.loosen()
-        state.next_frontier = VertexSet.empty(self.graph.n)
+        state.next_frontier = VertexSet.empty(self._arrays.n)
 
     def invalidate_cache(self) -> None:
         self._push.forget_frontier()
@@ -175,8 +176,8 @@ class CpuExecutor(StepByParts):
     def notify(self, state: State) -> int:
         """Put the vertices to update in ``state.notified``; return the number of out-edges followed."""
         self._launch.prepare(COUNT_EDGES, self._notify.kernel)
-        if state.active_count == self.graph.n or self.bound.total is not None:
-            state.notified.fill(self.graph.n)  # every vertex must be updated, also those without in-edges
+        if state.active_count == self._arrays.n or self.bound.total is not None:
+            state.notified.fill(self._arrays.n)  # every vertex must be updated, also those without in-edges
             return 0
         state.notified.clear()
         if self.bound.reads_dst:
@@ -186,7 +187,7 @@ class CpuExecutor(StepByParts):
     def notified_edges(self, pages: Iterable[Page], state: State) -> Array | None:
         if "prepare" in self.bound.arguments:  # `prepare` has rewritten the values of all vertices
             return None
-        _, starts = self._runs.prefix_of(state.notified, self.graph.in_edges, 0, self.graph.n)
+        _, starts = self._runs.prefix_of(state.notified, self._arrays.in_edges, 0, self._arrays.n)
         bounds = np.array([(page.first_vertex, page.last_vertex) for page in pages], np.int64).reshape(-1, 2)
         before = np.interp(bounds, np.arange(len(starts)) * BLOCK, starts)
         return before[:, 1] - before[:, 0]
@@ -204,7 +205,7 @@ class CpuExecutor(StepByParts):
             self._push.forget_frontier()
             return [self._pull_tiled(state, self._kernels.pull_tiled, self.out_source)]
         tasks = [(page, self._pull.task(page, state, mode)) for page in pages]
-        wanted = partial(edge_ranges, state.notified, self.graph.in_edges.offsets) if mode == NOTIFY_PULL else None
+        wanted = partial(edge_ranges, state.notified, self._arrays.in_edges.offsets) if mode == NOTIFY_PULL else None
         source.prefetch([page for page, task in tasks if task is not None], wanted)
         results = []
         for page, task in tasks:
@@ -238,7 +239,7 @@ class CpuExecutor(StepByParts):
         )  # fmt: skip
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
-        first, last, offsets = page.first_vertex, page.last_vertex, self.graph.out_edges.offsets
+        first, last, offsets = page.first_vertex, page.last_vertex, self._arrays.out_edges.offsets
         state.next_frontier.put(first, last)
         return replace(
             done, active=page.vertices, active_edges=int(offsets[last] - offsets[first]), changeable=page.vertices
@@ -252,7 +253,7 @@ class CpuExecutor(StepByParts):
         self._launch.prepare(kernel)
         spare = state.next_values  # the same array as `values` if there is only one
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
-        reported = spare.view(self.bound.reports) if same_size else np.empty(self.graph.n, self.bound.reports)
+        reported = spare.view(self.bound.reports) if same_size else np.empty(self._arrays.n, self.bound.reports)
         first, last = self._runs.of_vertices()
         self._launch(kernel, len(first), state, reported=reported, first_vertex=first, last_vertex=last)
         return reported

@@ -7,7 +7,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ... import events
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from ...native import Kernel, prepare
 from ...native.threads import ThreadPool
 from ...pages.source import PageEdges
@@ -26,18 +26,18 @@ class Launcher:
     Parameters
     ----------
     bound : BoundProgram
-    graph : Graph
+    arrays : GraphArrays
     pool : ThreadPool
     listener : callable
         Receives the progress of compilation.
     """
 
-    def __init__(self, bound: BoundProgram, graph: Graph, pool: ThreadPool, listener: events.Listener) -> None:
+    def __init__(self, bound: BoundProgram, arrays: GraphArrays, pool: ThreadPool, listener: events.Listener) -> None:
         self.bound, self.pool, self._listener = bound, pool, listener
         self._prepared: set[Kernel] = set()
         self._tables: dict[tuple[str, int], RecordTable] = {}
         self._constants = {
-            "n": graph.n, "in_offsets": graph.in_edges.offsets, "out_offsets": graph.out_edges.offsets,
+            "n": arrays.n, "in_offsets": arrays.in_edges.offsets, "out_offsets": arrays.out_edges.offsets,
             "parameters": bound.parameters, "vertex_data": bound.vertex_data,
         }  # fmt: skip
         self._windows: dict[tuple[Reader, int], Arguments] = {}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
 from ...native import PerCall, no_unroll, prefetch
 from ...pages.layout import Page
@@ -288,7 +288,7 @@ class Pull:
     ----------
     launcher : Launcher
     runs : Runs
-    graph : Graph
+    arrays : GraphArrays
     reader : Reader
         Reads the in-edges.
     kernels : Kernels
@@ -298,16 +298,22 @@ class Pull:
     """
 
     def __init__(
-        self, launcher: Launcher, runs: Runs, graph: Graph, reader: Reader, kernels: Any, only_active_contribute: bool
+        self,
+        launcher: Launcher,
+        runs: Runs,
+        arrays: GraphArrays,
+        reader: Reader,
+        kernels: Any,
+        only_active_contribute: bool,
     ) -> None:
-        self._launch, self._runs, self._graph, self._reader, self._kernels = launcher, runs, graph, reader, kernels
+        self._launch, self._runs, self._arrays, self._reader, self._kernels = launcher, runs, arrays, reader, kernels
         self._only_active_contribute = only_active_contribute
 
     def reads_active_only(self, state: State) -> bool:
         """Whether a pull skips inactive sources (`pull_active`): it pays off if very few sources are active, or if one
         active source can end the gather."""
         return self._only_active_contribute and (
-            "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._graph.m
+            "done" in self._launch.bound.arguments or state.active_edges * PULL_ACTIVE_RATIO < self._arrays.m
         )
 
     def prepare(self, state: State, mode: str) -> None:
@@ -329,7 +335,7 @@ class Pull:
             span["accumulators"] = PerCall(self._launch.partitions(len(first_edge)).sums)
             return Task(self._kernels.pull, len(first_edge), span)
         first, last = page.first_vertex, page.last_vertex
-        count, prefix = self._runs.prefix_of(state.notified, self._graph.in_edges, first, last)
+        count, prefix = self._runs.prefix_of(state.notified, self._arrays.in_edges, first, last)
         if not count:
             return None
         # "left": notified vertices without in-edges at a bound belong to the run that begins there.

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...codec.arrays import PACKED
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from ...graph.tiles import BITS, Tiles, make_tiles
 from ...native import PerCall, no_unroll, prefetch
 from ...native.threads import ThreadPool
@@ -35,22 +35,22 @@ UNPACKED = 1 << 24
 """Edges unpacked at a time while tiles are made of a packed graph in memory: enough work for several threads."""
 
 
-def tiles_of(graph: Graph, weighted: bool, stored: PageSource, pool: ThreadPool) -> Tiles:
-    """The tiles of `graph`, with edge values or without.
+def tiles_of(arrays: GraphArrays, weighted: bool, stored: PageSource, pool: ThreadPool) -> Tiles:
+    """The tiles of a graph, with edge values or without.
 
-    If the edges are in memory, the graph keeps the tiles. If they are on disk, the tiles are made anew from the
+    If the edges are in memory, `arrays` keeps the tiles. If they are on disk, the tiles are made anew from the
     out-edges `stored`, and belong to the caller.
     """
 
     def made(source: PageSource) -> Tiles:
-        offsets, dtype = graph.out_edges.offsets, graph.edge_dtype if weighted else None
+        offsets, dtype = arrays.out_edges.offsets, arrays.edge_dtype if weighted else None
         return make_tiles(offsets, partial(plain, source, offsets, pool), dtype, pool)
 
     def made_in_memory() -> Tiles:
-        edges = graph.valued_out_edges(pool) if weighted else graph.out_edges
-        return made(MemoryPageSource(edges, UNPACKED if graph.encoding == PACKED else None))
+        edges = arrays.valued_out_edges(pool) if weighted else arrays.out_edges
+        return made(MemoryPageSource(edges, UNPACKED if arrays.encoding == PACKED else None))
 
-    return made(stored) if graph.on_disk else graph.tiles(weighted, made_in_memory)
+    return made(stored) if arrays.on_disk else arrays.tiles(weighted, made_in_memory)
 
 
 def make_pull_tiled(f: Functions) -> RecordKernel:
@@ -94,13 +94,13 @@ class TiledPull:
     Parameters
     ----------
     launcher : Launcher
-    graph : Graph
+    arrays : GraphArrays
     reads_values : bool
         The program reads edge values, so the tiles hold them.
     """
 
-    def __init__(self, launcher: Launcher, graph: Graph, reads_values: bool) -> None:
-        self._launch, self._graph, self._reads_values = launcher, graph, reads_values
+    def __init__(self, launcher: Launcher, arrays: GraphArrays, reads_values: bool) -> None:
+        self._launch, self._arrays, self._reads_values = launcher, arrays, reads_values
         self._sums: Array | None = None
         self._tiles: Tiles | None = None
 
@@ -110,13 +110,13 @@ class TiledPull:
 
     def __call__(self, state: State, kernel: RecordKernel, out_source: PageSource) -> PageResult:
         """Update every vertex."""
-        graph, bound = self._graph, self._launch.bound
+        arrays, bound = self._arrays, self._launch.bound
         self._launch.prepare(kernel)
         state.next_frontier.clear()
         if self._tiles is None:
-            self._tiles = tiles_of(graph, self._reads_values, out_source, self._launch.pool)
+            self._tiles = tiles_of(arrays, self._reads_values, out_source, self._launch.pool)
         if self._sums is None:
-            self._sums = np.empty(graph.n, bound.accumulator)
+            self._sums = np.empty(arrays.n, bound.accumulator)
         tiles = self._tiles
         own = self._launch.partitions(tiles.blocks)
         self._launch(

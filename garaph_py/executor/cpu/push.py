@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...graph import Graph
 from ...graph.adjacency import Adjacency
+from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK
 from ...native import PerCall, atomic_and, atomic_load, compare_and_swap
 from ...pages.layout import Page
@@ -200,7 +200,7 @@ class Push:
     ----------
     launcher : Launcher
     runs : Runs
-    graph : Graph
+    arrays : GraphArrays
     reads_values : bool
         The program reads edge values, so the kernel reads the out-edges with their values.
     kernels_of : callable
@@ -208,9 +208,14 @@ class Push:
     """
 
     def __init__(
-        self, launcher: Launcher, runs: Runs, graph: Graph, reads_values: bool, kernels_of: Callable[[Reader], Any]
+        self,
+        launcher: Launcher,
+        runs: Runs,
+        arrays: GraphArrays,
+        reads_values: bool,
+        kernels_of: Callable[[Reader], Any],
     ) -> None:
-        self._launch, self._runs, self._graph, self._kernels_of = launcher, runs, graph, kernels_of
+        self._launch, self._runs, self._arrays, self._kernels_of = launcher, runs, arrays, kernels_of
         self._edge = launcher.bound.edge if reads_values else None
         self._active_pages: dict[Page, Array] | None = None  # pages of the frontier, if the last push found them
 
@@ -221,8 +226,8 @@ class Push:
     @cached_property
     def _edges(self) -> Adjacency:
         """The out-edges, with values if the program reads them; valued ones of a directed graph are made only once."""
-        graph = self._graph
-        return graph.out_edges if self._edge is None else graph.valued_out_edges(self._launch.pool)
+        arrays = self._arrays
+        return arrays.out_edges if self._edge is None else arrays.valued_out_edges(self._launch.pool)
 
     @cached_property
     def _reader(self) -> Reader:
@@ -230,11 +235,11 @@ class Push:
 
     def _source(self, out_source: PageSource) -> PageSource:
         """Pages of the out-edges, with values if the program reads them; on disk, `out_source` has the values, too."""
-        return out_source if self._graph.on_disk else MemoryPageSource(self._edges, pages=out_source.pages)
+        return out_source if self._arrays.on_disk else MemoryPageSource(self._edges, pages=out_source.pages)
 
     def __call__(self, state: State, out_source: PageSource) -> PageResult:
         """Push along the out-edges of every active vertex."""
-        out, active, source = self._graph.out_edges, state.frontier, self._source(out_source)
+        out, active, source = self._arrays.out_edges, state.frontier, self._source(out_source)
         kernel = self._kernels_of(self._reader).push
         self._launch.prepare(kernel, COUNT_EDGES)
         state.next_frontier.clear()

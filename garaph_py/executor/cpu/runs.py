@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...graph import Graph
 from ...graph.adjacency import Adjacency
+from ...graph.arrays import GraphArrays
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...native.threads import split
 from ...pages.layout import Page
@@ -38,14 +38,14 @@ class Runs:
 
     Parameters
     ----------
-    graph : Graph
+    arrays : GraphArrays
     launcher : Launcher
     one_per_thread : bool
         Make one run for each thread, as the paper does. Otherwise the runs are the same for any number of threads.
     """
 
-    def __init__(self, graph: Graph, launcher: Launcher, one_per_thread: bool) -> None:
-        self._graph, self._launch = graph, launcher
+    def __init__(self, arrays: GraphArrays, launcher: Launcher, one_per_thread: bool) -> None:
+        self._arrays, self._launch = arrays, launcher
         self._max_runs = launcher.pool.size if one_per_thread else None
         self._cuts: dict[Page, tuple[Array, ...]] = {}
 
@@ -62,7 +62,7 @@ class Runs:
 
     def of_vertices(self, whole: bool = False) -> tuple[Array, Array]:
         """First and last vertices of equal runs of all vertices, or of one run if `whole`; runs begin at blocks."""
-        n = self._graph.n
+        n = self._arrays.n
         bounds = np.array([0, n] if whole else split(-(-n // BLOCK), self.count(n))) * BLOCK
         bounds[-1] = n
         return bounds[:-1], bounds[1:]
@@ -74,7 +74,7 @@ class Runs:
             if len(self._cuts) >= MAX_KEPT_CUTS:
                 self._cuts.clear()
             bounds = page.first_edge + np.array(split(page.edges, self.count(page.edges)), np.int64)
-            offsets = self._graph.in_edges.offsets[page.first_vertex : page.last_vertex]
+            offsets = self._arrays.in_edges.offsets[page.first_vertex : page.last_vertex]
             cuts = np.searchsorted(offsets, bounds) + page.first_vertex
             cuts[0], cuts[-1] = page.first_vertex, page.last_vertex
             self._cuts[page] = bounds[:-1], bounds[1:], cuts[:-1], cuts[1:]
@@ -123,7 +123,7 @@ class Runs:
         """The pages with out-edges of vertices in `active`, each with the prefix sums of these (`prefix_of`)."""
         found: dict[Page, Array] = {}
         for page in source.pages:
-            count, prefix = self.prefix_of(active, self._graph.out_edges, page.first_vertex, page.last_vertex)
+            count, prefix = self.prefix_of(active, self._arrays.out_edges, page.first_vertex, page.last_vertex)
             if count and prefix[-1]:
                 found[page] = prefix
         return found

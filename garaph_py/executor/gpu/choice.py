@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ...codec.arrays import PACKED, RAW
 from ...errors import DeviceMemoryError
-from ...graph import Graph
 from ...graph.adjacency import Adjacency
+from ...graph.arrays import GraphArrays
 from ...native.threads import ThreadPool, available_cores
 from ...system.memory import available_memory
 from .edges import ArraysOnDevice, EdgeLayout, PackedOnDevice, with_raw_values
@@ -54,15 +54,15 @@ class Choice:
         return self.records is not None
 
 
-def packed_on_cpu(graph: Graph, reads_values: bool, threads: int | None) -> Choice:
+def packed_on_cpu(arrays: GraphArrays, reads_values: bool, threads: int | None) -> Choice:
     """The edges packed by the CPU, once for the graph."""
     with ThreadPool(threads) as pool:
-        edges = graph.packed_in_edges(pool)
+        edges = arrays.packed_in_edges(pool)
     return Choice(edges, ArraysOnDevice.of(edges, reads_values))
 
 
 def choose(
-    graph: Graph,
+    arrays: GraphArrays,
     value_bytes: int,
     gather: str,
     left: int,
@@ -78,7 +78,7 @@ def choose(
 
     Parameters
     ----------
-    graph : Graph
+    arrays : GraphArrays
     value_bytes : int
         Bytes of an edge value; 0 if the program reads none.
     gather : {"auto", "replicated", "segmented", "packed"}
@@ -92,30 +92,30 @@ def choose(
     threads : int or None
         CPU threads; None for one per available core.
     """
-    edges, reads_values = graph.in_edges, value_bytes > 0
+    edges, reads_values = arrays.in_edges, value_bytes > 0
     given = Choice(edges, ArraysOnDevice.of(edges, reads_values))
     if edges.on_disk or edges.encoding != RAW:
         return given
-    raw_bytes = graph.m * given.arrays.width
+    raw_bytes = arrays.m * given.arrays.width
     expected = UNBOUNDED if iterations is None else iterations
     if gather not in (AUTO, PACKED) or (gather == AUTO and (raw_bytes <= left or expected < WORTH_MEASURING)):
         return given
-    if not graph.has_packed_in_edges:
+    if not arrays.has_packed_in_edges:
         try:
             records, seconds = measure()
         except DeviceMemoryError:
             if gather == AUTO:
                 return given
         else:
-            arrays = with_raw_values(PackedOnDevice(records), value_bytes)
-            packed_bytes = graph.m * arrays.width
+            layout = with_raw_values(PackedOnDevice(records), value_bytes)
+            packed_bytes = arrays.m * layout.width
             fits = packed_bytes + STAGING_BYTES <= left
-            cost = seconds if fits else graph.m / (CPU_PACKS * (threads or available_cores()))
+            cost = seconds if fits else arrays.m / (CPU_PACKS * (threads or available_cores()))
             saved = max(raw_bytes - left, 0) - max(packed_bytes - left, 0)  # bytes an iteration
-            gain = saved * seconds / max(4 * graph.m, 1) * expected
+            gain = saved * seconds / max(4 * arrays.m, 1) * expected
             too_large = not fits and packed_bytes > HOST_SHARE * available_memory()
             if gather == AUTO and (gain <= cost or too_large):
                 return given
             if fits:
-                return Choice(edges, arrays, records)
-    return packed_on_cpu(graph, reads_values, threads)
+                return Choice(edges, layout, records)
+    return packed_on_cpu(arrays, reads_values, threads)

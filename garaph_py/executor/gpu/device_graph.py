@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from .device import Device, failing
 from .launch import Launcher
 from .memory import DeviceMemory
@@ -52,9 +52,9 @@ class DeviceGraph:
         weakref.finalize(self, free, device, self.memory, self.pinned).atexit = False
 
     @classmethod
-    def take(cls, graph: Graph, device: Device) -> DeviceGraph:
+    def take(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
         """The graph's device memory on `device`, for one run, which must call `give_back`."""
-        found = graph.derived.get(f"{NAME} {id(device)}", lambda: cls(device), lambda _: 0)
+        found = arrays.derived.get(f"{NAME} {id(device)}", lambda: cls(device), lambda _: 0)
         if not found._in_use.acquire(blocking=False):
             found = cls(device)
             found._in_use.acquire()
@@ -87,16 +87,16 @@ class DeviceGraph:
         finally:
             self.pinned.close()
 
-    def ranks(self, graph: Graph, threads: int | None) -> Ranks:
+    def ranks(self, arrays: GraphArrays, threads: int | None) -> Ranks:
         """The ranks of the graph's destinations. A graph whose memory is bounded does not keep them."""
         if self._ranks is not None:
             return self._ranks
-        ranks = Ranks.of(graph.in_edges.offsets, threads)
-        if graph.memory is None:
+        ranks = Ranks.of(arrays.in_edges.offsets, threads)
+        if arrays.memory is None:
             self._ranks = ranks
         return ranks
 
-    def measure(self, graph: Graph, launcher: Launcher, budget: int) -> tuple[Array, float]:
+    def measure(self, arrays: GraphArrays, launcher: Launcher, budget: int) -> tuple[Array, float]:
         """The records that the graph's sources have if packed, and the seconds that it took to compute them, once.
 
         Raises
@@ -107,7 +107,7 @@ class DeviceGraph:
         if self._measured is None:
             with self.device, failing(self.device.driver):
                 self.retain({})
-            self._measured = measured(graph, launcher, self.device, budget, self.pinned)
+            self._measured = measured(arrays, launcher, self.device, budget, self.pinned)
         return self._measured
 
     def retain(self, contents: Mapping[str, Hashable]) -> None:

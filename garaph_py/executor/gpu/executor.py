@@ -103,17 +103,18 @@ class GpuExecutor(StepByParts):
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
         self._sources = SourceFactory(graph, bound.reads_edge_values)
         self._host = host
+        self._offsets = graph._arrays.in_edges.offsets
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
         self._pinned = Pinned()
         # A graph whose memory is bounded leaves none of it in the pool.
         self._pool: PinnedPool | Pinned = pool_of(device) if graph.memory is None else self._pinned
-        self._kept = DeviceGraph.take(graph, device)
+        self._kept = DeviceGraph.take(graph._arrays, device)
         try:
             with device, failing(device.driver):
-                self._ranks = self._kept.ranks(graph, settings.threads)
+                self._ranks = self._kept.ranks(graph._arrays, settings.threads)
                 self.launcher = Launcher(bound, device, listener, can_replicate(bound))
-                self._arrays = RunArrays(bound, graph, self._ranks, self.launcher, device)
+                self._arrays = RunArrays(bound, graph._arrays, self._ranks, self.launcher, device)
         except BaseException:
             self.close()
             raise
@@ -189,10 +190,13 @@ class GpuExecutor(StepByParts):
             array_sizes(self.bound, graph, self._ranks, synchronous),
             reserve(self.bound, graph, self._ranks, self.launcher, replicates),
         )
-        edges = self._choose(budget, self._plan.left)
+        edges = choose(
+            graph._arrays, self._value_bytes, settings.gather, self._plan.left,
+            lambda: self._kept.measure(graph._arrays, self.launcher, budget), settings.iterations, settings.threads,
+        )  # fmt: skip
         self.residency = self._residency(edges)
         if edges.packs and self.residency.resident < len(self.residency.pages):  # padding took the last bytes
-            edges = packed_on_cpu(graph, self._value_bytes > 0, settings.threads)
+            edges = packed_on_cpu(graph._arrays, self._value_bytes > 0, settings.threads)
             self.residency = self._residency(edges)
         self.edges = edges
 
@@ -201,15 +205,7 @@ class GpuExecutor(StepByParts):
         if self.graph.on_disk and page_edges is None:
             page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
         staging = STAGING_BYTES * edges.packs
-        return self._plan.residency(self.graph.in_edges.offsets, arrays, staging, self.settings.streams, page_edges)
-
-    def _choose(self, budget: int, left: int) -> Choice:
-        """Choose raw or packed edges; `left` bytes of the budget are left for them."""
-        return choose(
-            self.graph, self._value_bytes, self.settings.gather, left,
-            lambda: self._kept.measure(self.graph, self.launcher, budget),
-            self.settings.iterations, self.settings.threads,
-        )  # fmt: skip
+        return self._plan.residency(self._offsets, arrays, staging, self.settings.streams, page_edges)
 
     def _make_room(self, budget: int) -> None:
         """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
@@ -288,8 +284,9 @@ class GpuExecutor(StepByParts):
         packing.close()
 
     def _vertex_set(self) -> VertexSet:
-        n = self.graph.n
-        return VertexSet(self._pool.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
+        bits = self._pool.empty(-(-self.graph.n // WORD), np.dtype(np.uint64))
+        bits[:] = 0
+        return VertexSet(bits, np.zeros(-(-self.graph.n // BLOCK), np.uint8))
 
     def _initial_values(self, state: State) -> list[PageResult]:
         """Run `init`, `frontier` and `aggregate` on the device, and copy their results to the host."""
@@ -351,7 +348,7 @@ class GpuExecutor(StepByParts):
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         for page in pages if len(chosen) < len(pages) else ():
             state.next_frontier.bits[page.words] = 0
-        split = partial(cut, self.graph.in_edges.offsets, multiple=VERTICES) if self.gather.takes_parts else None
+        split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
     def work(

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...codec.format import RECORD
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from ...pages.layout import Page
 from ...system import interrupts
 from .device import Device, failing
@@ -141,7 +141,9 @@ class Packing:
             slot.stream.synchronize()
 
 
-def measured(graph: Graph, launcher: Launcher, device: Device, budget: int, pinned: Pinned) -> tuple[Array, float]:
+def measured(
+    arrays: GraphArrays, launcher: Launcher, device: Device, budget: int, pinned: Pinned
+) -> tuple[Array, float]:
     """The records that a raw graph's sources would have if packed, and the seconds that it took to compute them.
 
     Raises
@@ -153,11 +155,11 @@ def measured(graph: Graph, launcher: Launcher, device: Device, budget: int, pinn
     with device, failing(device.driver):
         memory = DeviceMemory(device, budget)
         try:
-            pinned.pin(graph.in_edges.offsets)
-            offsets = memory.upload("in_offsets", graph.in_edges.offsets)
-            starts = memory.allocate("starts", starts_bytes(graph.m))
-            launcher.mark_starts(offsets, graph.n, starts, None)
-            sources = graph.in_edges.neighbours
+            pinned.pin(arrays.in_edges.offsets)
+            offsets = memory.upload("in_offsets", arrays.in_edges.offsets)
+            starts = memory.allocate("starts", starts_bytes(arrays.m))
+            launcher.mark_starts(offsets, arrays.n, starts, None)
+            sources = arrays.in_edges.neighbours
             pinned.pin(sources)
             return Packing(sources, launcher, memory, starts).records(pinned), time.perf_counter() - started
         finally:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...graph import Graph
+from ...graph.arrays import GraphArrays
 from ...pages.layout import Page
 from ...program import BoundProgram
 from .device import Device
@@ -31,8 +31,10 @@ class RunArrays:
         The kernel argument with their addresses.
     """
 
-    def __init__(self, bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, device: Device) -> None:
-        self._bound, self._graph, self._ranks, self._launcher, self._device = bound, graph, ranks, launcher, device
+    def __init__(
+        self, bound: BoundProgram, arrays: GraphArrays, ranks: Ranks, launcher: Launcher, device: Device
+    ) -> None:
+        self._bound, self._arrays, self._ranks, self._launcher, self._device = bound, arrays, ranks, launcher, device
         self.task = np.zeros(1, launcher.layouts.task)
         self.context = self.task["context"]
 
@@ -49,8 +51,8 @@ class RunArrays:
             else:
                 self.context[name] = kept.memory.allocate(name, nbytes)
         context = self.context
-        context["n"], context["parameters"] = self._graph.n, self._bound.parameters
-        if not self._graph.directed:
+        context["n"], context["parameters"] = self._arrays.n, self._bound.parameters
+        if not self._arrays.directed:
             context["out_offsets"] = context["in_offsets"]
         for name in missing:
             self._fill(name, threads)
@@ -60,13 +62,13 @@ class RunArrays:
 
     def _fill(self, name: str, threads: int | None) -> None:
         """Fill an array that depends on the graph alone: the GPU computes `starts`, the others are copied."""
-        graph, ranks = self._graph, self._ranks
+        arrays, ranks = self._arrays, self._ranks
         if name == "starts":
-            self._launcher.mark_starts(self.address("in_offsets"), graph.n, self.address("starts"), None)
+            self._launcher.mark_starts(self.address("in_offsets"), arrays.n, self.address("starts"), None)
             return
         made: dict[str, Callable[[], Array]] = {
-            "in_offsets": lambda: graph.in_edges.offsets,
-            "out_offsets": lambda: graph.out_edges.offsets,
+            "in_offsets": lambda: arrays.in_edges.offsets,
+            "out_offsets": lambda: arrays.out_edges.offsets,
             "run_ranks": lambda: ranks.by_run(threads),
             "word_ranks": lambda: ranks.by_word,
             "destinations": lambda: ranks.destinations,

@@ -29,7 +29,7 @@ def edge_count(graph: Graph) -> int:
 
 def edge_batches(graph: Graph, listener: events.Listener = events.ignore, rows: int = ROWS) -> Iterator[Batch]:
     """The edges in the order of the CSC, in batches from `rows` stored entries; `listener` receives the progress."""
-    batches = edges.edge_batches(graph.in_edges, graph.directed, rows)
+    batches = edges.edge_batches(graph._arrays.in_edges, graph.directed, rows)
     for start, batch in zip(range(0, graph.m, rows), batches, strict=True):
         yield batch
         listener(events.Step("writing", min(start + rows, graph.m), graph.m, "edges"))
@@ -69,7 +69,7 @@ def whole_values(graph: Graph) -> Array | None:
     GraphError
         If they are not integers.
     """
-    values = graph.in_edges.values
+    values = graph._arrays.in_edges.values
     if values is not None and values.dtype.kind == "f":
         raise GraphError(f"edge values are {values.dtype}, but this format holds integers; leave them out")
     return values

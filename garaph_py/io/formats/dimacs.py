@@ -84,7 +84,8 @@ def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> 
         return EdgeList(sources, targets, weights, vertices=vertices)
     graph = from_edges(sources, targets, weights, vertices=vertices, threads=options.threads, on_event=listener)
     with ThreadPool(options.threads) as pool:  # the file has two arcs for an undirected edge
-        return undirected_graph(path, checked(path, graph.in_edges, 0, 0, pool, listener), graph.ids, pool, listener)
+        lists = checked(path, graph._arrays.in_edges, 0, 0, pool, listener)
+        return undirected_graph(path, lists, graph.ids, pool, listener)
 
 
 def problem_line(path: Path, blocks: Iterator[bytes]) -> tuple[int, int, bytes, int]:
@@ -136,7 +137,7 @@ def is_dimacs(path: Path) -> bool:
 
 def write_dimacs(graph: Graph, path: Path, listener: events.Listener) -> None:
     """Write one line per arc, two for an undirected edge; vertices become 1 to n in internal order."""
-    edges, values = graph.in_edges, whole_weights(graph)
+    edges, values = graph._arrays.in_edges, whole_weights(graph)
 
     def write(file: IO[bytes]) -> None:
         import pyarrow as pa

@@ -84,10 +84,10 @@ def is_galois(path: Path) -> bool:
 
 def write_galois(graph: Graph, path: Path, listener: events.Listener) -> None:
     """Write version 1; an undirected graph's edges in both directions, as Galois requires."""
-    lists = graph.out_edges
+    lists = graph._arrays.out_edges
     if graph.edge_dtype is not None:
         whole_weights(graph)
-        lists = weighted_out_edges(graph)
+        lists = weighted_out_edges(graph._arrays)
     data_bytes = 0 if lists.values is None else 4
     padding = np.zeros(graph.m % 2, np.uint32)
     total = HEADER.itemsize + 8 * graph.n + (4 + data_bytes) * graph.m + padding.nbytes

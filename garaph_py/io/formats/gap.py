@@ -95,11 +95,12 @@ def write_gap(weighted: bool, graph: Graph, path: Path, listener: events.Listene
     def write(file: Any) -> None:
         writer = ArrayWriter(file, file_size(graph.directed, graph.n, graph.m, weighted), listener)
         writer.write(np.array([(graph.directed, graph.m, graph.n)], HEADER))
-        incoming = graph.in_edges if weighted else Adjacency(graph.in_edges.offsets, graph.in_edges.neighbours)
+        into = graph._arrays.in_edges
+        incoming = into if weighted else Adjacency(into.offsets, into.neighbours)
         if not graph.directed:
             write_lists(writer, incoming)
             return
-        write_lists(writer, weighted_out_edges(graph) if weighted else graph.out_edges)
+        write_lists(writer, weighted_out_edges(graph._arrays) if weighted else graph._arrays.out_edges)
         write_lists(writer, incoming)
 
     write_whole(path, write)
@@ -107,7 +108,7 @@ def write_gap(weighted: bool, graph: Graph, path: Path, listener: events.Listene
 
 def whole_weights(graph: Graph) -> Array:
     """The values of the in-edges; refuse values that int32 cannot hold, and a graph without values."""
-    values = graph.in_edges.values
+    values = graph._arrays.in_edges.values
     if values is None:
         raise GraphError("the graph has no weights, which this format needs; write another one, such as .sg")
     if values.dtype.kind == "f":

@@ -139,7 +139,7 @@ def write_ligra(graph: Graph, path: Path, listener: events.Listener) -> None:
     GraphError
         If there are weights that are not integers.
     """
-    out = graph.out_edges if whole_values(graph) is None else weighted_out_edges(graph)
+    out = graph._arrays.out_edges if whole_values(graph) is None else weighted_out_edges(graph._arrays)
     columns = [out.offsets[:-1], out.neighbours, *([] if out.values is None else [out.values])]
     word = PLAIN if out.values is None else WEIGHTED
     total = sum(map(len, columns))

@@ -8,6 +8,7 @@ from ... import events
 from ...errors import FormatError
 from ...graph import csr
 from ...graph.adjacency import Adjacency
+from ...graph.arrays import GraphArrays
 from ...graph.csr import Lists, directed_graph
 from ...graph.graph import Graph
 from ...graph.ids import VertexIds
@@ -66,9 +67,9 @@ def graph_of(path: Path, out: Lists, directed: bool, pool: ThreadPool, listener:
     return undirected_graph(path, out, ids, pool, listener)
 
 
-def weighted_out_edges(graph: Graph) -> Adjacency:
+def weighted_out_edges(arrays: GraphArrays) -> Adjacency:
     """The out-edges with their values, for writers; a directed graph has values at its in-edges only."""
-    if not graph.directed:
-        return graph.in_edges
+    if not arrays.directed:
+        return arrays.in_edges
     with ThreadPool() as pool:
-        return transposed(graph.in_edges, pool, events.ignore)
+        return transposed(arrays.in_edges, pool, events.ignore)

@@ -184,7 +184,7 @@ def edges_of(
             return EdgeList(rows, columns, values, header.n)
         graph = from_numbered_edges(rows, columns, header.n, values, threads=options.threads, on_event=listener)
         with ThreadPool(options.threads) as pool:
-            lists = checked(path, graph.in_edges, 0, 0, pool, listener)
+            lists = checked(path, graph._arrays.in_edges, 0, 0, pool, listener)
             return undirected_graph(path, lists, graph.ids, pool, listener)
     if (rows > columns).any() and (rows < columns).any():
         problem = f"{header.symmetry}, but with entries on both sides of the diagonal; leave one side out"

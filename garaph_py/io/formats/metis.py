@@ -207,7 +207,8 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
     if weights is not None and len(weights) and int(weights.min()) < 1:
         raise GraphError(f"an edge has weight {weights.min()}; METIS takes positive integers")
     check_simple(graph)
-    offsets, neighbours = graph.in_edges.offsets, graph.in_edges.neighbours
+    edges = graph._arrays.in_edges
+    offsets, neighbours = edges.offsets, edges.neighbours
 
     def write(file: IO[bytes]) -> None:
         with compressing(file, path) as stream:
@@ -226,7 +227,7 @@ def write_metis(graph: Graph, path: Path, listener: events.Listener) -> None:
 def check_simple(graph: Graph) -> None:
     """Refuse graphs with self-loops or parallel edges, which METIS does not allow."""
     with ThreadPool() as pool:
-        vertices, neighbours = group.expand(graph.in_edges.offsets, pool), graph.in_edges.neighbours
+        vertices, neighbours = group.expand(graph._arrays.in_edges.offsets, pool), graph._arrays.in_edges.neighbours
     if (vertices == neighbours).any():
         raise GraphError("the graph has self-loops, which METIS does not allow; drop them")
     if ((vertices[1:] == vertices[:-1]) & (neighbours[1:] == neighbours[:-1])).any():

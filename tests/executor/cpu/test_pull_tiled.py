@@ -35,7 +35,7 @@ def test_tiles_hold_every_edge_once_and_in_order(graph_of, weighted, size):
     edges = twins.skewed(62, N, 50_000, "int32")
     graph = graph_of(edges, weighted=weighted)
     with ThreadPool(size) as pool:
-        tiles = tiles_of(graph, weighted, None, pool)
+        tiles = tiles_of(graph._arrays, weighted, None, pool)
     tile = np.repeat(np.arange(9), np.diff(tiles.starts))
     targets = ((tile // 3) << 16) + (tiles.edges >> 16)
     sources = ((tile % 3) << 16) + (tiles.edges & 0xFFFF)
@@ -56,11 +56,11 @@ def test_tiles_of_packed_edges_are_the_same(graph_of, monkeypatch, weights, dire
     graph = graph_of(twins.skewed(65, N, 50_000, weights), directed=directed)
     packed = graph.packed(1)
     with ThreadPool(2) as pool:
-        one, other = (tiles_of(g, weights is not None, None, pool) for g in (graph, packed))
+        one, other = (tiles_of(g._arrays, weights is not None, None, pool) for g in (graph, packed))
     assert one.edges.tobytes() == other.edges.tobytes()
     assert one.starts.tobytes() == other.starts.tobytes()
     assert weights is None or (one.values.dtype == weights and one.values.tobytes() == other.values.tobytes())
-    assert packed.has_tiles(weights is not None)
+    assert packed._arrays.has_tiles(weights is not None)
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_dense_iterations_use_tiles_where_there_are_some():
 def test_tiles_without_values_do_not_lead_to_tiles_with_them(graph_of):
     graph = graph_of(twins.skewed(66, 500, 3000, "float64"))
     run_with(gp.apps.PageRank(weighted=False), graph, mode="pull-tiled", iterations=1)
-    assert suits_tiles(graph, False, 1)
+    assert suits_tiles(graph._arrays, False, 1)
     assert PULL_TILED not in {
         i.mode for i in gp.run(gp.apps.CircuitSimulation(), graph, iterations=2, threads=1).stats.iterations
     }
@@ -158,5 +158,5 @@ def test_tiles_are_not_used_if_one_thread_would_have_most_work(has_tiles, hub_sh
     n, m = 1 << 20, 32 << 20
     offsets = np.linspace(m * hub_share, m, n + 1).astype(np.int64)
     offsets[0] = 0
-    graph = SimpleNamespace(n=n, m=m, has_tiles=lambda weighted: has_tiles, in_edges=SimpleNamespace(offsets=offsets))
-    assert suits_tiles(graph, False, threads) == suits
+    arrays = SimpleNamespace(n=n, m=m, has_tiles=lambda weighted: has_tiles, in_edges=SimpleNamespace(offsets=offsets))
+    assert suits_tiles(arrays, False, threads) == suits

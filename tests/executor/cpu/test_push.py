@@ -272,11 +272,11 @@ def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packe
     graph = graph_of(edges)
     with ThreadPool(2) as pool:
         given = graph.packed() if packed else graph
-        out = given.valued_out_edges(pool)
-        assert given.valued_out_edges(pool) is out
+        out = given._arrays.valued_out_edges(pool)
+        assert given._arrays.valued_out_edges(pool) is out
         assert (out.value_array.codec == "packed") == (packed and weights == "int32")
         plain = graph_of(twins.skewed(45, 50, 300))
-        assert plain.valued_out_edges(pool) is plain.out_edges
+        assert plain._arrays.valued_out_edges(pool) is plain._arrays.out_edges
     u = np.repeat(np.arange(graph.n), graph.out_degrees)
     found = sorted(zip(u.tolist(), out.neighbours.tolist(), out.values.tolist(), strict=True))
     expected = sorted(zip(edges.sources.tolist(), edges.targets.tolist(), edges.weights.tolist(), strict=True))
@@ -286,6 +286,6 @@ def test_push_finds_the_values_of_a_directed_graphs_out_edges(monkeypatch, packe
 def test_out_edges_that_differ_from_the_in_edges_are_reported():
     """A file with valid checksums may hold such edges; no value may be written outside its array."""
     graph = graph_of(twins.skewed(46, 50, 300, "int32"))
-    out = replace(graph.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
+    out = replace(graph._arrays.out_edges, offsets=np.append(np.zeros(graph.n, np.int64), graph.m))
     with pytest.raises(GraphError, match="out-edges are not its in-edges reversed; import it again"):
-        run_with(gp.apps.SSSP(0), replace(graph, out_edges=out), mode="push")
+        run_with(gp.apps.SSSP(0), graph._replace(out_edges=out), mode="push")

@@ -1,5 +1,7 @@
 """The choice between raw and packed edges on the GPU, and the options for packed edges."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,11 +26,7 @@ def graph(graph_of):
 
 def records_of(graph):
     with ThreadPool(2) as pool:
-        return (
-            gp.Graph(graph.in_edges, graph.out_edges, graph.directed, graph.ids)
-            .packed_in_edges(pool)
-            .neighbour_array.records
-        )
+        return replace(graph._arrays).packed_in_edges(pool).neighbour_array.records
 
 
 def chosen(graph, gather="auto", left=1 << 30, iterations=None, seconds=1.0, measured=None, value_bytes=4):
@@ -37,7 +35,7 @@ def chosen(graph, gather="auto", left=1 << 30, iterations=None, seconds=1.0, mea
             measured.append(True)
         return records_of(graph), seconds
 
-    return choice.choose(graph, value_bytes, gather, left, measure, iterations, 2)
+    return choice.choose(graph._arrays, value_bytes, gather, left, measure, iterations, 2)
 
 
 def test_what_fits_stays_raw(graph):
@@ -56,9 +54,9 @@ def test_raw_gathers_stay_raw(graph, gather):
 def test_on_request_it_packs_on_the_device_if_packed_edges_fit(graph):
     found = chosen(graph, "packed", left=STAGING_BYTES + 8 * graph.m)
     assert found.packs
-    assert found.edges is graph.in_edges
+    assert found.edges is graph._arrays.in_edges
     assert found.arrays.values.width == 4
-    assert not graph.has_packed_in_edges
+    assert not graph._arrays.has_packed_in_edges
 
 
 def test_if_packed_edges_do_not_fit_the_cpu_packs_once(graph):
@@ -87,13 +85,13 @@ def test_no_memory_to_measure_in(graph, gather, packs):
     def measure():
         raise DeviceMemoryError("no")
 
-    found = choice.choose(graph, 0, gather, 100, measure, None, 2)
+    found = choice.choose(graph._arrays, 0, gather, 100, measure, None, 2)
     assert (found.arrays.encoding == "packed") == packs
 
 
 def test_a_packed_graph_comes_as_it_is(graph):
     packed = graph.packed()
-    assert chosen(packed, "packed", left=10).edges is packed.in_edges
+    assert chosen(packed, "packed", left=10).edges is packed._arrays.in_edges
 
 
 def settings(program, graph, encoding, **how):

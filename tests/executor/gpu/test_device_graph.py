@@ -87,7 +87,7 @@ def test_released_while_a_run_holds_it(device_for, graph_of, monkeypatch):
     graph = graph_of(GRAPH)
     driver = device_for(Hops(HUB), graph)
     expected = run_on_gpu(Hops(HUB), graph).values
-    when_iterations_begin(monkeypatch, graph.derived.release)
+    when_iterations_begin(monkeypatch, graph.release)
     np.testing.assert_array_equal(run_on_gpu(Hops(HUB), graph).values, expected)
     assert driver.held == 0
 
@@ -138,5 +138,5 @@ def test_it_is_among_the_graphs_derived_arrays(device_for, graph_of):
     graph = graph_of(GRAPH)
     device_for(Hops(HUB), graph)
     run_on_gpu(Hops(HUB), graph)
-    assert any("GPU" in name for name in graph.derived.names)
-    assert graph.derived.nbytes == 0  # of the host's memory
+    assert any("GPU" in name for name in graph._arrays.derived.names)
+    assert graph._arrays.derived.nbytes == 0  # of the host's memory

@@ -1,7 +1,5 @@
 """On a real GPU: graphs whose edges stay on disk, with and without the CPU, raw and packed, partly resident."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -19,8 +17,8 @@ def stored(request, tmp_path_factory):
     graph = gp.rmat(16, 16, directed=False, weights=(1, 255))
     path = tmp_path_factory.mktemp("gpu") / "graph"
     store.save(graph, path, encoding=request.param, block_bytes=1 << 16)
-    opened = gp.open(path, memory=2 * graph.in_edges.offsets.nbytes)
-    return graph, replace(opened, memory=graph.nbytes // 2 + 60 * graph.n)
+    opened = gp.open(path, memory=2 * graph._arrays.in_edges.offsets.nbytes)
+    return graph, opened._replace(memory=graph.nbytes // 2 + 60 * graph.n)
 
 
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])

@@ -129,7 +129,7 @@ def test_fifty_runs_take_no_more_memory_than_one(graph_of, edges):
     for _ in range(50):
         run_with(program, graph, device="gpu")
     assert found.free_memory() >= kept - (4 << 20)  # other processes may use the GPU
-    graph.derived.release()
+    graph.release()
     assert found.free_memory() >= before - (4 << 20)
 
 

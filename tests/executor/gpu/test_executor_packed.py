@@ -64,8 +64,8 @@ def test_the_gpu_packs_as_the_cpu_does(graph_of, monkeypatch):
     monkeypatch.setattr(packing, "CHUNK_RUNS", 7)
     graph = graph_of(twins.skewed(2, 5000, 200_000))
     with ThreadPool() as pool:
-        expected = graph.packed_in_edges(pool).neighbour_array
-    graph.derived.release()
+        expected = graph._arrays.packed_in_edges(pool).neighbour_array
+    graph.release()
     found = device.find()
     settings = Settings(gather="packed", page_edges=30_000)
     with GpuExecutor(bind(gp.apps.BFS(0), graph), graph, found, settings) as kernel:
@@ -162,7 +162,7 @@ def test_mutated_words_read_nothing_outside():
     """Ten thousand runs of random words: a page decodes, and invalid sources stay within the array of values."""
     graph = rmat(18, 40, seed=2, weights=(1, 255)).packed()
     rng = np.random.default_rng(1)
-    for part in graph.in_edges.arrays():
+    for part in graph._arrays.in_edges.arrays():
         assert len(part.records) > 10_000
         part.words[:-PADDING] = rng.integers(0, 1 << 32, len(part.words) - PADDING, np.uint32)
     result = run_with(gp.apps.SSSP(0), graph, iterations=2, device="gpu", sync=True, mode="pull")

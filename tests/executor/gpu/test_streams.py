@@ -110,14 +110,14 @@ def setting(graph_of):
 
     def make(share, fails_at=None, spans=None):
         graph = graph_of(SKEWED)
-        offsets, width = graph.in_edges.offsets, raw_layout(4)
+        offsets, width = graph._arrays.in_edges.offsets, raw_layout(4)
         buffers = 3 * plan(offsets, width, 0, 1 << 19, 3, 4000).buffer_bytes
         residency = plan(offsets, width, 0, buffers + int(share * 8 * (graph.m + 64 * RUN)), 3, 4000)
         device = FakeDevice(fails_at)
         return (
             device,
             Streams(device, residency, width, NothingKept(), spans),
-            MemoryPageSource(graph.in_edges, pages=residency.pages),
+            MemoryPageSource(graph._arrays.in_edges, pages=residency.pages),
         )
 
     return make
@@ -210,7 +210,7 @@ def test_pages_that_stay_are_copied_before_they_are_asked_for(setting, share):
 def test_stolen_pages_are_not_processed(setting, graph_of):
     """Ends of pages are stolen during copies: every edge is processed once, and buffers record what they hold."""
     device, streams, source = setting(0.3)
-    offsets = graph_of(SKEWED).in_edges.offsets
+    offsets = graph_of(SKEWED)._arrays.in_edges.offsets
     split, rng, taken = partial(cut, offsets, multiple=64), np.random.default_rng(1), []
     for turn in range(4):
         waiting, stolen = streams.order(source.pages, True, split), []

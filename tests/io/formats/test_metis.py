@@ -43,7 +43,6 @@ def test_metis(tmp_path, contents, edges):
         graph = read(path)
         assert edges_of(graph) == edges
         assert not graph.directed
-        assert graph.out_edges is graph.in_edges
     both = read(path, directed=True)
     assert (both.directed, edges_of(both)) == (True, edges)
     assert read(path, weights=False).edge_dtype is None
