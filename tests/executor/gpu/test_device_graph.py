@@ -97,7 +97,7 @@ def test_a_run_that_finds_the_graph_in_use_has_memory_of_its_own(device_for, gra
     driver = device_for(Hops(HUB), graph)
     expected = run_on_gpu(Hops(HUB), graph).values
     before = driver.held
-    used = DeviceGraph.take(graph, devices.find())
+    used = DeviceGraph.take(graph._arrays, devices.find())
     assert kept_bytes(devices.find()) == 0  # a run uses it
     found = []
     thread = threading.Thread(target=lambda: found.append(run_on_gpu(Hops(HUB), graph)))
