@@ -46,6 +46,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
+    "first_notebook_cell": "# Run this notebook in the folder docs/gallery of a checkout: it may read files of data/.",
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
+import runpy
+import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
+import typer
 
 import garaph_py as gp
 from garaph_py.cli.commands import app
@@ -63,11 +68,30 @@ def test_programs_are_in_the_reference() -> None:
     assert set(re.findall(r"^   (\w+)$", page, re.MULTILINE)) == set(gp.apps.__all__)
 
 
+def test_help_names_no_file_that_an_installed_package_lacks() -> None:
+    texts = [inspect.getdoc(getattr(gp, name)) or "" for name in gp.__all__]
+    texts += [inspect.getdoc(member) or "" for kind in (gp.Graph, gp.Result) for _, member in inspect.getmembers(kind)]
+    texts += [inspect.getdoc(getattr(gp.apps, name)) or "" for name in gp.apps.__all__]
+    for command in vars(typer.main.get_command(app))["commands"].values():
+        texts += [command.help or "", *(getattr(option, "help", None) or "" for option in command.params)]
+    assert [found for text in texts for found in re.findall(r"docs/[\w./]+", text)] == []
+
+
 def test_commands_are_in_the_reference() -> None:
     page = (DOCS / "reference" / "commands.md").read_text()
     assert set(re.findall(r"^\| `garaph (\w+)", page, re.MULTILINE)) == {
         command.name for command in app.registered_commands
     }
+
+
+def test_notebooks_of_the_gallery_say_where_they_find_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    settings = runpy.run_path(str(DOCS / "conf.py"))["sphinx_gallery_conf"]
+    assert "docs/gallery of a checkout" in settings["first_notebook_cell"]
+    read = {found for path in GALLERY for found in re.findall(r"\.read\(\"(.*?)\"", path.read_text())}
+    assert read
+    assert all((DOCS / "gallery" / name).exists() for name in read)
 
 
 def test_gallery_is_short_and_has_real_data() -> None:

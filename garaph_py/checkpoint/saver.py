@@ -146,10 +146,23 @@ class Saver:
         if signalled or is_due(self._every, seen):
             self.guard(state, iterations)
             self._save(state, iterations)
-            if signalled and self._saved == iterations:
-                log.warning("interrupted after %d iterations; %s has a checkpoint", iterations, self._store.directory)
         if signalled:
+            self._deliver(iterations)
+
+    def _deliver(self, iterations: int) -> None:
+        """Deliver a signal. What it raises says that there is a checkpoint; an exit, which shows no text, logs it."""
+        said = f"interrupted after {iterations} iterations; {self._store.directory} has a checkpoint"
+        has_checkpoint = self._saved == iterations
+        try:
             interrupts.deliver()
+        except SystemExit:
+            if has_checkpoint:
+                log.warning("%s", said)
+            raise
+        except BaseException as ending:
+            if has_checkpoint:
+                ending.add_note(said)
+            raise
 
     def end(self, state: State, iterations: int) -> None:
         """At the end of the run, make a checkpoint of it, so that its answer need not be computed again."""

@@ -26,6 +26,7 @@ from .options import (
     WeightColumn,
     format_names,
 )  # fmt: skip
+from .outputs import check_apart
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def convert(
     from ..storage import fit
     from ..storage.write import creating
 
+    check_apart(target, source, str(target))
     fit.check_encoding(encoding)
     format = None if to == DIRECTORY or (to is None and not target.suffix) else file_format(target, to)
     if format is not None and encoding != fit.AUTO:

@@ -22,7 +22,9 @@ Option = typer.Option
 
 
 def experiment(
-    spec: Annotated[Path, typer.Argument(help="A TOML file; docs/experiments.md says what it may hold.")],
+    spec: Annotated[
+        Path, typer.Argument(help='A TOML file; "Experiments" in the documentation says what it may hold.')
+    ],
     out: Annotated[
         Path | None, Option("--out", "-o", metavar="DIR", help="The folder to create; by default the spec's name.")
     ] = None,

@@ -30,6 +30,7 @@ from .options import (
     Threads,
     WeightColumn,
 )  # fmt: skip
+from .outputs import check_apart
 from .terminal import print_json, say
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ def import_(
     from ..io.formats import ColumnNames
     from ..storage.write import HERE
 
+    check_apart(out, edges, str(out))
     options = ImportOptions(
         False if undirected else None,
         symmetrize,

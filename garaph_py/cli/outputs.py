@@ -1,4 +1,4 @@
-"""Where ``garaph run`` may write its files."""
+"""Where commands may write their files."""
 
 from __future__ import annotations
 
@@ -31,8 +31,19 @@ def check_outputs(outputs: Mapping[str, Path | None], program: str, graph: Path)
         check_place(path, option)
         if ":" in program and is_same_file(path, program.rpartition(":")[0]):
             raise ParameterError(f"{option} {path}: is the program's file; name another file")
-        if is_same_file(path, graph):
-            raise ParameterError(f"{option} {path}: is the graph; name another file")
-        if Path(os.path.realpath(graph)) in Path(os.path.realpath(path)).parents:
-            raise ParameterError(f"{option} {path}: is in the graph's directory; choose another place")
+        check_apart(path, graph, f"{option} {path}")
     check_distinct(wanted)
+
+
+def check_apart(path: Path, graph: Path, name: str) -> None:
+    """Refuse an output that would replace the graph that a command reads, or that is in that graph's directory.
+
+    Raises
+    ------
+    ParameterError
+        The message begins with `name`, as the user named the output.
+    """
+    if is_same_file(path, graph):
+        raise ParameterError(f"{name}: is the graph; choose another name")
+    if Path(os.path.realpath(graph)) in Path(os.path.realpath(path)).parents:
+        raise ParameterError(f"{name}: is in the graph's directory; choose another place")

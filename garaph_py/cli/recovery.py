@@ -21,10 +21,11 @@ def saying_how_to_resume(checkpoint: Path | None) -> Iterator[None]:
     """Turn an interrupt that left checkpoints into an error that says how to go on from them."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as ending:
         if checkpoint is None or not checkpoint.is_dir():
             raise
-        raise Interrupted(f"interrupted; to go on: garaph resume {checkpoint}") from None
+        said = getattr(ending, "__notes__", ["interrupted"])[0]  # by the run, if it left a checkpoint
+        raise Interrupted(f"{said}; to go on: garaph resume {checkpoint}") from None
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +26,8 @@ Option = typer.Option
 # wide: typer derives the command's options from its signature.
 def simulate(
     spec: Annotated[
-        Path | None, typer.Argument(help="A TOML file with a machine, graphs and runs; see docs/simulation.md.")
+        Path | None,
+        typer.Argument(help='A TOML file with a machine, graphs and runs; see "Simulation" in the documentation.'),
     ] = None,
     trace: Annotated[
         Path | None, Option(metavar="FILE", help="Simulate a run that `garaph run --trace` recorded.")
@@ -35,7 +36,10 @@ def simulate(
         Path | None, Option(metavar="FILE", help="Use this machine instead of the spec's or the trace's.")
     ] = None,
     device: Annotated[str | None, Option(help="cpu, gpu or hybrid; by default as the spec or the trace says.")] = None,
-    engine: Annotated[str | None, Option(help="auto or garaph; by default as the spec or the trace says.")] = None,
+    engine: Annotated[
+        str | None,
+        Option(help="auto, garaph, or one that a program of the spec registers; by default as the spec or trace says."),
+    ] = None,
     gpu_memory: Annotated[str | None, Option(metavar="SIZE", help="GPU memory to use, such as 6GiB.")] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations.")] = None,
     as_json: AsJson = False,
@@ -56,14 +60,13 @@ def simulate(
 
     if (spec is None) == (trace is None):
         raise ParameterError("name a spec, or a recorded run with --trace FILE")
-    for name, value, choices in (("device", device, DEVICES), ("engine", engine, ENGINES)):
-        if value is not None and value not in choices:
-            raise ParameterError(f"--{name} {value}: choose from {', '.join(choices)}")
+    check_choice("device", device, DEVICES)
     if iterations is not None and iterations < 1:
         raise ParameterError(f"--iterations {iterations}: give a whole number, 1 or more")
     other = None if machine is None else read_machine(machine)
     memory = None if gpu_memory is None else parse_bytes(gpu_memory, "--gpu-memory")
     if trace is not None:
+        check_choice("engine", engine, ENGINES)
         replayed = play_again(trace, other, device, engine, memory, iterations)
         if as_json:
             print_json(replayed)
@@ -73,6 +76,7 @@ def simulate(
     assert spec is not None
     with Progress(quiet) as progress:
         chosen = read_spec(spec, iterations, progress)
+    check_choice("engine", engine, ENGINES)  # after the spec's programs are loaded: their files may register engines
     runs = [(run, one) for run in chosen.runs for one in ((device,) if device else chosen.devices)]
     played = (play(run, one, other or chosen.machine, engine or chosen.engine, memory) for run, one in runs)
     if as_json:
@@ -81,6 +85,12 @@ def simulate(
         show_runs(played)
     else:
         show_run(next(played), quiet)
+
+
+def check_choice(option: str, value: str | None, allowed: Collection[str]) -> None:
+    """Refuse a value of an option that is not among the allowed ones; None stands for the default."""
+    if value is not None and value not in allowed:
+        raise ParameterError(f"--{option} {value}: choose from {', '.join(allowed)}")
 
 
 def play(run: SpecRun, device: str, machine: Machine, engine: str, memory: int | None) -> dict[str, Any]:

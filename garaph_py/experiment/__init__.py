@@ -1,4 +1,4 @@
-"""Experiments: repeated measurements that a TOML file describes. docs/experiments.md documents the format."""
+"""Experiments: repeated measurements that a TOML file describes. "Experiments" in the documentation describes it."""
 
 from .measure import run
 from .spec import Spec, read

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..apps import registry as programs
+from ..apps import registry
 from ..errors import GaraphError, ParameterError
 from ..program import VertexProgram
 from . import toml
@@ -88,7 +89,7 @@ def read(path: str | os.PathLike[str]) -> Spec:
     ParameterError
         If a key or a value is invalid, or a program or a graph does not exist; the message names the key.
     """
-    return toml.read(path, checked, "name a spec, see docs/experiments.md")
+    return toml.read(path, checked, 'name a spec, see "Experiments" in the documentation')
 
 
 def checked(document: Row, text: bytes, folder: Path) -> Spec:
@@ -99,16 +100,22 @@ def checked(document: Row, text: bytes, folder: Path) -> Spec:
     sweep, blocks = of(dict, "table", document, "sweep"), of(list, "list of tables", document, "runs") or [{}]
     if not sweep and not any(blocks):
         raise ParameterError("nothing to run; write a [sweep] table, or [[runs]]")
-    found: list[Combination] = []
-    instances: dict[str, VertexProgram] = {}
-    for number, block in enumerate(blocks, 1):
+    for block in blocks:
         if not isinstance(block, dict):
             raise ParameterError(f"runs={block!r}: write [[runs]] and below it what is set")
-        values = values_of(kind, sweep, "sweep") | values_of(kind, block, f"runs {number}")
+    tables = {"sweep": sweep} | {f"runs {number}": block for number, block in enumerate(blocks, 1)}
+    values = {where: values_of(kind, table, where) for where, table in tables.items()}
+    programs = programs_of(values.values(), folder)
+    for where, table in values.items():  # after the programs' files have run, which may register engines
+        check_choices(kind, table, where)
+    found: list[Combination] = []
+    instances: dict[str, VertexProgram] = {}
+    for where, block in itertools.islice(tables.items(), 1, None):
+        of_block = values["sweep"] | values[where]
         for required in REQUIRED:
-            if required in kind.parameters and required not in values:
-                raise ParameterError(f"{f'runs {number}' if block else 'sweep'}: {required} is missing; add it")
-        found += combinations(kind, values, len(found), folder, instances)
+            if required in kind.parameters and required not in of_block:
+                raise ParameterError(f"{where if block else 'sweep'}: {required} is missing; add it")
+        found += combinations(kind, of_block, len(found), folder, programs, instances)
     spec = Spec(
         text, kind, tuple(found), count(document, "repeats", 5, 1), count(document, "warmups", 1, 0),
         count(document, "seed", 1, 0), (),
@@ -150,18 +157,31 @@ def values_of(kind: Kind, table: Row, where: str) -> dict[str, list[Any]]:
 
 
 def check_value(key: str, value: Any, parameter: Parameter, where: str) -> None:
-    """Refuse a value that a setting cannot have."""
+    """Refuse a value whose type a setting cannot have."""
     fits = type(value) in parameter.types or (type(value) is int and float in parameter.types)
     if not fits:
         allowed = " or ".join(NAMES[kind] for kind in parameter.types)
         raise ParameterError(f"{where}: {key}={value!r}: give {allowed}")
-    if parameter.choices:
-        toml.chosen(f"{where}: {key}", value, parameter.choices)
+
+
+def check_choices(kind: Kind, values: dict[str, list[Any]], where: str) -> None:
+    """Refuse a value that is not among the allowed ones of a setting that takes one of a few."""
+    for key, given in values.items():
+        if allowed := kind.parameters[key].choices:
+            for value in given:
+                toml.chosen(f"{where}: {key}", value, allowed)
+
+
+def programs_of(tables: Iterable[dict[str, list[Any]]], folder: Path) -> dict[str, type[VertexProgram]]:
+    """The classes of all programs that the tables of a spec name, by name. Runs the files that hold them."""
+    names = {program_of(given)[0]: None for table in tables for given in table.get("program", [])}
+    return {name: find(name, folder) for name in names}
 
 
 def combinations(
-    kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, instances: dict[str, VertexProgram]
-) -> Iterator[Combination]:
+    kind: Kind, values: dict[str, list[Any]], first: int, folder: Path, programs: dict[str, type[VertexProgram]],
+    instances: dict[str, VertexProgram],
+) -> Iterator[Combination]:  # fmt: skip
     """All combinations of `values`; those with the same program and parameters share one instance of the program."""
     defaults = {name: parameter.default for name, parameter in kind.parameters.items() if name not in REQUIRED}
     for number, chosen in enumerate(itertools.product(*values.values()), first):
@@ -170,7 +190,7 @@ def combinations(
         if "program" in given:
             name, parameters = program_of(given.pop("program"))
             key = json.dumps([name, parameters], sort_keys=True, default=str)
-            program = instances[key] = instances.get(key) or build(name, parameters, folder)
+            program = instances[key] = instances.get(key) or build(name, programs[name], parameters)
             described = ", ".join(f"{parameter}={value}" for parameter, value in parameters.items())
             shown = {"program": name, "parameters": described}
         elif graph.path is not None and graph.path.is_dir():
@@ -186,18 +206,30 @@ def program_of(given: str | Row) -> tuple[str, Row]:
     return name, table
 
 
-def build(name: str, parameters: Row, folder: Path) -> VertexProgram:
-    """Build the program called `name`, which may be in a file whose path is relative to `folder`."""
+def find(name: str, folder: Path) -> type[VertexProgram]:
+    """The program class called `name`, which may be in a file whose path is relative to `folder`. Runs that file."""
     file, colon, kind = name.rpartition(":")
-    try:
-        found = programs.find(f"{folder / file}:{kind}" if colon else name)
-        return programs.build(
-            found,
+    with naming(name):
+        return registry.find(f"{folder / file}:{kind}" if colon else name)
+
+
+def build(name: str, kind: type[VertexProgram], parameters: Row) -> VertexProgram:
+    """An instance of the program `kind`, which the spec calls `name`."""
+    with naming(name):
+        return registry.build(
+            kind,
             {key: text_of(value) for key, value in parameters.items()},
             lambda missing: f'write program = {{ name = "{name}", {missing} = ... }}',
         )
+
+
+@contextlib.contextmanager
+def naming(program: str) -> Iterator[None]:
+    """Begin the message of an error of the ``with`` block with the program's name."""
+    try:
+        yield
     except GaraphError as error:
-        raise ParameterError(f"program={name!r}: {error}") from error
+        raise ParameterError(f"program={program!r}: {error}") from error
 
 
 def text_of(value: Any) -> str:

@@ -21,10 +21,14 @@ from .number import number_vertices
 Array = npt.NDArray[Any]
 
 
+PAIR = (tuple, list, np.ndarray)
+"""The types of a pair of ids, as users write it."""
+
+
 # wide: a public function, whose options are keywords.
 def from_edges(
     sources: Any,
-    targets: Any,
+    targets: Any = None,
     weights: Any = None,
     *,
     vertices: Any = None,
@@ -65,6 +69,11 @@ def from_edges(
     ParameterError
         If another argument is not valid.
     """
+    if targets is None and are_pairs(sources):
+        raise ParameterError(
+            "from_edges takes a column of sources and one of targets; with a list of pairs, write "
+            "from_edges(*zip(*pairs))"
+        )
     checked_flags(directed=directed, drop_self_loops=drop_self_loops, drop_parallel=drop_parallel)
     *columns, ids = number_vertices(sources, targets, vertices, threads=threads)
     return build(
@@ -77,6 +86,11 @@ def from_edges(
         threads=threads,
         on_event=on_event,
     )
+
+
+def are_pairs(column: Any) -> bool:
+    """Whether a column of ids is rather a list of pairs, or an array of them."""
+    return isinstance(column, (list, tuple, np.ndarray)) and len(column) > 0 and isinstance(column[0], PAIR)
 
 
 def from_numbered_edges(sources: Any, targets: Any, n: int, weights: Any = None, **options: Any) -> Graph:

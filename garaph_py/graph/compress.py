@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .. import events
 from ..native import prepare
 from ..native.threads import ThreadPool
+from ..system.arguments import check_listener
 from . import group
 from .adjacency import Adjacency
 from .ids import VertexIds
@@ -50,6 +51,7 @@ def compress(
     ids : VertexIds
         The user's ids in the new order.
     """
+    check_listener(on_event)
     n = ids.n
     sources, targets, values = columns
     columns.clear()

@@ -15,6 +15,7 @@ from .. import events
 from ..errors import GraphError
 from ..native import Kernel, prepare
 from ..native.threads import ThreadPool, split
+from ..system.arguments import check_listener
 from . import group
 from .adjacency import Adjacency
 from .arrays import GraphArrays
@@ -190,6 +191,7 @@ def from_csr(
     >>> graph.edges().to_pydict()
     {'source': ['c', 'a', 'a'], 'target': ['a', 'b', 'c']}
     """
+    check_listener(on_event)
     with ThreadPool(threads) as pool:
         given = integers("indices", indices)
         m = len(given)

@@ -18,6 +18,7 @@ from .. import events
 from ..errors import ParameterError
 from ..native import Kernel, prepare
 from ..native.threads import ThreadPool, split
+from ..system.arguments import check_listener
 from .build import build
 from .graph import Graph
 from .ids import VertexIds
@@ -164,6 +165,7 @@ class RandomEdges:
 
     def graph(self, directed: bool, threads: int | None, on_event: events.Listener) -> Graph:
         """The graph of all edges."""
+        check_listener(on_event)
         with ThreadPool(threads) as pool:
             columns = self.columns(0, self.count, pool, on_event)
         return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph, from_edges
-from .formats.columns import ENDPOINT_NAMES, WEIGHT_NAMES
+from .formats.columns import ENDPOINT_NAMES, UNUSUAL, WEIGHT_NAMES, refusal
+from .formats.parquet import is_numeric
 
 
 # wide: a public function, whose options are keywords.
@@ -32,8 +33,8 @@ def from_pandas(
         By default those with usual names, such as source and target, src and dst, from and to, in any case; or the two
         columns of a frame that has no others.
     weight : label or False, optional
-        The column of the edge values. By default one with a usual name, such as weight or value, if there is
-        one. False: none.
+        The column of the edge values. By default the one with a usual name, such as weight or value; none if no other
+        column holds numbers. False: none.
     directed : bool
         If False, every row stands for both directions.
     **options
@@ -42,7 +43,8 @@ def from_pandas(
     Raises
     ------
     ParameterError
-        If `frame` is no DataFrame, or lacks a column; the message lists those that it has.
+        If `frame` is no DataFrame, lacks a column, or has further columns of numbers, none of which has a usual name of
+        edge values; the message lists the columns.
     GraphError
         If an id is missing or cannot be used, or the values are not numbers.
 
@@ -56,7 +58,8 @@ def from_pandas(
     if type(frame).__module__.partition(".")[0] != "pandas" or not hasattr(frame, "columns"):
         kind = f"{type(frame).__module__}.{type(frame).__qualname__}"
         raise ParameterError(f"from_pandas takes a pandas.DataFrame, not {kind}; gp.from_arrow takes other tables")
-    names = chosen(list(frame.columns), source, target, weight)
+    numeric = [kind.kind in "iuf" for kind in frame.dtypes]
+    names = chosen(list(frame.columns), numeric, source, target, weight)
     return graph_of([frame[name] for name in names], names, directed=directed, **options)
 
 
@@ -83,7 +86,7 @@ def from_arrow(
     Raises
     ------
     ParameterError
-        If `table` does not have this interface or is no table, or lacks a column; the message lists those that it has.
+        If `table` does not have this interface or is no table; or, as `from_pandas`, for its columns.
     GraphError
         If an id or a value is missing or cannot be used.
 
@@ -105,29 +108,35 @@ def from_arrow(
         found = pa.table(table)
     except (pa.ArrowException, TypeError) as error:  # a stream of a column, for example
         raise ParameterError(f"{type(table).__qualname__} is not a table of columns: {error}") from None
-    names = chosen(found.column_names, source, target, weight)
+    numeric = [is_numeric(kind) for kind in found.schema.types]
+    names = chosen(found.column_names, numeric, source, target, weight)
     return graph_of([found[name] for name in names], names, directed=directed, **options)
 
 
-def chosen(names: Sequence[Any], source: Any, target: Any, weight: Any) -> list[Any]:
-    """The columns of sources, targets and, if there are any, edge values; `names` are those of the table."""
-    there = ", ".join(map(str, names)) or "none"
+def chosen(names: Sequence[Any], numeric: Sequence[bool], source: Any, target: Any, weight: Any) -> list[Any]:
+    """The columns of sources, targets and, if there are any, edge values.
+
+    `names` are those of the table's columns; `numeric` says of each column whether it holds numbers.
+    """
     if (source is None) != (target is None):
-        raise ParameterError(f"give both source and target, or neither; the columns are {there}")
+        raise ParameterError(refusal("only one end of the edges is named", names, "give both source and target"))
     usual = {str(name).strip().lower(): name for name in reversed(names)}
     if source is None:
         pair = next((pair for pair in ENDPOINT_NAMES if set(pair) <= set(usual)), None)
         if pair is None and len(names) != 2:
-            raise ParameterError(f"which columns are the edges? Give source and target; the columns are {there}")
+            raise ParameterError(refusal("which columns are the edges?", names, "give source and target"))
         source, target = names if pair is None else (usual[name] for name in pair)
+    ends = (source, target)
     if weight is None:
-        weight = next((usual[w] for w in WEIGHT_NAMES if w in usual and usual[w] not in (source, target)), False)
-    columns = [source, target] + ([] if weight is False else [weight])
+        weight = next((usual[w] for w in WEIGHT_NAMES if w in usual and usual[w] not in ends), None)
+    columns = [*ends] + ([] if weight is None or weight is False else [weight])
     for name in columns:
         if name not in names:
-            raise ParameterError(f"there is no column {name!r}; the columns are {there}")
+            raise ParameterError(refusal(f"there is no column {name!r}", names, "correct the name"))
         if names.count(name) > 1:
-            raise ParameterError(f"several columns are called {name!r}; rename all but one")
+            raise ParameterError(refusal(f"several columns are called {name!r}", names, "rename all but one"))
+    if weight is None and any(number for name, number in zip(names, numeric, strict=True) if name not in ends):
+        raise ParameterError(refusal(UNUSUAL, names, "name it: weight=, or build without: weight=False"))
     return columns
 
 

@@ -17,6 +17,7 @@ from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_names, number_vertices
 from ..native.threads import ThreadPool
+from ..system.arguments import check_listener
 from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
@@ -97,6 +98,7 @@ def read(
     likely a typing error than a vertex.
     """
     flags = checked_flags(directed=directed, drop_self_loops=drop_self_loops, drop_parallel=drop_parallel)
+    check_listener(on_event)
     path, columns = check_file(path), ColumnNames(source_column, target_column, weight_column)
     reading = ReadOptions(
         **checked_flags(weights=weights), directed=flags["directed"], threads=ThreadPool(threads).size, columns=columns

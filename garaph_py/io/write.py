@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 
 from .. import events
+from ..graph.arguments import check_graph_to_write
 from ..graph.graph import Graph
+from ..system.arguments import check_listener, check_path
 from .formats import writable
 
 
@@ -17,7 +19,7 @@ def write(
     format: str | None = None,
     on_event: events.Listener = events.ignore,
 ) -> None:
-    """Write a graph to a file for other programs; docs/formats.md says what each format keeps.
+    """Write a graph to a file for other programs; "Graph files" in the documentation says what each format keeps.
 
     Parameters
     ----------
@@ -32,10 +34,13 @@ def write(
     Raises
     ------
     ParameterError
-        If the format is not known or cannot be written, or if the file cannot be written.
+        If `graph` is no graph, the format is not known or cannot be written, or the file cannot be written.
     GraphError
         If the format cannot hold this graph.
     """
+    check_graph_to_write(graph, path, "write")
+    check_path(path, "write")
+    check_listener(on_event)
     chosen = writable(Path(path), format)
     assert chosen.write is not None
     chosen.write(graph.unpacked(), Path(path), on_event)

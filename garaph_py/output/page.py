@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from html import escape
 
 from ..events import Iteration, Span
@@ -36,7 +37,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("edges", "edges visited", lambda row: f"{row.edges:,}"),
     ("pages", "pages processed", lambda row: f"{row.pages:,}"),
     ("skipped", "pages with nobody to update", lambda row: f"{row.pages_skipped:,}"),
-    ("start, ms", "when it began, after the run did", lambda row: show_number(row.started * 1e3)),
+    ("start, ms", "when it began, after the first one did", lambda row: show_number(row.started * 1e3)),
     ("ms", "how long it took", lambda row: show_number(row.seconds * 1e3)),
     ("M edges/s", "edges visited in a second", lambda row: show_number(row.edges_per_second / 1e6)),
     ("to GPU", "bytes copied to the GPU", lambda row: show_bytes(row.to_device)),
@@ -84,7 +85,7 @@ def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Itera
     yield '<h2>Iterations</h2><div class="wide"><table><thead><tr>'
     yield from (f'<th{kind(name)} title="{escape(meaning)}">{escape(name)}</th>' for name, meaning, _ in COLUMNS)
     yield "</tr></thead><tbody>"
-    for row in rows:
+    for row in (replace(row, started=row.started - rows[0].started) for row in rows):  # as in the timeline
         yield "<tr>" + "".join(f"<td{kind(name)}>{escape(text(row))}</td>" for name, _, text in COLUMNS) + "</tr>"
     yield "</tbody></table></div></body></html>"
 

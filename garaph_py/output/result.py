@@ -19,6 +19,7 @@ from ..events import COLUMNS, Iteration
 from ..graph import VertexIds
 from ..system.files import write_whole
 from ..system.sizes import show_seconds
+from .lookup import Lookup
 from .table import table
 
 Array = npt.NDArray[Any]
@@ -53,7 +54,8 @@ class Stats:
     device : str
         The device at the end of the run: ``"cpu"``, or the GPU's name.
     note : str or None
-        Why a GPU was not used, was not used to the end, or was used with less than was asked for.
+        Why a GPU was not used although there is a driver, was not used to the end, or was used with less than was asked
+        for.
     encoding : {"raw", "packed"}
         How the edges were stored.
     resumed : int
@@ -182,7 +184,12 @@ class Result:
     @cached_property
     def ids(self) -> Array:
         """The user's ids, shape (n,)."""
-        return self.vertex_ids.array()
+        self._lookup.listed = found = self.vertex_ids.array()
+        return found
+
+    @cached_property
+    def _lookup(self) -> Lookup:
+        return Lookup(self.vertex_ids)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -222,11 +229,12 @@ class Result:
         UnknownVertexError
             If the graph has no such vertex. This error is a KeyError too.
         """
-        return self._value(self.vertex_ids.index(vertex))
+        place = self._lookup.find(vertex)
+        return self._value(self.vertex_ids.index(vertex) if place is None else place)  # `index` raises the error
 
     def get(self, vertex: Any, default: Any = None) -> Any:
         """The value of one vertex, or `default` if the graph has no such vertex."""
-        place = self.vertex_ids.find(vertex)
+        place = self._lookup.find(vertex)
         return default if place is None else self._value(place)
 
     def _value(self, place: int) -> Any:

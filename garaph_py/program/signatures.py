@@ -79,6 +79,7 @@ def check_functions(
         found[name] = check_signature(place, offered + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
         if compiled:
             check_body(place)
+    check_hidden(kind, found)
     if "total" in found.get("apply", ()) and "aggregate" not in found:
         raise ProgramError(f"{kind.__name__}.apply asks for total, but there is no aggregate(self, ...) to make it")
     if kind.reports is not None and "result" not in found:
@@ -152,6 +153,17 @@ def check_names(kind: type[VertexProgram], vertex_fields: tuple[str, ...]) -> No
             )
         if field.name in vertex_fields and field.name in arguments:
             raise ProgramError(f"{kind.__name__}: a PerVertex parameter cannot be called {field.name!r}; rename it")
+
+
+def check_hidden(kind: type[VertexProgram], asked: dict[str, tuple[str, ...]]) -> None:
+    """Refuse a parameter with the name of an argument that a function asks for: the function would not get it."""
+    own = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name, arguments in asked.items():
+        for hidden in own.intersection(arguments, ARGUMENTS[name]):
+            raise ProgramError(
+                f"{kind.__name__}.{name} asks for {hidden!r}, and gets that of the graph or the run, not the parameter "
+                f"{hidden!r}; rename the parameter"
+            )
 
 
 def check_signature(place: Place, allowed: tuple[str, ...]) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def executor_of(edges: int, options: RunOptions, machine: Machine) -> str:
     """The executor that begins the run: ``"cpu"``, ``"gpu"`` or ``"hybrid"``.
 
     ``device="auto"`` gives ``"gpu"`` for a large graph even if the machine has no GPU: opening it then fails, and the
-    run goes on with the CPU and a note that says why.
+    run goes on with the CPU, and, if there is a driver, with a note that says why.
     """
     if options.device != ANY:
         return options.device

@@ -14,6 +14,7 @@ from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
 from ..errors import ParameterError, did_you_mean
 from ..graph import Graph
+from ..graph.arguments import check_graph
 from ..native.threads import ThreadPool
 from ..output.record import Record
 from ..output.result import Result
@@ -21,6 +22,7 @@ from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
 from ..system import interrupts
+from ..system.arguments import check_listener
 from ..system.watchdog import Watchdog
 from .debug import interpret
 from .finite import FiniteCheck
@@ -29,11 +31,6 @@ from .plan import Machine, RunPlan, plan
 from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of
-
-MAKERS = {
-    "networkx": "from_networkx", "pandas": "from_pandas", "scipy": "from_scipy", "pyarrow": "from_arrow",
-}  # fmt: skip
-"""The function that makes a graph from an object of each package."""
 
 
 # wide: the options that many runs need.
@@ -67,9 +64,9 @@ def run(
         all others the CPU works alone, except for pages that the GPU finishes sooner.
         ``"auto"`` is ``"cpu"`` for graphs that are too small to be worth starting a GPU (fewer than
         `plan.MIN_GPU_EDGES` edges per thread) and for modes of the CPU only; ``"gpu"`` for deterministic runs and
-        mode ``"notify-pull"``; otherwise ``"hybrid"``. If the GPU cannot be used, ``"auto"`` logs the reason and uses
-        the CPU, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run, the CPU continues
-        from the last complete iteration.
+        mode ``"notify-pull"``; otherwise ``"hybrid"``. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
+        reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
+        the CPU continues from the last complete iteration.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.
@@ -80,15 +77,15 @@ def run(
         ends at the first integer overflow, division by 0, NaN, infinity out of finite numbers, or number that does not
         fit its type; the error names the function and its line, the vertex or edge, the iteration, and the arguments.
         Functions may contain what cannot be compiled, such as ``print(src, edge)``. The run is synchronous and pulls.
-        See docs/debugging.md.
+        See "Debugging a vertex program" in the documentation.
     report : path, optional
         Write an HTML page to this file: a table of the iterations with the reason for each mode, curves, and a timeline
         of the processors.
     checkpoint : path, optional
-        Keep checkpoints in this directory (docs/checkpoints.md), which is created if necessary. The last one holds the
-        end of the run. They are removed by ``result.close()``, on leaving ``with run(...) as result:`` without an
-        exception, and at the normal end of the process. After Ctrl-C or SIGTERM, the run completes the iteration and
-        makes a checkpoint before it ends; a second Ctrl-C ends it at once.
+        Keep checkpoints in this directory, which is created if necessary (see "Checkpoints" in the documentation). The
+        last one holds the end of the run. They are removed by ``result.close()``, on leaving ``with run(...) as
+        result:`` without an exception, and at the normal end of the process. After Ctrl-C or SIGTERM, the run completes
+        the iteration and makes a checkpoint before it ends; a second Ctrl-C ends it at once.
     resume : bool
         Continue from the newest checkpoint in that directory, if there is one. `Result.stats` then covers the
         iterations of this run only.
@@ -121,6 +118,7 @@ def run(
         raise unknown_argument(next(iter(unknown)))
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
+    check_listener(on_event)
     chosen = RunOptions(
         iterations=iterations, device=device, threads=threads, verify=verify, debug=debug, report=report,
         checkpoint=checkpoint, resume=resume, **vars(options or Options()),
@@ -174,10 +172,7 @@ def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -
         raise ParameterError("run takes the program first, then the graph; write run(program, graph)")
     if not isinstance(program, VertexProgram):
         raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{how_to_write(program)}")
-    if not isinstance(graph, Graph):
-        kind = f"{type(graph).__module__}.{type(graph).__name__}".removeprefix("builtins.")
-        maker = MAKERS.get(kind.partition(".")[0], "read, open or from_edges")
-        raise ParameterError(f"run takes a Graph, not {kind}; make one with {maker}")
+    check_graph(graph, "run")
     if options.verify:
         verifier_of(program)
 

@@ -161,7 +161,8 @@ class Runner:
             # GraphError: edges on disk need more memory if two processors read them.
             if self._plan.needs_gpu:
                 raise
-            self._log(f"no GPU used: {error}")
+            if not isinstance(error, gpu_device.NoDriverError):
+                self._log(f"no GPU used: {error}")
             return None
         return OnGpu(executor, gpu, found.name)
 

@@ -14,7 +14,7 @@ from ..executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..experiment import toml
 from ..system.files import write_whole
 
-HINT = "docs/simulation.md documents the format"
+HINT = '"Simulation" in the documentation describes the format'
 """End of the error message for a missing file."""
 ANY = "any"
 """The program name of an entry for all programs that have no entry of their own."""

@@ -14,7 +14,7 @@ from ..errors import ParameterError
 from ..executor.modes import CPU, GPU
 from ..experiment import toml
 from ..experiment.graphs import named
-from ..experiment.spec import build, listed, program_of
+from ..experiment.spec import build, find, listed, program_of
 from ..graph import Graph
 from ..runtime.options import ENGINES, HYBRID
 from .machine import HINT, Machine, read_machine
@@ -93,7 +93,8 @@ def spec_of(document: dict[str, Any], folder: Path, iterations: int | None, on_e
     specified = tuple(
         run_of(given, f"runs {number}: ", sizes, layout, folder, iterations) for number, given in enumerate(runs, 1)
     )
-    return Spec(machine, toml.one_of(document, "engine", ENGINES, otherwise="auto"), devices, specified)
+    engine = toml.one_of(document, "engine", ENGINES, otherwise="auto")  # a program's file may have registered it
+    return Spec(machine, engine, devices, specified)
 
 
 def graph_of(name: str, given: Any, folder: Path, on_event: events.Listener) -> tuple[Graph | tuple[int, int], bool]:
@@ -118,7 +119,8 @@ def run_of(
     name = toml.one_of(given, "graph", tuple(graphs), where)
     if "program" not in given:
         raise ParameterError(f"{where}program is missing; add its name")
-    program = build(*program_of(given["program"]), folder)
+    called, parameters = program_of(given["program"])
+    program = build(called, find(called, folder), parameters)
     graph, directed = graphs[name]
     vertices, edges = (graph.n, graph.m) if isinstance(graph, Graph) else graph
     count = toml.count({"iterations": 10} | given, "iterations", 1, where)

@@ -22,10 +22,12 @@ from ..codec.format import ASCENDING, Packed
 from ..codec.pack import UnsortedError
 from ..errors import DamagedGraphError, FormatError, GraphError, ParameterError
 from ..graph.adjacency import Adjacency
+from ..graph.arguments import check_graph_to_write
 from ..graph.arrays import GraphArrays, reversing_bytes
 from ..graph.graph import Graph
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..native.threads import ThreadPool
+from ..system.arguments import check_listener, check_path
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from ..system.threads import submit
@@ -89,8 +91,8 @@ def save(
     path : path-like
         The directory to make; its parent must exist. Or the `write.Destination` of a graph that the caller is creating.
     encoding : {"auto", "raw", "packed"}
-        How edges and offsets are stored. Packed arrays take about half the bytes (docs/format.md). ``"auto"`` packs if
-        the raw arrays take more than half of the machine's memory. Whether `graph` is packed does not matter.
+        How edges and offsets are stored. Packed arrays take about half the bytes. ``"auto"`` packs if the raw arrays
+        take more than half of the machine's memory. Whether `graph` is packed does not matter.
     block_bytes : int
         Raw bytes of a block, a multiple of 512, and of 8192 for packed blocks.
     disks : sequence of path-like
@@ -102,11 +104,15 @@ def save(
     Raises
     ------
     ParameterError
-        If `path` exists already, a disk is absent or listed twice, or a file cannot be written. The message gives the
-        file's name and the system's reason.
+        If `graph` is no graph, `path` exists already, a disk is absent or listed twice, or a file cannot be written.
+        The message gives the file's name and the system's reason.
     GraphError
         If the out-edges are not the in-edges reversed, or the edges of a vertex do not ascend.
     """
+    check_graph_to_write(graph, path, "save")
+    if not isinstance(path, Destination):
+        check_path(path, "save")
+    check_listener(on_event)
     if type(block_bytes) is not int or block_bytes not in range(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES + 1, MIN_BLOCK_BYTES):
         allowed = f"a multiple of {MIN_BLOCK_BYTES} from {MIN_BLOCK_BYTES} to {MAX_BLOCK_BYTES}"
         raise ParameterError(f"block_bytes={block_bytes!r}: give {allowed}")
@@ -190,6 +196,8 @@ def open(
     GraphError
         If the arrays do not fit into `memory`; with ``encoding="auto"``, if not even offsets and ids do.
     """
+    check_path(path, "open")
+    check_listener(on_event)
     check_encoding(encoding)
     limit, beside = memory_limit(memory), RUN_BYTES if memory is not None and encoding == AUTO else 0
     try:

@@ -30,8 +30,11 @@ class Damage(DamagedGraphError):
     def __init__(
         self, path: str | os.PathLike[str], problem: str, *, block: int | None = None, offset: int | None = None
     ) -> None:
-        super().__init__(path, problem if block is None else f"block {block}: {problem}", offset=offset)
-        self.block, self.problem = block, problem
+        if block is None:
+            super().__init__(path, problem, offset=offset)
+        else:
+            super().__init__(path, f"block {block}, at byte {offset} of the file: {problem}")
+        self.block, self.offset, self.problem = block, offset, problem
 
 
 class OpenDirectory:

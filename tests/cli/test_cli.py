@@ -219,7 +219,9 @@ def test_why_no_gpu_was_used_is_said_once(edges: Path) -> None:
 import sys
 sys.modules["pycuda.driver"] = None
 from garaph_py.cli import main
+from garaph_py.executor.gpu import device
 from garaph_py.runtime import plan
+device.has_driver = lambda: True
 plan.MIN_GPU_EDGES = 1
 main()
 """

@@ -1,4 +1,4 @@
-"""Outputs of ``garaph run`` that would replace what it reads, or each other: refused before anything is read."""
+"""Outputs that would replace what it reads, or each other: refused before anything is read."""
 
 from __future__ import annotations
 
@@ -39,3 +39,21 @@ def test_nothing_is_overwritten(garaph: Shell, arguments: list[str], problem: st
     assert err.startswith(f"error: {problem}")
     assert err.count("\n") == 1
     assert Path("g.csv").read_text() == "no graph"
+
+
+@pytest.mark.parametrize("command", ["convert", "import"])
+@pytest.mark.parametrize(
+    ("source", "target", "problem"),
+    [
+        ("g.csv", "./g.csv", "is the graph; choose another name"),
+        ("symbolic.csv", "link.csv", "is the graph; choose another name"),
+        ("directory", "directory", "is the graph; choose another name"),
+        ("directory", "directory/x.csv", "is in the graph's directory; choose another place"),
+    ],
+)
+def test_what_is_read_is_not_replaced(garaph: Shell, command: str, source: str, target: str, problem: str) -> None:
+    Path("g.csv").write_text("1,2\n2,3\n")
+    status, out, err = garaph(command, source, target)
+    assert (status, out, err) == (1, "", f"error: {Path(target)}: {problem}\n")
+    assert Path("g.csv").read_text() == "1,2\n2,3\n"
+    assert not any(Path("directory").iterdir())

@@ -300,7 +300,7 @@ def test_raw_lists_that_do_not_ascend_are_not_packed(tmp_path):
         store.save(graph, tmp_path / "g", encoding="raw")
     store.save(from_numbered_edges([0, 0, 1], [0, 0, 0], 2), tmp_path / "g", encoding="raw")
     rewrite_array(tmp_path / "g", "in_sources", lambda sources: sources.__setitem__(slice(2), [1, 0]))
-    with pytest.raises(DamagedGraphError, match=r"in_sources\.data, .*not in ascending order"):
+    with pytest.raises(DamagedGraphError, match=r"in_sources\.data: .*not in ascending order"):
         store.open(tmp_path / "g", encoding="packed")
     with pytest.raises(GraphError, match="not in ascending order"):
         store.save(graph, tmp_path / "h", encoding="packed")

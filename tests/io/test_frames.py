@@ -74,10 +74,10 @@ def test_columns_by_name(build):
 @pytest.mark.parametrize(
     ("columns", "arguments", "kind", "message"),
     [
-        ({"a": [1], "b": [2], "c": [3]}, (), ParameterError, "Give source and target; the columns are a, b, c"),
-        ({"a": [1], "b": [2]}, ("a",), ParameterError, "both source and target, or neither"),
-        ({"a": [1], "b": [2]}, ("a", "c"), ParameterError, "no column 'c'; the columns are a, b"),
-        ({"a": [1], "b": [2]}, ("a", "b", "w"), ParameterError, "no column 'w'; the columns are a, b"),
+        ({"a": [1], "b": [2], "c": [3]}, (), ParameterError, r"\(the columns are 'a', 'b', 'c'\); give source and"),
+        ({"a": [1], "b": [2]}, ("a",), ParameterError, "only one end .* give both source and target"),
+        ({"a": [1], "b": [2]}, ("a", "c"), ParameterError, r"no column 'c' \(the columns are 'a', 'b'\)"),
+        ({"a": [1], "b": [2]}, ("a", "b", "w"), ParameterError, r"no column 'w' \(the columns are 'a', 'b'\)"),
         ({"source": [1.5], "target": [2]}, (), GraphError, "sources"),
         ({"source": ["a", None], "target": ["b", "c"]}, (), GraphError, r"sources\[1\] is missing"),
         ({"source": [1], "target": [2], "w": ["x"]}, (), GraphError, "column 'w' is of type .*; edge values are"),
@@ -87,6 +87,17 @@ def test_columns_by_name(build):
 def test_what_cannot_be_edges_is_refused(build, columns, arguments, kind, message):
     with pytest.raises(kind, match=message):
         build(pd.DataFrame(columns), *arguments)
+
+
+@pytest.mark.parametrize("build", [gp.from_pandas, gp.from_arrow])
+@pytest.mark.parametrize("kind", ["int64", "float32", "Int64", pd.ArrowDtype(pa.int32())], ids=str)
+def test_a_column_of_numbers_without_a_usual_name_is_not_left_out_silently(build, kind):
+    frame = pd.DataFrame({"source": [1], "target": [2], "minutes": pd.Series([3], dtype=kind)})
+    with pytest.raises(ParameterError, match=r"usual name of edge values .*'minutes'.*weight=False"):
+        build(frame)
+    assert build(frame, "source", "target", "minutes").edges()["weight"].to_pylist() == [3]
+    assert build(frame, weight=False).edge_dtype is None
+    assert build(frame.assign(minutes="long")).edge_dtype is None
 
 
 def test_other_objects_are_refused():

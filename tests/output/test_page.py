@@ -54,6 +54,13 @@ def test_text_from_users_is_escaped() -> None:
     assert not re.search(r"""(src|href)=|url\(|@import""", text)
 
 
+def test_the_table_starts_when_the_timeline_does() -> None:
+    text = "\n".join(page("Test", long_run(3), [], 0.0))
+    heading, *lines = Reader(text).cells
+    assert [float(line[heading.index("start, ms")]) for line in lines] == [0, 100, 200]
+    assert ">0 ms<" in text
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 150, 3000])
 def test_reports_of_any_length(count: int) -> None:
     spans = [

@@ -84,7 +84,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
     try:
         data.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(
-            DamagedGraphError, match=r"in_sources.data, byte \d+: block \d+: its checksum does not match"
+            DamagedGraphError, match=r"in_sources.data: block \d+, at byte \d+ of the file: its checksum does not match"
         ):
             run_with(gp.apps.PageRank(weighted=False), stored, device="cpu", page_edges=5000)
         data.write_bytes(whole[:place])
@@ -278,7 +278,9 @@ def test_packed_blocks_begin_where_their_words_can(tmp_path):
     text = manifest.read_bytes().replace(before, f"{xxhash.xxh3_64_intdigest(entries.tobytes()):016x}".encode())
     head = text[: text.rindex(b'"checksum": "') + 13]
     manifest.write_bytes(head + f"{xxhash.xxh3_64_intdigest(head):016x}".encode() + text[len(head) + 16 :])
-    with pytest.raises(DamagedGraphError, match="block 0: does not begin at a multiple of 4 bytes"):
+    with pytest.raises(
+        DamagedGraphError, match=r"block 0, at byte \d+ of the file: does not begin at a multiple of 4 bytes"
+    ):
         gp.open(tmp_path / "g")
 
 

@@ -65,7 +65,9 @@ def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
             file.seek(place)
             file.write(bytes([whole[place] ^ 1]))
         read(pages, pages.pages[:1], alone(4 * WIDTH, 8 * WIDTH))  # on either side of it
-        with pytest.raises(DamagedGraphError, match=rf"in_sources.data, byte {5 * SECTOR}: block 2: its checksum does"):
+        with pytest.raises(
+            DamagedGraphError, match=rf"in_sources.data: block 2, at byte {5 * SECTOR} of the file: its checksum does"
+        ):
             read(pages, pages.pages[:1], alone(5 * WIDTH))
     finally:
         data.write_bytes(whole)

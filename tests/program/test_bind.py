@@ -178,6 +178,6 @@ def test_awkward_names_of_parameters_and_fields_are_no_obstacle():
         accumulator=np.int64,
         init=lambda self, data: (self.count, self.index, data, self.n, self.r),
         gather=lambda self, src: src.count + src.index,
-        apply=lambda self, old, acc, data, n: (old.count, old.index, old.real + data, acc + n, self.cast0),
+        apply=lambda self, old, acc, data: (old.count, old.index, old.real + data, acc + 3, self.cast0),
     )  # fmt: skip
     assert gp.run(kind(), RING, iterations=1).values.tolist() == [(2, 3, 10, 8, 13)] * 3

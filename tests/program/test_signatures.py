@@ -48,6 +48,11 @@ MALFORMED = {
     "private parameter": (parameter("_hidden"), "parameter called '_hidden'"),
     "per-vertex parameter called id": (parameter("id", gp.PerVertex), "PerVertex parameter cannot be called 'id'"),
     "per-vertex parameter called old": (parameter("old", gp.PerVertex), "PerVertex parameter cannot be called 'old'"),
+    "parameter hidden in apply": (
+        {"apply": lambda self, old, n: old + n, **parameter("n", int, 3)},
+        r"Wrong.apply asks for 'n', and gets that of the graph or the run, not the parameter 'n'; rename the parameter",
+    ),
+    "parameter hidden in gather": ({"gather": lambda self, edge: edge, **parameter("edge")}, "asks for 'edge', and"),
     "bool": ({"value": bool}, r"Wrong.value has type <class 'bool'>; allowed are int32, int64, uint32, uint64, float"),
     "int8": ({"value": np.int8}, "allowed are int32"),
     "float16": ({"value": np.float16}, "allowed are int32"),

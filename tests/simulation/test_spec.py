@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import pytest
 
+from garaph_py.dispatch.policy import POLICIES
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.simulation.spec import read_spec
+from tests.support.command import garaph
+from tests.support.programs import WITH_POLICY
 from tests.support.simulated import MACHINE, SPEC
 
 
@@ -27,3 +32,18 @@ def test_what_is_wrong_with_a_spec_is_said(tmp_path, before, after, said):
     with pytest.raises((ParameterError, FormatError)) as error:
         read_spec(path)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("in_spec", [False, True])
+def test_a_programs_file_may_register_an_engine(tmp_path, monkeypatch, capsys, in_spec):
+    (tmp_path / "machine.toml").write_text(MACHINE)
+    (tmp_path / "mine.py").write_text(WITH_POLICY)
+    spec = tmp_path / "spec.toml"
+    chosen = ["simulate", spec, "--device", "cpu"] + ["--engine", "always-pull"] * (not in_spec)
+    with mock.patch.dict(POLICIES):
+        spec.write_text('engine = "always-pull"\n' * in_spec + SPEC)
+        assert garaph(monkeypatch, *chosen) == 1
+        assert "choose from auto, garaph" in capsys.readouterr().err
+        spec.write_text(spec.read_text().replace("ConnectedComponents", "mine.py:Reach"))
+        assert garaph(monkeypatch, *chosen) == 0
+    assert "notify-pull" not in capsys.readouterr().out

@@ -78,10 +78,12 @@ def test_damage_is_named_by_file_block_and_offset(directory):
     data[515] ^= 1
     data[3] ^= 1
     (directory / "in_values.data").write_bytes(data)
-    with pytest.raises(DamagedGraphError, match=r"in_values\.data, byte 0: block 0: its checksum does not match"):
+    with pytest.raises(
+        DamagedGraphError, match=r"in_values\.data: block 0, at byte 0 of the file: its checksum does not match"
+    ):
         store.open(directory, threads=1)
     os.truncate(directory / "out_targets.data", 520)
-    with pytest.raises(DamagedGraphError, match=r"out_targets\.data, byte 520: block 1: the file ends"):
+    with pytest.raises(DamagedGraphError, match=r"out_targets\.data: block 1, at byte 520 of the file: the file ends"):
         store.open(directory)
     problems = store.verify(directory)
     assert all(isinstance(problem, Damage) for problem in problems)
@@ -105,18 +107,18 @@ def test_a_read_error_is_named(directory, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "element", "value", "offset", "problem"),
     [
-        ("in_offsets", 0, 1, 0, "block 0: starts with 1, not 0"),
-        ("in_offsets", 0, -1, 0, "block 0: starts with -1, not 0"),
-        ("in_offsets", 70, 141, 560, "block 1: ends with 141, not 140"),
-        ("in_offsets", 70, 2**62, 560, "block 1: ends with"),
-        ("in_offsets", 3, 139, 32, "block 0: not in ascending order"),
-        ("out_offsets", 64, 0, 512, "block 1: not in ascending order"),
-        ("in_sources", 5, 70, 20, "block 0: a vertex number is not below 70"),
-        ("in_sources", 139, 2**32 - 1, 556, "block 1: a vertex number is not below 70"),
-        ("out_targets", 128, 70, 512, "block 1: a vertex number is not below 70"),
-        ("id_offsets", 70, 603, 560, "block 1: ends with 603, not 604"),
-        ("id_offsets", 2, 1, 0, "block 0: the name of vertex 1 is not UTF-8"),
-        ("id_bytes", 590, 0xFF, 586, "block 1: the name of vertex 68 is not UTF-8"),
+        ("in_offsets", 0, 1, 0, "block 0, at byte 0 of the file: starts with 1, not 0"),
+        ("in_offsets", 0, -1, 0, "block 0, at byte 0 of the file: starts with -1, not 0"),
+        ("in_offsets", 70, 141, 560, "block 1, at byte 560 of the file: ends with 141, not 140"),
+        ("in_offsets", 70, 2**62, 560, "block 1, at byte 560 of the file: ends with"),
+        ("in_offsets", 3, 139, 32, "block 0, at byte 32 of the file: not in ascending order"),
+        ("out_offsets", 64, 0, 512, "block 1, at byte 512 of the file: not in ascending order"),
+        ("in_sources", 5, 70, 20, "block 0, at byte 20 of the file: a vertex number is not below 70"),
+        ("in_sources", 139, 2**32 - 1, 556, "block 1, at byte 556 of the file: a vertex number is not below 70"),
+        ("out_targets", 128, 70, 512, "block 1, at byte 512 of the file: a vertex number is not below 70"),
+        ("id_offsets", 70, 603, 560, "block 1, at byte 560 of the file: ends with 603, not 604"),
+        ("id_offsets", 2, 1, 0, "block 0, at byte 0 of the file: the name of vertex 1 is not UTF-8"),
+        ("id_bytes", 590, 0xFF, 586, "block 1, at byte 586 of the file: the name of vertex 68 is not UTF-8"),
     ],
 )
 def test_impossible_contents_are_found(directory, name, element, value, offset, problem):

@@ -258,7 +258,9 @@ def test_every_missing_or_cut_part_of_a_disk_is_named(directory):
             with open(path, "wb") as opened:
                 opened.write(data[:-1])
             if data:
-                with pytest.raises(DamagedGraphError, match=rf"{path}, byte {len(data) - 1}: block \d+: the file ends"):
+                with pytest.raises(
+                    DamagedGraphError, match=rf"{path}: block \d+, at byte {len(data) - 1} of the file: the file ends"
+                ):
                     store.open(directory)
             with open(path, "wb") as opened:
                 opened.write(data)
@@ -285,7 +287,7 @@ def test_damage_is_named_by_disk_file_block_and_offset(directory):
     data = bytearray(path.read_bytes())
     data[int(entry["offset"])] ^= 1
     path.write_bytes(data)
-    message = rf"{path}, byte {entry['offset']}: block 1: its checksum does not match"
+    message = rf"{path}: block 1, at byte {entry['offset']} of the file: its checksum does not match"
     with pytest.raises(DamagedGraphError, match=message):
         store.open(directory)
     (problem,) = store.verify(directory)
@@ -300,7 +302,9 @@ def test_blocks_overlap_only_on_one_disk(directory):
 
     assert outcome(directory, graph) == "equal"
     rewrite_index(directory, "in_sources", change)
-    with pytest.raises(DamagedGraphError, match=r"in_sources\.index, byte \d+: block \d+: overlaps another block"):
+    with pytest.raises(
+        DamagedGraphError, match=r"in_sources\.index: block \d+, at byte \d+ of the file: overlaps another block"
+    ):
         store.open(directory)
     rewrite_index(directory, "in_sources", lambda index: index["disk"].__setitem__(0, 3))
     with pytest.raises(DamagedGraphError, match="lies on a disk that the manifest does not list"):

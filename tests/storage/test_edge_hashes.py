@@ -96,7 +96,7 @@ def test_shuffled_targets_are_found(tmp_path):
     """The same graph's targets in another order: some lists no longer ascend."""
     store.save(rmat(8), tmp_path / "g", encoding="raw")
     rewrite_array(tmp_path / "g", "out_targets", np.random.default_rng(1).shuffle)
-    with pytest.raises(FormatError, match=r"out_targets\.data, .*not in ascending order"):
+    with pytest.raises(FormatError, match=r"out_targets\.data: .*not in ascending order"):
         store.open(tmp_path / "g")
     assert "not in ascending order" in str(store.verify(tmp_path / "g")[0])
 

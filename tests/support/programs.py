@@ -199,3 +199,23 @@ def derived(**contents):
 
 def parameter(name, hint=float, default=0.5):
     return {"__annotations__": {name: hint}, name: default}
+
+
+WITH_POLICY = """
+import garaph_py as gp
+from garaph_py.dispatch.policy import POLICIES, AutoPolicy
+from garaph_py.executor.protocol import Decision
+
+class AlwaysPull(AutoPolicy):
+    name = "always-pull"
+    def alone(self, seen): return Decision("pull", "always", seen.device)
+
+POLICIES["always-pull"] = AlwaysPull()
+
+class Reach(gp.VertexProgram):
+    value = float
+    sum = gp.add
+    def init(self): return float(1)
+    def gather(self, src): return src
+"""
+"""A file that registers a policy of its own beside its program."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ LEAST_MEMORY = 256 << 20
 """The smallest device memory that is supported, in bytes."""
 FALLBACK = "or use device='cpu' (--device cpu)"
 """The last words of every error about the GPU."""
+
+
+class NoDriverError(DeviceError):
+    """There is no NVIDIA driver, and so no reason to expect a GPU."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def find() -> Device:
     ------
     DeviceError
         If a package, the driver or the GPU is missing, if the GPU is too old or has too little memory, or if it failed
-        earlier in this process. The message names the cause and a fix.
+        earlier in this process. The message names the cause and a fix. `NoDriverError` if there is no driver.
     """
     global _found
     with _lock:
@@ -96,8 +101,9 @@ def open_device() -> Device:
         import pycuda.driver as driver
     except ImportError as error:
         if "libcuda" in str(error):
-            raise DeviceError(f"no NVIDIA driver (libcuda.so.1 is missing); install one, {FALLBACK}") from None
-        raise DeviceError(f"a package is missing ({error}); pip install 'garaph_py[gpu]', {FALLBACK}") from None
+            raise NoDriverError(f"no NVIDIA driver (libcuda.so.1 is missing); install one, {FALLBACK}") from None
+        kind = DeviceError if has_driver() else NoDriverError
+        raise kind(f"a package is missing ({error}); pip install 'garaph_py[gpu]', {FALLBACK}") from None
     try:
         driver.init()
         count = driver.Device.count()
@@ -132,6 +138,15 @@ def open_device() -> Device:
         driver,
         context,
     )
+
+
+def has_driver() -> bool:
+    """Whether the NVIDIA driver is installed."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 class failing:  # a class, because a generator's context manager costs microseconds, several times an iteration

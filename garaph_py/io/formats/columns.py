@@ -26,6 +26,8 @@ the second, igraph the third, NetworkX's documentation the fourth, cuGraph also 
 WEIGHT_NAMES = ("weight", "weights", "wgt", "w", "value")
 """Usual names of edge values, in lower case. NetworkX, Gephi and igraph use the first, cuGraph the second and third, D3
 the last."""
+UNUSUAL = "no column has a usual name of edge values"
+"""What is wrong with a table whose numeric columns may or may not hold edge values."""
 LISTED = 20
 """Most columns of a table that a message lists."""
 
@@ -77,6 +79,13 @@ def has_endpoints(names: Sequence[str]) -> bool:
     """Whether `names` have a pair of `ENDPOINT_NAMES`, other than u and v, which are as likely two vertices."""
     lower = {name.strip().lower() for name in names}
     return any(lower.issuperset(pair) for pair in ENDPOINT_NAMES if pair != ("u", "v"))
+
+
+def refusal(problem: str, names: Sequence[object], remedy: str) -> str:
+    """The message that refuses a table with columns of these `names`."""
+    listed = ", ".join(repr(printable(str(name))[:40]) for name in names[:LISTED])
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{problem} (the columns are {listed or 'none'}{more}); {remedy}"
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,7 @@ class Table:
         found = named if named is not None else next((place for place in usual if place not in (None, *ends)), None)
         if found is None:
             if weights or any(self.is_numeric(place) for place in range(len(self.names)) if place not in ends):
-                raise self._error("no column has a usual name of edge values", ways)
+                raise self._error(UNUSUAL, ways)
         elif not self.is_numeric(found):
             raise self._error(f"column {self.names[found]!r} holds no numbers", ways)
         return found
@@ -155,6 +164,4 @@ class Table:
         return places[0]
 
     def _error(self, problem: str, remedy: str) -> FormatError:
-        listed = ", ".join(repr(printable(name)[:40]) for name in self.names[:LISTED])
-        more = f" and {len(self.names) - LISTED} more" if len(self.names) > LISTED else ""
-        return FormatError(self.path, f"{problem} (the columns are {listed}{more}); {remedy}", line=self.line)
+        return FormatError(self.path, refusal(problem, self.names, remedy), line=self.line)

@@ -103,19 +103,18 @@ def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
 def edge_columns(path: Path, schema: Any, options: ReadOptions) -> list[str]:
     """The names of the columns of sources, targets and, if it is wanted and there, weights."""
-    import pyarrow as pa
-
     names = schema.names
     if len(names) < 2:
         raise FormatError(path, f"{len(names)} columns; a table of edges has a source and a target")
+    table = Table(path, names, lambda column: is_numeric(schema.types[column]))
+    return [names[column] for column in table.edge_columns(options.columns, options.weights).all]
 
-    def is_numeric(column: int) -> bool:
-        kind = schema.types[column]
-        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
-    return [
-        names[column] for column in Table(path, names, is_numeric).edge_columns(options.columns, options.weights).all
-    ]
+def is_numeric(kind: Any) -> bool:
+    """Whether a column of this type of Arrow holds numbers."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) -> Iterator[list[Any]]:

@@ -78,9 +78,10 @@ class FakeDriver(types.ModuleType):
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
-    """The cache of found GPUs is empty before and after the test."""
+    """The cache of found GPUs is empty before and after the test, and there seems to be a driver."""
     monkeypatch.setattr(device, "_found", None)
     monkeypatch.setattr(device, "_broken", None)
+    monkeypatch.setattr(device, "has_driver", lambda: True)
 
 
 @pytest.fixture
@@ -203,6 +204,17 @@ def test_runs_without_a_gpu(install, monkeypatch, caplog, graph_of, edges, why):
     assert result.stats.device == "cpu"
     assert warnings_of(caplog) == [result.stats.note]
     assert_one_line(result.stats.note, f"^no GPU used: .*{message}")
+
+
+def test_nothing_is_said_where_there_is_no_driver(install, monkeypatch, caplog, graph_of, edges):
+    install(None)
+    monkeypatch.setattr(device, "has_driver", lambda: False)
+    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    result = gp.run(gp.apps.BFS(0), graph_of(edges))
+    assert (result.stats.device, result.stats.note) == ("cpu", None)
+    assert not warnings_of(caplog)
+    with pytest.raises(DeviceError, match="a package is missing"):
+        gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
 
 
 def test_no_gpu_is_looked_for_where_none_is_wanted(monkeypatch, caplog, graph_of, edges):

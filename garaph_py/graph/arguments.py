@@ -1,0 +1,28 @@
+"""Checks of the arguments that several public functions take: a graph, alone or before a path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import ParameterError
+from .graph import Graph
+
+MAKERS = {
+    "networkx": "from_networkx", "pandas": "from_pandas", "scipy": "from_scipy", "pyarrow": "from_arrow",
+}  # fmt: skip
+"""The function that makes a graph from an object of each package."""
+
+
+def check_graph(graph: Any, function: str) -> None:
+    """Refuse what is no graph, in a call of `function`."""
+    if not isinstance(graph, Graph):
+        kind = f"{type(graph).__module__}.{type(graph).__name__}".removeprefix("builtins.")
+        maker = MAKERS.get(kind.partition(".")[0], "read, open or from_edges")
+        raise ParameterError(f"{function} takes a Graph, not {kind}; make one with {maker}")
+
+
+def check_graph_to_write(graph: Any, path: Any, function: str) -> None:
+    """Refuse what is no graph, in a call of `function`, which takes a graph and then a path."""
+    if isinstance(path, Graph):
+        raise ParameterError(f"{function} takes the graph first, then the path; write {function}(graph, path)")
+    check_graph(graph, function)

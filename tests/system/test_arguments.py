@@ -1,0 +1,33 @@
+"""Paths and listeners of the wrong kind: one error says what to give."""
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.errors import ParameterError
+from tests.support.programs import RING
+
+LISTENERS = {
+    "run": lambda path: gp.run(gp.apps.BFS(0), RING, on_event=3),
+    "read": lambda path: gp.read(path, on_event=3),
+    "open": lambda path: gp.open(path, on_event=3),
+    "save": lambda path: gp.save(RING, path, on_event=3),
+    "write": lambda path: gp.write(RING, path, on_event=3),
+    "from_edges": lambda path: gp.from_edges([0], [1], on_event=3),
+    "from_scipy": lambda path: gp.from_scipy(pytest.importorskip("scipy.sparse").eye_array(2), on_event=3),
+    "from_csr": lambda path: gp.from_csr([0, 1, 1], [1], on_event=3),
+    "rmat": lambda path: gp.rmat(2, on_event=3),
+}
+
+
+def test_a_path_is_opened():
+    with pytest.raises(ParameterError, match=r"open takes a path, a string or a pathlib\.Path, not Graph"):
+        gp.open(RING)
+
+
+@pytest.mark.parametrize("name", LISTENERS)
+def test_a_listener_can_be_called(name, tmp_path):
+    path = tmp_path / "g.tsv"
+    path.write_text("1\t2\n")
+    with pytest.raises(ParameterError, match=r"^on_event=3: give a function of one argument, an event$"):
+        LISTENERS[name](path)
+    assert path.read_text() == "1\t2\n"
