@@ -160,6 +160,10 @@ def show_replayed(run: dict[str, Any], quiet: bool) -> None:
 def calibrate(
     results: Annotated[Path, typer.Argument(help="The folder of a `garaph experiment`.")],
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="Where to write the machine, as TOML.")],
+    program: Annotated[
+        list[str] | None,
+        Option(metavar="FILE.py:NAME", help="A program of the experiment that is code in a file; may be repeated."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a machine to the fastest of each experiment's repeats, for `garaph simulate`.
@@ -173,7 +177,7 @@ def calibrate(
     from ..simulation.recorded import fastest, read_results
 
     check_place(out, "--out")
-    runs = fastest(read_results(results))
+    runs = fastest(read_results(results, program or ()))
     machine = calibrate(runs)
     write_machine(machine, out, f"Calibrated by `garaph calibrate` on {len(runs)} runs in {results.name}.")
     if as_json:

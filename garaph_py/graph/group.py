@@ -21,6 +21,8 @@ Array = npt.NDArray[Any]
 BUCKET_BITS = 10
 """There are at most 2**10 buckets. Each thread writes to all of them at once, which the TLB still allows, and the
 counters for one bucket's keys fit in the cache."""
+KEY_BITS = 6
+"""A bucket has at least 2**6 keys, since a call of a kernel takes as long as sorting the edges of so many."""
 
 
 # Kernels have a parameter for each array and number: compiled functions take no structures of arrays.
@@ -168,7 +170,7 @@ def group(columns: list[Any], n: int, pool: ThreadPool) -> tuple[Array, Array, A
     dtype = None if values is None else values.dtype
     width = 0 if dtype is None else dtype.itemsize
     raw = None if values is None else values.view(f"u{width}")
-    shift = max(0, (n - 1).bit_length() - BUCKET_BITS)
+    shift = max(KEY_BITS, (n - 1).bit_length() - BUCKET_BITS)
     buckets = ((n - 1) >> shift) + 1
     parts = pool.size if m > 1 << 16 else 1
     bounds = split(m, parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,21 +130,31 @@ def read_edges(
     limit = reading.memory
     if limit is None:
         return format.read(path, reading, on_event)
-    edges = CollectedEdges(building)
+    edges, beside = CollectedEdges(building), buffer_bytes(path, format, reading, limit)
+    left = limit - beside
     if format.stream is not None:
         with closing(format.stream(path, reading, on_event)) as batches:
-            fits, otherwise = edges.fill(batches, limit), IMPORT
+            fits, otherwise = edges.fill(batches, left), IMPORT
     else:
-        check_size(path, format, limit)
-        found = format.read(path, reading, on_event)
+        check_size(path, format, left)
+        found = format.read(path, replace(reading, memory=left), on_event)
         if isinstance(found, Graph):
             return found
-        fits, otherwise = edges.fill([found], limit), ELSEWHERE
+        fits, otherwise = edges.fill([found], left), ELSEWHERE
     if not fits:
-        needed = show_bytes(edges.peak(), up=True)
+        needed = show_bytes(edges.peak() + beside, up=True)
         problem = f"making a graph of it takes {needed} of memory or more, and {show_bytes(limit)} may be used"
         raise FormatError(path, f"{problem}; allow more (memory, --memory), or {otherwise}")
     return edges.joined()
+
+
+def buffer_bytes(path: Path, format: Format, reading: ReadOptions, limit: int) -> int:
+    """Bytes that reading a file takes beside its edges; raise `FormatError` if that is more than `limit`."""
+    if format.buffers is None:
+        return 0
+    buffers = format.buffers(path, reading)
+    buffers.check(path, limit)
+    return buffers.nbytes
 
 
 def check_size(path: Path, format: Format, limit: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,23 +78,35 @@ class RecordedRun:
         return float(sum(row["seconds"] for row in self.rows))
 
 
-def read_results(folder: str | os.PathLike[str]) -> list[RecordedRun]:
+def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) -> list[RecordedRun]:
     """Read the runs in a folder that ``garaph experiment`` has written.
 
     The folder has results.parquet, iterations.parquet and perhaps machine.json. Runs that failed or had no iteration
     are left out. Runs with packed edges are left out, too, because the tables do not say how many bytes these take.
+
+    Parameters
+    ----------
+    folder : path
+    trusted : collection of str
+        The programs in files, as ``file.py:ClassName``, that may be run; a table alone cannot have code run.
 
     Raises
     ------
     FormatError
         If a table is missing or damaged, or the experiment did not measure runs.
     ParameterError
-        If all runs are left out.
+        If all runs are left out, or a program is in a file that is not `trusted`.
     """
     results, iterations = (read_rows(Path(folder) / f"{name}.parquet") for name in ("results", "iterations"))
     missing = [name for name in COLUMNS if results and name not in results[0]]
     if missing:
         raise FormatError(Path(folder) / "results.parquet", f"has no {', '.join(missing)}; name an experiment of runs")
+    for program in {str(row["program"]) for row in results}:
+        if ":" in program and program not in trusted:
+            raise ParameterError(
+                f"{folder}: its runs are of {program}, which is code in a file; if you trust that file, name the "
+                f"program: --program {program}"
+            )
     copy_rate = copy_rate_of(Path(folder) / "machine.json")
     with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
         found = list(recorded_runs(results, iterations, copy_rate))

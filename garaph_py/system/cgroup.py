@@ -16,7 +16,7 @@ NONE = float("inf")
 def folders() -> Iterator[Path]:
     """The folders that describe the group and each of its parents."""
     try:
-        group = OWN.read_text().splitlines()[-1].rpartition(":")[2].strip("/")
+        group = OWN.read_text().splitlines()[-1].split(":", 2)[2].strip("/")  # a name may have colons
     except (OSError, IndexError):
         return
     for folder in (BASE / group, *(BASE / group).parents):

@@ -15,8 +15,10 @@ from __future__ import annotations
 import dataclasses
 import faulthandler
 import multiprocessing
+import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import warnings
@@ -34,9 +36,12 @@ PROBED = tuple(
     for name in ("io", "storage", "graph", "codec.blocks", "codec.checked", "checkpoint", "cli.request", "experiment")
 )
 """The modules whose branches guide the search."""
-INPUTS = {"manifest": 20_000, "request": 20_000, "checkpoint": 5000, "spec": 5000, "text": 5000, "graph directory": 400}
-OTHERS = 2000
-"""Files of a round by target, and for the other targets, so that a round takes about ten seconds."""
+INPUTS = {"manifest": 150_000, "request": 150_000, "gap": 120_000, "gap-weighted": 120_000, "galois": 120_000}
+INPUTS |= {"metis": 90_000, "ligra": 90_000, "checkpoint": 90_000, "parquet": 90_000}
+INPUTS |= {"text": 20_000, "matrix-market": 20_000, "dimacs": 20_000, "graphalytics": 20_000, "graph directory": 20_000}
+OTHERS = 60_000
+"""Files of a round by target, and for the other targets, so that a round takes about half a minute and its start, two
+seconds, counts little."""
 BATCH = 50
 """Files between two looks at the memory, which take as long as reading a small file."""
 PATIENCE = 60
@@ -46,6 +51,8 @@ LONGEST_FOUND = 16 << 10
 CORPUS = Path(__file__).with_name("corpus.zip")
 """Files that reached new branches, as TARGET/NUMBER/ORIGIN/PART: `samples.samples_of` has the sample that is changed
 at the place ORIGIN."""
+IN_MEMORY = "/dev/shm"
+"""Where files to read are made, if there is such a folder: nobody waits for a disk."""
 KEPT = Path(tempfile.gettempdir(), "garaph-fuzz")
 """Where files that are bad are kept."""
 
@@ -68,7 +75,8 @@ def targets() -> tuple[str, ...]:
 
 def attack(seed: int, folder: Path) -> Outcome:
     names = targets()
-    return fuzz(names[seed % len(names)], seed, folder)[0]
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if os.path.isdir(IN_MEMORY) else folder) as place:
+        return fuzz(names[seed % len(names)], seed, Path(place))[0]
 
 
 def fuzz(target: str, seed: int, folder: Path, inputs: int | None = None) -> tuple[Outcome, list[Any]]:
@@ -107,10 +115,20 @@ def keep(path: Path, target: str, number: object) -> Path:
     return kept
 
 
+def empty(folder: Path) -> None:
+    """Remove what is in a folder, which takes less time than to remove the folder and make it again."""
+    for name in os.listdir(folder):
+        try:
+            os.unlink(folder / name)
+        except IsADirectoryError:
+            shutil.rmtree(folder / name)
+
+
 def read_many(target: str, seed: int, inputs: int, folder: Path, reports: Connection) -> None:
     """Change and read files, and report on them; the process to be limited."""
     faulthandler.enable()
     warnings.simplefilter("error")
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # else pyarrow starts a thread at each call, to interrupt it
     probes.install(*PROBED)
     from attacks import reading
 
@@ -129,6 +147,7 @@ class Reader:
         from attacks import samples
 
         self.target, self.seed, self.folder = target, seed, folder
+        folder.mkdir(mode=0o700)
         self.rng, self.tokens = random.Random(f"{target} {seed}"), sorted(probes.TOKENS)
         plain = samples.samples_of(target)
         self.plain = [dataclasses.replace(one, origin=origin) for origin, one in enumerate(plain)]
@@ -145,8 +164,7 @@ class Reader:
     def read(self, one: Any) -> tuple[str, str, int]:
         from attacks import reading
 
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(mode=0o700)
+        empty(self.folder)
         one.pack(one.parts, self.folder)
         return reading.attempt(self.folder / one.entry, self.target)
 

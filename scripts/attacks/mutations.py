@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 HUGE = (0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**40, 2**48, 2**48 + 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
@@ -42,7 +42,7 @@ def change_document(data: bytes, codec: Codec, tokens: Sequence[bytes], rng: ran
     read, write = codec
     try:
         document = read(data)
-        places = list(places_of(document))
+        places = places_of(document)
         holder, key = rng.choice(places)
         action = rng.randrange(5)
         if action == 0:
@@ -59,11 +59,15 @@ def change_document(data: bytes, codec: Codec, tokens: Sequence[bytes], rng: ran
         return data
 
 
-def places_of(value: Any) -> Iterator[tuple[Any, Any]]:
+def places_of(document: Any) -> list[tuple[Any, Any]]:
     """All members of a document, as pairs of a dictionary or list and a key."""
-    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        yield value, key
-        yield from places_of(value[key])
+    places, holders = [], [document]
+    for holder in holders:
+        for key in holder if isinstance(holder, dict) else range(len(holder)) if isinstance(holder, list) else ():
+            places.append((holder, key))
+            if isinstance(holder[key], dict | list):
+                holders.append(holder[key])
+    return places
 
 
 def toml(value: Any) -> str:

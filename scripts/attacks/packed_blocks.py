@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from garaph_py.codec.blocks import KIND_OF, PackedBlocks, UndecodableError, cut
+from garaph_py.codec.blocks import KIND_OF, PackedBlock, PackedBlocks, UndecodableError, cut
 from garaph_py.codec.format import LISTS, PADDING, RECORD, RUN, Packed, decode
 from garaph_py.codec.pack import pack
 from garaph_py.native.threads import ThreadPool
@@ -18,6 +18,7 @@ from garaph_py.native.threads import ThreadPool
 LENGTHS = (1, 31, 33, RUN, 2 * RUN - 5)
 DTYPES = {"in_sources": ("uint32",), "in_offsets": ("int64",), "in_values": ("int32", "uint32", "int64")}
 NO_ACCESS = 0
+LIBC = ctypes.CDLL(None, use_errno=True)
 Parts = dict[str, bytes]
 
 
@@ -78,7 +79,7 @@ def guarded(count: int, at_end: bool) -> memoryview:
     memory = mmap.mmap(-1, inside + 2 * page)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for place in (address, address + page + inside):
-        if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(place), ctypes.c_size_t(page), NO_ACCESS):
+        if LIBC.mprotect(ctypes.c_void_p(place), ctypes.c_size_t(page), NO_ACCESS):
             raise OSError(ctypes.get_errno(), "mprotect")
     begin = page + (inside - count) // 8 * 8 if at_end else page
     return memoryview(memory)[begin : begin + count]
@@ -90,7 +91,7 @@ def attempt(path: Path) -> str | None:
     nbytes = length * encoding.dtype.itemsize
     if not encoding.possible(np.array([len(stored)]), np.array([nbytes])).all():
         return "a stored length its encoding cannot have"
-    said = []
+    said, slow = [], None
     for at_end in (True, False):
         landing, raw = guarded(len(stored), at_end), guarded(nbytes, at_end)
         landing[:] = stored
@@ -100,12 +101,16 @@ def attempt(path: Path) -> str | None:
             said.append(str(error))
             continue
         said.append(None)
-        starts = None
-        if encoding.kind == LISTS:
-            assert piece.masks is not None
-            starts = np.unpackbits(piece.masks.view(np.uint8), bitorder="little")[:length].astype(bool)
-        words = np.append(piece.words, np.zeros(PADDING, np.uint32))
-        slow = decode(Packed(piece.records, words, length, encoding.dtype), starts, str(encoding.kind))
+        slow = decoded_slowly(piece, encoding, length) if slow is None else slow
         assert slow == np.frombuffer(raw, encoding.dtype).tolist(), "the slow decoder does not agree"
     assert said[0] == said[1], said
     return said[0]
+
+
+def decoded_slowly(piece: PackedBlock, encoding: PackedBlocks, length: int) -> list[int]:
+    starts = None
+    if encoding.kind == LISTS:
+        assert piece.masks is not None
+        starts = np.unpackbits(piece.masks.view(np.uint8), bitorder="little")[:length].astype(bool)
+    words = np.append(piece.words, np.zeros(PADDING, np.uint32))
+    return decode(Packed(piece.records, words, length, encoding.dtype), starts, str(encoding.kind))

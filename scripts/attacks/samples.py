@@ -79,7 +79,8 @@ class Sample:
 
 def write_parts(parts: Parts, folder: Path) -> None:
     for name, data in parts.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        if "/" in name:
+            (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(data)
 
 

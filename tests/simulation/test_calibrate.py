@@ -219,3 +219,30 @@ engine = ["auto", "garaph"]
     (folder / "results.parquet").write_bytes(b"PAR1" + bytes(100))
     with pytest.raises(FormatError, match=r"results\.parquet: is damaged, or is not Parquet; measure anew"):
         read_results(folder)
+
+
+def test_a_table_has_no_file_run(tmp_path, monkeypatch, capsys):
+    """A program in a file runs only if the user names it, whatever the experiment's tables say."""
+    (tmp_path / "mine.py").write_text(
+        "import pathlib\nimport garaph_py as gp\n"
+        f"pathlib.Path({str(tmp_path / 'ran')!r}).touch()\n"
+        "class Hops(gp.apps.BFS):\n    pass\n"
+    )
+    program = f"{tmp_path / 'mine.py'}:Hops"
+    experiment = f"""
+kind = "run"
+[sweep]
+program = {{ name = "{program}", source = 5 }}
+graph = "rmat:8:8:symmetric"
+device = "cpu"
+"""
+    (tmp_path / "spec.toml").write_text(experiment)
+    folder, machine = tmp_path / "measured", tmp_path / "machine.toml"
+    assert garaph(monkeypatch, "experiment", tmp_path / "spec.toml", "--out", folder, "-q") == 0
+    (tmp_path / "ran").unlink()
+    assert garaph(monkeypatch, "calibrate", folder, "--out", machine) == 1
+    assert f"if you trust that file, name the program: --program {program}" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+    assert not machine.exists()
+    assert garaph(monkeypatch, "calibrate", folder, "--out", machine, "--program", program) == 0
+    assert (tmp_path / "ran").exists()

@@ -53,3 +53,41 @@ def test_nothing_is_read_outside(groups: list[Path], tmp_path: Path) -> None:
     assert list(cgroup.folders()) == []
     (tmp_path / "cgroup").write_text("0::/\n")
     assert list(cgroup.folders()) == [groups[0]]
+
+
+def test_a_name_may_have_colons(groups: list[Path], tmp_path: Path) -> None:
+    own = groups[0] / "user.slice" / "app:shell:1.scope"
+    own.mkdir(parents=True)
+    limit(own, "1000", 300, 0)
+    (tmp_path / "cgroup").write_text("0::/user.slice/app:shell:1.scope\n")
+    assert cgroup.memory() == (1000, 700)
+
+
+def test_a_group_without_the_memory_controller_has_its_parents_limit(groups: list[Path]) -> None:
+    _, parent, own = groups
+    (own / "cgroup.controllers").write_text("cpu pids\n")
+    (own / "cpu.max").write_text("200000 100000\n")
+    assert cgroup.memory() == (cgroup.NONE, cgroup.NONE)
+    limit(parent, "1000", 700, 0)
+    assert cgroup.memory() == (1000, 300)
+    assert cgroup.cores() == 2
+
+
+def test_a_container_sees_its_own_group_as_the_root(groups: list[Path], tmp_path: Path) -> None:
+    """The system may name the group as it is called outside, where the container cannot look."""
+    limit(groups[0], "1000", 400, 100)
+    (tmp_path / "cgroup").write_text("0::/kubepods/pod7/container9\n")
+    assert cgroup.memory() == (1000, 700)
+
+
+@pytest.mark.parametrize("text", ["", "0", "0:", "memory"])
+def test_a_line_of_another_kind_names_no_group(groups: list[Path], tmp_path: Path, text: str) -> None:
+    (tmp_path / "cgroup").write_text(text)
+    assert list(cgroup.folders()) == []
+
+
+@pytest.mark.parametrize("name", ["memory.max", "memory.current", "memory.stat"])
+def test_a_file_that_cannot_be_understood_sets_no_limit(groups: list[Path], name: str) -> None:
+    limit(groups[2], "1000", 300, 0)
+    (groups[2] / name).write_text("inactive_file many\n")
+    assert cgroup.memory() == (cgroup.NONE, cgroup.NONE)

@@ -17,7 +17,7 @@ from ...storage.write import HERE, Destination, PathLike, creating, disk_roots
 from ..collect import CollectedEdges
 from ..formats import ReadOptions, format_of
 from ..formats.format import EdgeList, Format
-from ..read import built, check_file, naming, read_graph
+from ..read import buffer_bytes, built, check_file, naming, read_graph
 from .build import ImportOptions, write_external
 from .scan import EdgeSource, KnownCounts
 
@@ -75,10 +75,10 @@ def write_file(
     if chosen.stream is None:
         graph = read_graph(path, chosen, reading, options, on_event)
     else:
-        edges = CollectedEdges(options)
+        edges, beside = CollectedEdges(options), buffer_bytes(path, chosen, reading, limit)
         with naming(path), closing(chosen.stream(path, reading, on_event)) as batches:
-            if not edges.fill(batches, limit):
-                source = rest_of(path, chosen, reading, edges, batches)
+            if not edges.fill(batches, limit - beside):
+                source = rest_of(path, chosen, reading, edges, batches, beside)
                 write_external(source, place, options, limit, threads=threads, on_event=on_event)
                 return
             graph = built(path, edges.joined(), options, reading.threads, on_event)
@@ -114,13 +114,16 @@ def write_random(
 
 
 def rest_of(
-    path: Path, format: Format, reading: ReadOptions, edges: CollectedEdges, batches: Iterator[EdgeList]
+    path: Path, format: Format, reading: ReadOptions, edges: CollectedEdges, batches: Iterator[EdgeList], beside: int
 ) -> EdgeSource:
-    """All edges of a file, of which some have been collected and `batches` gives the others."""
+    """All edges of a file, of which some have been collected and `batches` gives the others.
+
+    Reading takes `beside` bytes of memory beside the edges.
+    """
     stream = format.stream
     assert stream is not None
     if format.streams_again:
         edges.batches.clear()
         return EdgeSource(lambda listener: stream(path, reading, listener), True)
-    memory = max(PARSING + reading.threads * PARSING_THREAD, edges.nbytes)
+    memory = max(PARSING + reading.threads * PARSING_THREAD, edges.nbytes) + beside
     return EdgeSource(lambda listener: chain(edges.drained(), batches), False, memory)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import GraphError
-from ...graph.columns import encoded, id_column, mixed_signs
+from ...graph.columns import encoded, id_column, mixed_signs, numbers_of
 from ...graph.ids import IntegerIds, StringIds, VertexIds
 from ...graph.number import _checked_count, kernels, unified
 from ...native.kernel import kind_of
@@ -26,8 +26,11 @@ Array = npt.NDArray[Any]
 INT64_MAX = int(np.iinfo(np.int64).max)
 MIN_TABLE_BYTES = 1 << 16
 """A table of this many bytes is always allowed, however little memory there is."""
-NAME_BYTES = 32
-"""Memory for hashing a name, in bytes beside four copies of it. Measured with Arrow 26."""
+NAME_BYTES = 48
+"""Memory for numbering a name, in bytes beside two copies of it. Measured: 33 to 36."""
+HASHED_BYTES = 160
+"""Memory for hashing a name of a batch, in bytes beside three copies of it. Arrow's table has 16 bytes for each of up
+to 8 places per name, and while it grows fourfold also those of the smaller one."""
 MIN_PENDING = 1 << 16
 """Ids that are collected before they are sorted and merged into the known ids."""
 
@@ -163,26 +166,22 @@ class NameNumbering:
         import pyarrow as pa
 
         self._memory = memory
-        self._names = pa.nulls(0, pa.large_string())  # in the order of the batches
+        self._names = pa.chunked_array([], pa.large_string())  # by code
         self._is_source = np.zeros(0, np.bool_)
-        self._as_sources: list[Array] = []  # per batch: indexes of its new sources in `_names`
+        self._as_sources: list[Array] = []  # per batch: codes of its new sources
         self.table: Array | None = None
 
     def see(self, sources: Any, targets: Any) -> tuple[Array, Array]:
         """Add the ids of a batch, and return a code (uint32) for each; the second scan passes the codes to `number`."""
-        import pyarrow as pa
-
         batch = [encoded(sources), encoded(targets)]
         if any(column.null_count for column in batch):
             raise GraphError("a vertex id is missing (null); every edge needs a source and a target")
-        # Nobody asks for the places of the names so far: a dictionary without elements.
-        before = pa.DictionaryArray.from_arrays(pa.nulls(0, pa.int32()), self._names)
-        self._names, parts = unified([before, *batch[0].chunks, *batch[1].chunks])
-        codes = np.concatenate(parts).view(np.uint32)
-        del batch, before, parts
-        release_unused()  # the names before, and the table in which they were hashed
-        check_room((4 * self._names.nbytes + NAME_BYTES * len(self._names)) // 8, self._memory)
-        self._is_source = np.concatenate([self._is_source, np.zeros(len(self._names) - len(self._is_source), np.bool_)])
+        chunks = [*batch[0].chunks, *batch[1].chunks]
+        hashed = sum(3 * each.dictionary.nbytes + HASHED_BYTES * len(each.dictionary) for each in chunks)
+        check_room((2 * self._names.nbytes + NAME_BYTES * len(self._names) + hashed) // 8, self._memory)
+        names, places = unified(chunks)
+        codes_of = self._add(names)
+        codes = np.concatenate([codes_of[part] for part in places])
         columns = codes[: len(sources)], codes[len(sources) :]
         fresh = columns[0][~self._is_source[columns[0]]]
         fresh = fresh[np.sort(np.unique(fresh, return_index=True)[1])]
@@ -190,14 +189,41 @@ class NameNumbering:
         self._as_sources.append(fresh)
         return columns
 
+    def _add(self, names: Any) -> Array:
+        """The codes (uint32) of different names; those that are new get the next ones.
+
+        The names so far are looked up in a hash table of the new ones, and not the other way round: a table of all
+        names would take up to 160 bytes for each.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        known, codes = len(self._names), np.full(len(names), -1, np.int64)
+        first = 0
+        for found in pc.index_in(self._names, value_set=names).chunks:
+            places = numbers_of(found.fill_null(-1))
+            there = np.flatnonzero(places >= 0)
+            codes[places[there]] = first + there
+            first += len(places)
+        fresh = codes < 0
+        count = int(np.count_nonzero(fresh))
+        codes[fresh] = np.arange(known, _checked_count(known + count))
+        if count:
+            self._names = pa.chunked_array([*self._names.chunks, names.filter(pa.array(fresh))])
+            self._is_source = np.concatenate([self._is_source, np.zeros(count, np.bool_)])
+        release_unused()  # the table in which the names were hashed
+        return codes.astype(np.uint32)
+
     def finish(self) -> VertexIds:
         """The ids of all vertices; call it after the last `see`."""
         import pyarrow as pa
 
-        order = np.concatenate([*self._as_sources, np.flatnonzero(~self._is_source)]).astype(np.int64)
-        self.table = np.empty(_checked_count(len(order)), np.uint32)
+        order = np.concatenate([*self._as_sources, np.flatnonzero(~self._is_source)])
+        self._as_sources.clear()
+        self.table = np.empty(len(order), np.uint32)
         self.table[order] = np.arange(len(order), dtype=np.uint32)
-        return StringIds(self._names.take(pa.array(order)))
+        names, self._names = self._names.combine_chunks(), None
+        return StringIds(names.take(pa.array(order)))
 
     def number(self, sources: Array, targets: Array) -> tuple[Array, Array]:
         """Internal ids (uint32) of a batch of codes."""
@@ -209,8 +235,8 @@ def check_room(words: int, memory: int) -> None:
     """Raise `TooLittleMemoryError` if ids and the arrays to number them (8 * `words` bytes) exceed `memory`."""
     if 8 * words > memory:
         raise TooLittleMemoryError(
-            f"its ids take at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used for them; "
-            "allow more (memory)"
+            f"numbering its ids takes at least {show_bytes(8 * words)} of memory, and {show_bytes(memory)} may be used "
+            "for them; allow more (memory)"
         )
 
 

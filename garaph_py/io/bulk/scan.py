@@ -122,7 +122,7 @@ class NumberedEdges:
     def _scan(self, memory: int, pool: ThreadPool, listener: events.Listener) -> None:
         """The first scan: set the attributes, and copy the edges to the temporary file if there is one."""
         dtypes = set()
-        for batch in coalesced(self._source.batches(listener), memory // 32):
+        for batch in coalesced(self._source.batches(listener), memory // 64):
             interrupts.check()
             values = edge_values(batch.weights, len(batch.sources))
             if self._numbering is None:
@@ -139,9 +139,9 @@ class NumberedEdges:
                 places = tuple((self._spill.append(column), column.dtype) for column in kept)
                 self._batches.append(SpilledBatch(len(columns[0]), places))
             self.edges += len(batch.sources)
-        release_unused()  # memory that the reader has freed; sorting needs it
         self.dtype = np.result_type(*dtypes) if dtypes else None
         self.ids = VertexIds(0) if self._numbering is None else self._numbering.finish()
+        release_unused()  # memory that reading and numbering have freed; sorting needs it
 
     @property
     def spilled(self) -> int:
@@ -214,7 +214,7 @@ class NumberedEdges:
 
 
 def coalesced(batches: Iterator[EdgeList], nbytes: int) -> Iterator[EdgeList]:
-    """Join batches of strings into batches of about `nbytes`: each batch costs hashing all names so far again."""
+    """Join batches of strings into batches of about `nbytes`: for each batch, all names so far are looked up."""
     waiting: list[EdgeList] = []
     size = 0
     for batch in batches:

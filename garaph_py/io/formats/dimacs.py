@@ -40,6 +40,7 @@ from .lists import checked, undirected_graph
 from .streams import compressing, find_line, line_number, opening_bytes, text_blocks, uncompressed_size
 from .text import BLOCK, Columns, parsed
 from .text_writer import lines
+from .windows import decoder_buffers
 
 SHORTEST_ARC = len("a 1 2 3\n")
 NEITHER_COMMENT_NOR_EMPTY = re.compile(rb"(?m)^[^c\n][^\n]*")
@@ -57,7 +58,7 @@ class ArcLayout(Layout):
 def read_dimacs(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
     """Read a DIMACS .gr file; see `FORMAT`."""
     layout = ArcLayout(" ", 4, 1, 2, None if options.weights is False else 3, False, False, 1)
-    blocks = text_blocks(path, BLOCK, listener)
+    blocks = text_blocks(path, BLOCK, listener, options.memory is not None)
     n, m, rest, line = problem_line(path, blocks)
     size = uncompressed_size(path)
     if size is not None and size < SHORTEST_ARC * m - 1:  # the last line may have no line end
@@ -164,4 +165,5 @@ FORMAT = Format(
     write_dimacs,
     is_dimacs,
     compresses=True,
+    buffers=decoder_buffers,
 )

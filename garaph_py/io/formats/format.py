@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -109,6 +109,28 @@ class FormatFidelity:
     isolated: bool
 
 
+class Buffers(NamedTuple):
+    """Memory that reading a file takes beside the edges.
+
+    Attributes
+    ----------
+    nbytes : int
+    purpose, otherwise : str
+        What it is for, and what to do other than to allow more; for messages.
+    """
+
+    nbytes: int
+    purpose: str
+    otherwise: str
+
+    def check(self, path: Path, allowed: int) -> None:
+        """Raise `FormatError` if it is more than what is `allowed`."""
+        if self.nbytes > allowed:
+            problem = f"{self.purpose} take {show_bytes(self.nbytes, up=True)} of memory"
+            within = f"{show_bytes(allowed)} may be used; allow more (memory, --memory), or {self.otherwise}"
+            raise FormatError(path, f"{problem}, and {within}")
+
+
 @dataclass(frozen=True)
 class Format:
     """A kind of graph file.
@@ -143,6 +165,8 @@ class Format:
         Whether reading a file again is as fast as reading a binary copy of its edges.
     names_columns : bool
         Whether files may have names of columns, so that the user can name those to read.
+    buffers : callable, optional
+        ``buffers(path, options)`` returns the memory that reading takes beside the edges, as `Buffers`.
     """
 
     name: str
@@ -157,6 +181,7 @@ class Format:
     stream: Streamer | None = None
     streams_again: bool = False
     names_columns: bool = False
+    buffers: Callable[[Path, ReadOptions], Buffers] | None = None
 
     def check_options(self, path: Path, options: ReadOptions) -> None:
         """Raise `ParameterError` if `options` are not for this format."""

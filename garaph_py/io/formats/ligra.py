@@ -35,6 +35,7 @@ from .lists import checked, graph_of, weighted_out_edges
 from .streams import compressing, uncompressed_size
 from .text_writer import lines
 from .tokens import blocks_of, number_blocks
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -43,7 +44,7 @@ PLAIN, WEIGHTED = b"AdjacencyGraph", b"WeightedAdjacencyGraph"
 
 def read_ligra(path: Path, options: ReadOptions, listener: events.Listener) -> Graph:
     """Read a Ligra graph; see `FORMAT`. To be read as undirected, it must have every edge in both directions."""
-    blocks = blocks_of(path, listener)
+    blocks = blocks_of(path, listener, options.memory is not None)
     word, _, rest = next(blocks, b"").partition(b"\n")
     weighted = word.strip() == WEIGHTED
     if not weighted and word.strip() != PLAIN:
@@ -169,4 +170,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="none", weights="integers", direction="one", isolated=True),
     write=write_ligra,
     compresses=True,
+    buffers=decoder_buffers,
 )

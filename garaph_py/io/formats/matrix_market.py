@@ -41,6 +41,7 @@ from .lists import checked, undirected_graph
 from .streams import compressing, find_line, line_number, text_blocks, uncompressed_size
 from .text import Columns, parsed
 from .tokens import BLOCK
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -82,7 +83,7 @@ class EntryLayout(Layout):
 
 def read_matrix_market(path: Path, options: ReadOptions, listener: events.Listener) -> EdgeList | Graph:
     """Read a sparse matrix; see `FORMAT`. A symmetric one is an undirected graph unless `options.directed`."""
-    blocks = text_blocks(path, BLOCK, listener)
+    blocks = text_blocks(path, BLOCK, listener, options.memory is not None)
     header, rest = read_header(path, blocks)
     weighted = header.field != "pattern"
     if options.weights and not weighted:
@@ -228,4 +229,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="none", weights="any", direction="both", isolated=True),
     write=write_matrix_market,
     compresses=True,
+    buffers=decoder_buffers,
 )

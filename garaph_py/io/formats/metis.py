@@ -29,6 +29,7 @@ from .lists import checked, undirected_graph
 from .streams import compressing, uncompressed_size
 from .text_writer import lines
 from .tokens import COMMENT, blocks_of, number_blocks
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -68,7 +69,8 @@ def read_metis(path: Path, options: ReadOptions, listener: events.Listener) -> G
     header: Header | None = None
     parts: list[VertexLists] = []
     found = entries = 0
-    for first, block in number_blocks(path, blocks_of(path, listener), options.threads, 1, listener):
+    blocks = blocks_of(path, listener, options.memory is not None)
+    for first, block in number_blocks(path, blocks, options.threads, 1, listener):
         rows = np.flatnonzero(block.counts != COMMENT)
         counts, values = block.counts[rows], block.values
         if header is None:
@@ -260,4 +262,5 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="none", weights="integers", direction="undirected", isolated=True),
     write=write_metis,
     compresses=True,
+    buffers=decoder_buffers,
 )

@@ -18,6 +18,7 @@ from ...system.files import write_whole
 from .batches import edge_batches, need_edges
 from .columns import Table
 from .format import (
+    Buffers,
     EdgeList,
     Format,
     FormatFidelity,
@@ -26,11 +27,16 @@ from .format import (
     malformed,
     narrowed,
 )
+from .pages import largest_batch, largest_pages
 
 ROWS, NAME_ROWS = 1 << 18, 1 << 14
 """Rows of a batch, and of one with names, which may be long."""
+READ_AHEAD = 1 << 20
+"""Bytes of a column of a Parquet file that are read at a time."""
 DECODED_BYTES = 16 << 20
 """Most bytes of names that are decoded from a dictionary at a time: a row may be one number, and its name very long."""
+FIRST_MESSAGE = 8
+"""Where an Arrow file's first message is; a stream begins with one."""
 STREAM_MAGIC = b"\xff\xff\xff\xff"
 """First bytes of an Arrow stream."""
 UNREADABLE = "not readable as the {} file its name or beginning says it is"
@@ -60,7 +66,7 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
 
     problem = UNREADABLE.format("Parquet")
     with malformed(path, problem):
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, buffer_size=READ_AHEAD, pre_buffer=False)  # else it reads whole row groups
     with file:
         rows = file.metadata.num_rows
         with malformed(path, problem):
@@ -76,6 +82,24 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
     if found != rows:
         raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
     listener(events.Step("reading", rows, rows, "edges"))
+
+
+def parquet_buffers(path: Path, options: ReadOptions) -> Buffers:
+    """The memory for pages, and what is read ahead."""
+    from pyarrow import parquet
+
+    with malformed(path, UNREADABLE.format("Parquet")), parquet.ParquetFile(path) as file:
+        names = edge_columns(path, file.schema_arrow, options)
+        nbytes = largest_pages(path, file.metadata, names) + READ_AHEAD * len(names)
+    return Buffers(nbytes, "its largest pages", "write it again with smaller pages or row groups")
+
+
+def arrow_buffers(path: Path, options: ReadOptions) -> Buffers:
+    """The memory for a batch, which is read whole."""
+    with malformed(path, "not readable"), open(path, "rb") as file:
+        is_file = file.read(len(ARROW.magic)) == ARROW.magic
+    nbytes = largest_batch(path, FIRST_MESSAGE if is_file else 0)
+    return Buffers(nbytes, "its largest batches", "write it again with smaller batches (max_chunksize, row_group_size)")
 
 
 def arrow_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
@@ -126,7 +150,7 @@ def checked(path: Path, problem: str, batches: Iterator[Any], names: list[str]) 
                 return
             batch = batch.select(names)
             batch.validate(full=True)
-            rows = decodable_rows(batch)
+            rows = min(decodable_rows(batch), ROWS)
         for start in range(0, len(batch), rows):
             with malformed(path, problem):
                 columns = batch.slice(start, rows).columns
@@ -218,6 +242,7 @@ PARQUET = Format(
     partial(write_table, parquet_writer),
     stream=partial(stream_table, parquet_parts),
     names_columns=True,
+    buffers=parquet_buffers,
 )
 ARROW = Format(
     "arrow",
@@ -229,4 +254,5 @@ ARROW = Format(
     partial(write_table, arrow_writer),
     stream=partial(stream_table, arrow_parts),
     names_columns=True,
+    buffers=arrow_buffers,
 )

@@ -18,9 +18,10 @@ from ... import events
 from ...errors import FormatError
 from ...system.threads import submit
 from .format import malformed
+from .windows import GZIP_MAGIC, XZ_MAGIC, ZSTD_MAGIC, decoder_memory
 
 T = TypeVar("T")
-COMPRESSIONS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz"}
+COMPRESSIONS = {GZIP_MAGIC: "gzip", ZSTD_MAGIC: "zstd", XZ_MAGIC: "xz"}
 COMPRESSED_SUFFIXES = (".gz", ".zst", ".xz")
 XZ_MEMORY = 66 << 20
 """Most bytes of memory for decompressing xz: ``xz -9``, whose dictionary has 64 MiB, takes 65 MiB. The library for zstd
@@ -48,7 +49,7 @@ def compression(beginning: bytes) -> str | None:
     return next((name for magic, name in COMPRESSIONS.items() if beginning.startswith(magic)), None)
 
 
-def decompressed(raw: io.BufferedReader) -> IO[bytes]:
+def decompressed(raw: io.BufferedReader, xz_memory: int = XZ_MEMORY) -> IO[bytes]:
     """The decompressed contents of an open file; the position of `raw` shows how much of it has been read."""
     import pyarrow as pa
 
@@ -56,15 +57,15 @@ def decompressed(raw: io.BufferedReader) -> IO[bytes]:
     if method is None:
         return raw
     if method == "xz":
-        return io.BufferedReader(XzReader(raw), 1 << 18)
+        return io.BufferedReader(XzReader(raw, xz_memory), 1 << 18)
     return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), method), 1 << 18)
 
 
 class XzReader(io.RawIOBase):
-    """The decompressed contents of an xz file of one stream or several. Unlike `lzma.LZMAFile`, it has `XZ_MEMORY`."""
+    """The decompressed contents of an xz file of one stream or several. Unlike `lzma.LZMAFile`, it bounds `memory`."""
 
-    def __init__(self, raw: io.BufferedReader) -> None:
-        self._raw, self._stream = raw, lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+    def __init__(self, raw: io.BufferedReader, memory: int) -> None:
+        self._raw, self._memory, self._stream = raw, memory, lzma.LZMADecompressor(memlimit=memory)
 
     def readable(self) -> bool:
         return True
@@ -76,7 +77,7 @@ class XzReader(io.RawIOBase):
                 rest = (self._stream.unused_data or self._raw.read(1 << 18)).lstrip(b"\0")  # streams may be padded
                 if not rest and not self._raw.peek(1):
                     return 0
-                given, self._stream = rest, lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+                given, self._stream = rest, lzma.LZMADecompressor(memlimit=self._memory)
             elif self._stream.needs_input and not (given := self._raw.read(1 << 18)):
                 raise EOFError("the last stream of xz has no end")
             if found := self._stream.decompress(given, len(out)):
@@ -129,14 +130,17 @@ def uncompressed_size(path: Path) -> int | None:
         return path.stat().st_size if compression(file.read(6)) is None else None
 
 
-def text_blocks(path: Path, size: int, listener: events.Listener) -> Iterator[bytes]:
-    """The decompressed contents of a file in blocks of whole lines, of about `size` bytes."""
+def text_blocks(path: Path, size: int, listener: events.Listener, bounded: bool = False) -> Iterator[bytes]:
+    """The decompressed contents of a file in blocks of whole lines, of about `size` bytes.
+
+    If memory is `bounded`, decompressing takes no more than `decoder_memory` says.
+    """
     with ExitStack() as files:
         with malformed(path, "not readable"):  # not what follows: it would include exceptions of a listener
             total = path.stat().st_size
             raw = open(path, "rb")  # noqa: SIM115 - `files` closes it
             files.callback(close, raw)
-            stream = decompressed(raw)
+            stream = decompressed(raw, min(decoder_memory(path), XZ_MEMORY) if bounded else XZ_MEMORY)
             files.callback(close, stream)
         for block in line_blocks(path, stream, size):
             listener(events.Step("reading", min(raw.tell(), total - 1), total))

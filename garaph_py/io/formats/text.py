@@ -37,6 +37,7 @@ from .layout import COMMENT_MARKS, SAMPLE, Layout, data_lines, find_layout
 from .pairs import SCAN_PAIRS, pairs
 from .streams import BadLine, parsed_in_order, text_blocks
 from .text_writer import write_text
+from .windows import decoder_buffers
 
 Array = npt.NDArray[Any]
 
@@ -80,7 +81,7 @@ def stream_text(path: Path, options: ReadOptions, listener: events.Listener) -> 
 
 def text_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Iterator[Columns]:
     """The edges of every block of the file."""
-    blocks = text_blocks(path, BLOCK, listener)
+    blocks = text_blocks(path, BLOCK, listener, options.memory is not None)
     text, line = opening(path, blocks)
     if not text:
         return
@@ -248,6 +249,7 @@ FORMAT = Format(
     keeps=FormatFidelity(ids="any", weights="any", direction="one", isolated=False),
     write=write_text,
     compresses=True,
+    buffers=decoder_buffers,
     stream=stream_text,
     names_columns=True,
 )

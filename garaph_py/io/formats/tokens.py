@@ -92,9 +92,9 @@ def scan(text: Any, size: int, values: Any, counts: Any) -> int:
 SCAN = Kernel("u8* i64 i64* i64*", scan)
 
 
-def blocks_of(path: Path, listener: events.Listener) -> Iterator[bytes]:
-    """The contents of a plain or compressed file in blocks of whole lines."""
-    return text_blocks(path, BLOCK, listener)
+def blocks_of(path: Path, listener: events.Listener, bounded: bool = False) -> Iterator[bytes]:
+    """The contents of a plain or compressed file in blocks of whole lines; see `text_blocks`."""
+    return text_blocks(path, BLOCK, listener, bounded)
 
 
 def number_blocks(
