@@ -3,6 +3,7 @@
     python scripts/bench_gpu.py gather rmat:22:16 rmat:24:16 rmat:25:32 [--order given degree]
     python scripts/bench_gpu.py packing rmat:24:16:symmetric
     python scripts/bench_gpu.py iteration rmat:24:16:symmetric
+    python scripts/bench_gpu.py calls rmat:24:16:symmetric
     python scripts/bench_gpu.py whole GRAPH_DIRECTORY
 
 A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. The tables are
@@ -16,6 +17,9 @@ Markdown, and times are medians:
 ``iteration``
     An iteration of PageRank (float32) with all edges, no edges or half of the edges on the GPU, beside the bandwidth of
     pinned copies.
+``calls``
+    Whole calls of `garaph_py.run`, and their iterations alone: the first with nothing of the graph on the GPU, then
+    warm ones.
 ``whole``
     The parts of a run, from a graph directory to the answer.
 
@@ -231,6 +235,33 @@ def row(head: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
     print(f"| {head} | {cells} |", flush=True)
 
 
+def calls(options: argparse.Namespace) -> None:
+    head = "graph | program | device | first call, ms | warm call, ms | its iterations, ms | beyond them, ms"
+    print(f"| {head} |\n{'|---' * 7}|")
+    for name in options.graphs:
+        graph = load(name, weighted=True)
+        source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+        pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
+        programs: list[tuple[VertexProgram, int | None]] = [
+            (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), (gp.apps.ConnectedComponents(), None),
+            (pagerank, 10),
+        ]  # fmt: skip
+        for program, iterations in programs:
+            for device in ("gpu", "auto", "cpu"):
+                graph.release()
+                times = np.array([timed_call(program, graph, iterations, device) for _ in range(1 + REPEATS)]) * 1e3
+                first, (warm, alone) = times[0, 0], np.median(times[1:], axis=0)
+                cells = f"{first:.1f} | {warm:.1f} | {alone:.1f} | {warm - alone:.1f}"
+                print(f"| {name} | {type(program).__name__} | {device} | {cells} |", flush=True)
+
+
+def timed_call(program: VertexProgram, graph: gp.Graph, iterations: int | None, device: str) -> tuple[float, float]:
+    """Seconds of a call, until the answer is in Python, and of its iterations."""
+    started = time.perf_counter()
+    result = gp.run(program, graph, iterations=iterations, device=device)
+    return time.perf_counter() - started, result.stats.seconds
+
+
 def whole(options: argparse.Namespace) -> None:
     print("| graph | part | ms |\n|---|---|---|")
     for name in options.graphs:
@@ -267,7 +298,7 @@ def whole(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["gather", "packing", "iteration", "whole"])
+    parser.add_argument("table", choices=["gather", "packing", "iteration", "calls", "whole"])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
     options = parser.parse_args()

@@ -329,6 +329,16 @@ class SupportsPriority(Executor, Protocol):
         """
 
 
+class Notifier(Protocol):
+    """The part of the CPU that notifies for a GPU, because a GPU only pulls (Garaph section 2.2)."""
+
+    def assist(self, sources: SourceFactory) -> None:
+        """Get ready to notify."""
+
+    def notify(self, state: State) -> int:
+        """Find the vertices that active vertices notify; return the number of out-edges followed."""
+
+
 def merged(results: list[PageResult]) -> PageResult:
     """Merge the results of a page's parts into the result of the page."""
     if len(results) == 1:

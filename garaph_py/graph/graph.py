@@ -132,8 +132,8 @@ class Graph:
     def release(self) -> None:
         """Free the arrays that runs have made of the graph's own, and keep for other runs.
 
-        These are degrees, tiles, values of out-edges and their sums, and packed in-edges. The next use makes them
-        again. A run that is under way keeps those that it uses.
+        These are degrees, tiles, values of out-edges and their sums, packed in-edges, and the copy of the graph in a
+        GPU's memory. The next use makes them again. A run that is under way keeps those that it uses.
         """
         self._arrays.derived.release()
 

@@ -14,7 +14,7 @@ from garaph_py.executor.modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PULL_TIL
 from garaph_py.executor.protocol import Capabilities
 from tests.support import twins
 from tests.support.executors import KINDS, run_on
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -143,7 +143,7 @@ def test_it_gives_everything_back(device_for, graph, kind):
         with run_on(kind, PROGRAMS["total"], graph, device_for) as run:
             if iterations is not None:
                 run.iterate(run.open(True), iterations)
-        assert [driver.held for driver in run.drivers] == [0] * len(run.drivers)
+        assert [held_after(driver, graph) for driver in run.drivers] == [0] * len(run.drivers)
         assert set(threading.enumerate()) == before
 
 

@@ -17,7 +17,7 @@ from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
 from tests.support import numpy_gpu, twins
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
 
 from ..support.runs import run_with
 
@@ -60,7 +60,7 @@ def test_any_schedule_gives_the_same_answer(device_for, graph_of, monkeypatch, p
     np.testing.assert_array_equal(result.values, expected.values)
     if sync:
         assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
-    assert driver.held == 0
+    assert held_after(driver, graph) == 0
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 
@@ -91,7 +91,7 @@ def test_notified_pages_are_divided(device_for, graph_of, divided, pending_is_po
     result = run(program, graph, sync=sync, gpu_memory=memory, mode="notify-pull", page_edges=500)
     np.testing.assert_array_equal(result.values, expected.values)
     assert {(row.device, row.mode) for row in result.stats.iterations} == {("both", "notify-pull")}
-    assert driver.held == 0
+    assert held_after(driver, graph) == 0
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_an_interrupt_leaves_nothing_behind(device_for, graph_of, always, monkey
     monkeypatch.setattr(together.HybridExecutor, "_take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(program, graph, gpu_memory=memory)
-    assert driver.held == 0
+    assert held_after(driver, graph) == 0
     assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
 
 

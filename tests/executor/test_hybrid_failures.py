@@ -21,7 +21,7 @@ from garaph_py.pages.queue import PageQueue
 from garaph_py.runtime import runner
 from garaph_py.system.watchdog import Heartbeat
 from tests.support import twins
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for, when_iterations_begin
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for, when_iterations_begin
 from tests.support.programs import DataDriven
 
 from ..support.runs import run_with
@@ -234,7 +234,7 @@ def test_any_copy_may_fail(device_for, graph_of, monkeypatch, program, sync, dev
         fails_at[0] = number
         result = end()
         np.testing.assert_array_equal(result.values, expected.values)
-        assert driver.held == 0
+        assert held_after(driver, graph) == 0
         if len(copies) > number:
             assert "launch failure" in result.stats.note
 
@@ -265,5 +265,5 @@ def test_other_errors_than_the_gpus_end_the_run(device_for, graph_of, monkeypatc
             page_edges=8000,
             streams=3,
         )
-    assert driver.held == 0
+    assert held_after(driver, graph) == 0
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]

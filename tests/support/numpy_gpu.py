@@ -10,7 +10,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor import hybrid as together
-from garaph_py.executor.gpu import compiler, device
+from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
@@ -111,6 +111,12 @@ class FakeDriver:
         return self.bytes[start : start + count * np.dtype(kind).itemsize].view(kind)
 
 
+def held_after(driver, graph):
+    """Bytes of the GPU's memory that are in use when nothing is kept for the graph any more."""
+    graph.release()
+    return driver.held
+
+
 def when_iterations_begin(monkeypatch, then):
     """Call ``then()`` when a run has copied what stays to the GPU: whenever an iteration begins there."""
     ready = kernel.GpuExecutor.ready
@@ -179,7 +185,7 @@ class FakePinned:
         pass
 
     def empty(self, shape, dtype):
-        return np.zeros(shape, dtype)
+        return np.full(shape * dtype.itemsize, 0xA5, np.uint8).view(dtype)
 
     def close(self):
         pass
@@ -196,7 +202,8 @@ def device_for(monkeypatch):
         context = types.SimpleNamespace(push=lambda: None, pop=lambda: None)
         found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
-        monkeypatch.setattr(kernel, "Pinned", FakePinned)
+        for module in kernel, device_graph, pinned_pool:
+            monkeypatch.setattr(module, "Pinned", FakePinned)
         monkeypatch.setattr("garaph_py.executor.gpu.device.find", lambda: found)
         return driver
 
@@ -229,4 +236,6 @@ def memory_for(program, graph, share):
     settings = Settings(gather="segmented")
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
-        return int(made.residency.used - (1 - share) * 4 * graph.m)
+        used = made.residency.used
+    graph.release()
+    return int(used - (1 - share) * 4 * graph.m)

@@ -14,4 +14,6 @@ def memory_for(program, graph, share, gather="auto", replication="custom"):
     with GpuExecutor(bind(program, graph), graph, device.find(), settings) as kernel:
         kernel.initialize(True)
         edges = sum(page_bytes(page, kernel.edges.arrays) for page in kernel.residency.pages)
-        return int(kernel.residency.used - (1 - share) * edges)
+        used = kernel.residency.used
+    graph.release()
+    return int(used - (1 - share) * edges)

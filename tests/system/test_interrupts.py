@@ -11,9 +11,10 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.gpu import device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.system import interrupts
-from tests.support.numpy_gpu import GRAPH, HUB, FakePinned, Hops, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, FakePinned, Hops, held_after, memory_for
 
 from ..support.runs import run_with
 
@@ -114,7 +115,8 @@ def pinned(monkeypatch):
             arrays.clear()
 
     def count():
-        monkeypatch.setattr(kernel, "Pinned", Counted)
+        for module in kernel, device_graph, pinned_pool:
+            monkeypatch.setattr(module, "Pinned", Counted)
         return arrays
 
     return count
@@ -163,6 +165,6 @@ def test_interrupted_anywhere_nothing_stays(device_for, graph_of, monkeypatch, p
             interrupted = True
         assert interrupted == bool(reached), target  # none is lost
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")], target
-        assert driver.held == 0, target
+        assert held_after(driver, graph) == 0, target
         assert arrays == [], target
         assert signal.getsignal(signal.SIGINT) is handler, target

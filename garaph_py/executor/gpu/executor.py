@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,16 +23,16 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import GPU, NOTIFY_PULL, PULL
-from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
+from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
 from ..state import HOST, State
 from ..step import StepByParts
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
+from .device_graph import DeviceGraph, kept_bytes, make_room
 from .edges import pinned_arrays
 from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
 from .launch import Launcher
-from .memory import DeviceMemory
 from .memory_plan import (
     FREE_SHARE,
     REPORT_VERTICES,
@@ -42,13 +42,13 @@ from .memory_plan import (
     reserve,
     wanted_bytes,
 )
-from .packing import STAGING_BYTES, Packing, measured
+from .packing import STAGING_BYTES, Packing
 from .pinned import Pinned
-from .ranks import Ranks
+from .pinned_pool import PinnedPool, pool_of
 from .residency import VERTICES, Residency
-from .run_arrays import RunArrays
+from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
-from .streams import Buffer, Streams
+from .streams import Buffer, Streams, contents, page_name
 from .work import PageWork, result_of
 
 Array = npt.NDArray[Any]
@@ -57,16 +57,6 @@ log = logging.getLogger("garaph_py")
 
 SKIPPED = PageResult(0, 0, 0, 0, None, skipped=True)
 """The result of a page that the GPU did not process."""
-
-
-class Notifier(Protocol):
-    """The part of the CPU that notifies for a GPU, because a GPU only pulls (Garaph section 2.2)."""
-
-    def assist(self, sources: SourceFactory) -> None:
-        """Get ready to notify."""
-
-    def notify(self, state: State) -> int:
-        """Find the vertices that active vertices notify; return the number of out-edges followed."""
 
 
 class GpuExecutor(StepByParts):
@@ -114,14 +104,20 @@ class GpuExecutor(StepByParts):
         self._sources = SourceFactory(graph, bound.reads_edge_values)
         self._host = host
         self._offsets = graph._arrays.in_edges.offsets
-        self._ranks = Ranks.of(self._offsets)
         self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
         self._pinned = Pinned()
-        with device, failing(device.driver):
-            self.launcher = Launcher(bound, device, listener, can_replicate(bound))
-            self._memory = DeviceMemory(device, 0)
-            self._arrays = RunArrays(bound, graph._arrays, self._ranks, self.launcher, device)
+        # A graph whose memory is bounded leaves none of it in the pool.
+        self._pool: PinnedPool | Pinned = pool_of(device) if graph.memory is None else self._pinned
+        self._kept = DeviceGraph.take(graph._arrays, device)
+        try:
+            with device, failing(device.driver):
+                self._ranks = self._kept.ranks(graph._arrays, settings.threads)
+                self.launcher = Launcher(bound, device, listener, can_replicate(bound))
+                self._arrays = RunArrays(bound, graph._arrays, self._ranks, self.launcher, device)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def capabilities(self) -> Capabilities:
@@ -164,7 +160,8 @@ class GpuExecutor(StepByParts):
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
         settings, device = self.settings, self.device
-        wanted, had = wanted_bytes(settings.memory, settings.deterministic, device.free_memory(), device.memory)
+        free = device.free_memory() + self._kept.memory.used + kept_bytes(device, self._kept)
+        wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
         if wanted > had:
             other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
             log.warning("the run wants %d bytes of GPU memory, but only %d are available%s", wanted, had, other)
@@ -172,8 +169,9 @@ class GpuExecutor(StepByParts):
 
     def _release(self) -> None:
         with self.device, failing(self.device.driver):
-            self._memory.close()
+            self._kept.clear()
             self._pinned.close()
+            make_room(self.device, self._kept, 0)
         if hasattr(self, "source"):
             self.source.close()
 
@@ -192,7 +190,10 @@ class GpuExecutor(StepByParts):
             array_sizes(self.bound, graph, self._ranks, synchronous),
             reserve(self.bound, graph, self._ranks, self.launcher, replicates),
         )
-        edges = self._choose(budget, self._plan.left)
+        edges = choose(
+            graph._arrays, self._value_bytes, settings.gather, self._plan.left,
+            lambda: self._kept.measure(graph._arrays, self.launcher, budget), settings.iterations, settings.threads,
+        )  # fmt: skip
         self.residency = self._residency(edges)
         if edges.packs and self.residency.resident < len(self.residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph._arrays, self._value_bytes > 0, settings.threads)
@@ -206,35 +207,37 @@ class GpuExecutor(StepByParts):
         staging = STAGING_BYTES * edges.packs
         return self._plan.residency(self._offsets, arrays, staging, self.settings.streams, page_edges)
 
-    def _choose(self, budget: int, left: int) -> Choice:
-        """Choose raw or packed edges; `left` bytes of the budget are left for them."""
-        return choose(
-            self.graph._arrays, self._value_bytes, self.settings.gather, left,
-            lambda: measured(self.graph._arrays, self.launcher, self.device, budget, self._pinned),
-            self.settings.iterations, self.settings.threads,
-        )  # fmt: skip
+    def _make_room(self, budget: int) -> None:
+        """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
+        residency, kept = self.residency, self._kept
+        kept.retain(
+            {name: name for name in OF_GRAPH if name in self._plan.arrays}
+            | {page_name(page): contents(page, self.edges.arrays) for page in residency.pages[: residency.resident]}
+        )
+        make_room(self.device, kept, budget - residency.used)
+        kept.memory.budget = budget
 
     def _start(self, synchronous: bool, budget: int) -> State:
         """Allocate and fill everything, and compute initial values."""
         n, bound = self.graph.n, self.bound
         pages = self.residency.pages
         with self.device, failing(self.device.driver):
-            self._memory.budget = budget
-            self._arrays.allocate(self._plan.arrays, self._memory)
-            self._arrays.fill()
+            self._make_room(budget)
+            self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads)
             self.streams = Streams(
-                self.device, self.residency, self.edges.arrays, self._memory, self.spans, self.settings.transfer
+                self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer
             )
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
-            self._tallies = self._pinned.empty(max(len(pages), 1), tally)
-            self._tally_address = self._memory.allocate("tallies", self._tallies.nbytes)
+            self._tallies = self._pool.empty(max(len(pages), 1), tally)
+            self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             self._arguments: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
             self.gather = Gather(
-                bound, self.launcher, self._memory, self._ranks, pages, kind, self.settings.replication
+                bound, self.launcher, self._kept.memory, self._ranks, pages, kind, self.settings.replication
             )
-            for array in pinned_arrays(self.edges.edges):
-                self._pinned.pin(array)
+            if not all(map(self.has, pages)):
+                for array in pinned_arrays(self.edges.edges):
+                    self._kept.pinned.pin(array)
             self.source = self._sources.into(
                 pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
             )
@@ -242,7 +245,7 @@ class GpuExecutor(StepByParts):
                 self.pack()
             elif not self.graph.on_disk:
                 self.streams.prefetch(self.source)
-            values, pending = (self._pinned.empty(n, bound.value) for _ in range(2))
+            values, pending = (self._pool.empty(n, bound.value) for _ in range(2))
             if not synchronous:
                 self._arrays.share("next_values", "values")
             state = State.empty(values, pending, synchronous, self._vertex_set())
@@ -271,16 +274,19 @@ class GpuExecutor(StepByParts):
         """Pack the raw sources into the pages, all of which are resident."""
         edges, records = self.edges.edges, self.edges.records
         assert records is not None
-        packing = Packing(edges.neighbours, self.launcher, self._memory, self.address("starts"))
+        packing = Packing(edges.neighbours, self.launcher, self._kept.memory, self.address("starts"))
         for page in self.residency.pages:
             buffer = self.streams.resident(page)
+            if buffer.page is not None:
+                continue
             packing.fill(page, self.edges.arrays, records, self.streams.places(page, buffer), edges.values)
             buffer.page = page
         packing.close()
 
     def _vertex_set(self) -> VertexSet:
-        n = self.graph.n
-        return VertexSet(self._pinned.empty(-(-n // WORD), np.dtype(np.uint64)), np.zeros(-(-n // BLOCK), np.uint8))
+        bits = self._pool.empty(-(-self.graph.n // WORD), np.dtype(np.uint64))
+        bits[:] = 0
+        return VertexSet(bits, np.zeros(-(-self.graph.n // BLOCK), np.uint8))
 
     def _initial_values(self, state: State) -> list[PageResult]:
         """Run `init`, `frontier` and `aggregate` on the device, and copy their results to the host."""
@@ -447,10 +453,11 @@ class GpuExecutor(StepByParts):
     def report(self, state: State) -> Array:
         if "result" not in self.bound.arguments:
             return state.values
-        n, spare, reports = self.graph.n, state.next_values, self.bound.reports
-        out = spare.view(reports) if spare.dtype.itemsize == reports.itemsize else np.empty(n, reports)
+        n, reports, spare = self.graph.n, self.bound.reports, state.next_values.view(np.uint8)
+        nbytes = n * reports.itemsize
+        out = spare[:nbytes].view(reports) if nbytes <= len(spare) else self._pool.empty(n, reports)
         with self.device, failing(self.device.driver):
-            place = self._memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
+            place = self._kept.memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
             for first in range(0, n, REPORT_VERTICES):
                 last = min(first + REPORT_VERTICES, n)
                 task = self._arrays.task_of_range(first, last)
@@ -460,24 +467,28 @@ class GpuExecutor(StepByParts):
         return out
 
     def close(self) -> None:
-        """Free all memory, even after the device has failed.
+        """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.
 
         PyCUDA can destroy a stream, an event or a module only where the device's context is current, or in the thread
         that found the device. So this method drops all of them while the context is current.
         """
         with contextlib.suppress(Exception), self.device:
+            is_whole = False
             with contextlib.suppress(Exception):
                 self.device.driver.Context.synchronize()
+                is_whole = True
                 self.streams.write_spans()
             with contextlib.suppress(Exception):
-                self._memory.close()
+                self.streams.keep(self._kept)
+            with contextlib.suppress(Exception):
+                self._kept.give_back(is_whole)
             with contextlib.suppress(Exception):
                 self._pinned.close()
             with contextlib.suppress(Exception):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # `__init__` may have failed before it made the launcher
                 self.launcher.close()
-            for name in ("streams", "gather", "launcher", "_arrays", "_memory"):
+            for name in ("streams", "gather", "launcher", "_arrays", "_kept"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

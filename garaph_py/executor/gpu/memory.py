@@ -1,7 +1,8 @@
-"""Device memory of one run: allocations by name, which `close` frees together."""
+"""Device memory by name, within a budget."""
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -28,26 +29,33 @@ class DeviceMemory:
         self._allocations: dict[str, tuple[Any, int]] = {}
 
     def allocate(self, name: str, nbytes: int) -> int:
-        """Allocate `nbytes` bytes of zeros and return their address. An allocation with the same name is freed first.
+        """Allocate `nbytes` bytes of zeros and return their address.
+
+        An allocation with the same name is used again if it is as large, and freed otherwise.
 
         Raises
         ------
         DeviceMemoryError
             If this exceeds the budget, or the device has too little free memory.
         """
-        self.free(name)
         nbytes = max(nbytes, 16)
-        if self.used + nbytes > self.budget:
-            raise refused(name, nbytes, self.used, self.budget)
-        with failing(self.driver):
-            allocation = self.driver.mem_alloc(nbytes)
-        self._allocations[name], self.used = (allocation, nbytes), self.used + nbytes
-        self.driver.memset_d8(allocation, 0, nbytes)
-        return int(allocation)
+        if name not in self._allocations or self.size(name) != nbytes:
+            self.free(name)
+            if self.used + nbytes > self.budget:
+                raise refused(name, nbytes, self.used, self.budget)
+            with failing(self.driver):
+                self._allocations[name] = self.driver.mem_alloc(nbytes), nbytes
+            self.used += nbytes
+        self.driver.memset_d8(self.at(name), 0, nbytes)
+        return self.at(name)
 
     def at(self, name: str) -> int:
         """The address of an allocation."""
         return int(self._allocations[name][0])
+
+    def size(self, name: str) -> int:
+        """Bytes of an allocation; at least 16."""
+        return self._allocations[name][1]
 
     def upload(self, name: str, array: Array) -> int:
         """Copy `array` to a new allocation and return its address."""
@@ -70,6 +78,11 @@ class DeviceMemory:
             allocation.free()
             self.used -= nbytes
 
-    def close(self) -> None:
-        for name in list(self._allocations):
+    def retain(self, names: Container[str]) -> None:
+        """Free all allocations except those with these `names`."""
+        for name in [name for name in self._allocations if name not in names]:
             self.free(name)
+
+    def close(self) -> None:
+        """Free all allocations."""
+        self.retain(())

@@ -29,12 +29,12 @@ smaller arrays may share a page, and no page can be pinned twice."""
 READ_ONLY = 8
 """CU_MEMHOSTREGISTER_READ_ONLY of the CUDA driver."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # the garbage collector may close another `Pinned` in the thread that holds it
 _pinned: dict[tuple[int, int], int] = {}  # number of `Pinned` objects that use each array, by its address and bytes
 
 
 class Pinned:
-    """The arrays that one run has pinned. An array that several runs use is pinned once."""
+    """Arrays that are pinned until `close`. An array that several such objects pin is pinned once."""
 
     def __init__(self) -> None:
         self._keys: list[tuple[int, int]] = []

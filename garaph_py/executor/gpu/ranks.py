@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...codec import format as packed
+from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
 
 Array = npt.NDArray[Any]
@@ -23,6 +25,8 @@ MANY_RUNS = 32
 """A destination is a hub if its edges continue in more than this many runs after the one in which they begin."""
 WARP = 32
 """Threads of a warp."""
+SHARE = 1 << 16
+"""Vertices or runs for which another thread is worth waking: one thread takes 0.2 to 2 ms for them."""
 
 
 def run_range(page: Page) -> range:
@@ -56,17 +60,36 @@ class Ranks:
     before: Array
 
     @classmethod
-    def of(cls, offsets: Array) -> Ranks:
+    def of(cls, offsets: Array, threads: int | None = None) -> Ranks:
+        """The ranks for these offsets, made by `threads` threads; None for one per available core."""
         before = np.zeros(len(offsets), np.uint32)
-        np.cumsum(offsets[1:] != offsets[:-1], dtype=np.uint32, out=before[1:])
+
+        def count(first: int, last: int) -> int:
+            return int(np.count_nonzero(offsets[first + 1 : last + 1] != offsets[first:last]))
+
+        def rank(first: int, last: int, base: int) -> None:
+            part = before[first + 1 : last + 1]
+            np.cumsum(offsets[first + 1 : last + 1] != offsets[first:last], dtype=np.uint32, out=part)
+            part += np.uint32(base)
+
+        with ThreadPool(threads) as pool:
+            parts = parts_of(len(offsets) - 1, pool)
+            bases = accumulate(pool.run(count, parts), initial=0)
+            pool.run(rank, [(*part, base) for part, base in zip(parts, bases, strict=False)])
         return cls(offsets, before)
 
-    @property
-    def by_run(self) -> Array:
+    def by_run(self, threads: int | None = None) -> Array:
         """For each run: the number of destinations that begin before it; uint32, shape (runs,)."""
-        starts = np.arange(0, max(int(self.offsets[-1]), 1), RUN)
-        first: Array = self.before[np.searchsorted(self.offsets[:-1], starts)]
-        return first
+        runs = -(-max(int(self.offsets[-1]), 1) // RUN)
+        ranks = np.empty(runs, np.uint32)
+
+        def fill(first: int, last: int) -> None:
+            starts = np.arange(first * RUN, last * RUN, RUN)
+            ranks[first:last] = self.before[np.searchsorted(self.offsets[:-1], starts)]
+
+        with ThreadPool(threads) as pool:
+            pool.run(fill, parts_of(runs, pool))
+        return ranks
 
     @property
     def by_word(self) -> Array:
@@ -86,3 +109,8 @@ class Ranks:
         """The vertices with in-edges, ascending; uint32, shape (destinations,)."""
         found: Array = np.arange(len(self.offsets) - 1, dtype=np.uint32)[self.offsets[1:] != self.offsets[:-1]]
         return found
+
+
+def parts_of(count: int, pool: ThreadPool) -> list[tuple[int, int]]:
+    """``range(count)`` in a part for each thread that is worth waking."""
+    return list(pairwise(split(count, min(pool.size, 1 + count // SHARE))))

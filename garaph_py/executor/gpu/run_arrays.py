@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,14 @@ from ...graph.arrays import GraphArrays
 from ...pages.layout import Page
 from ...program import BoundProgram
 from .device import Device
+from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
-from .memory import DeviceMemory
 from .ranks import RUN, Ranks
 
 Array = npt.NDArray[Any]
+
+OF_GRAPH = ("in_offsets", "out_offsets", "run_ranks", "word_ranks", "destinations", "starts")
+"""The arrays that depend on the graph alone; they are kept from one run to the next."""
 
 
 class RunArrays:
@@ -34,32 +38,46 @@ class RunArrays:
         self.task = np.zeros(1, launcher.layouts.task)
         self.context = self.task["context"]
 
-    def allocate(self, sizes: dict[str, int], memory: DeviceMemory) -> None:
-        """Allocate an array of each name, of the given size in bytes."""
-        for name, nbytes in sizes.items():
-            self.context[name] = memory.allocate(name, nbytes)
+    def allocate(self, sizes: dict[str, int], kept: DeviceGraph, threads: int | None) -> None:
+        """Allocate an array of each name, of the given size in bytes, and fill those that stay the same in the run.
 
-    def fill(self) -> None:
-        """Fill the arrays that stay the same during the run: the GPU computes `starts`, the others are copied."""
-        arrays, ranks, context = self._arrays, self._ranks, self.context
-        context["n"], context["parameters"] = arrays.n, self._bound.parameters
-        known = {
-            "in_offsets": arrays.in_edges.offsets,
-            "run_ranks": ranks.by_run,
-            "word_ranks": ranks.by_word,
-        }
-        if arrays.directed:
-            known["out_offsets"] = arrays.out_edges.offsets
-        else:
+        Of the arrays that depend on the graph alone, those that are `kept` are used again. `threads` make the others.
+        """
+        missing = []
+        for name, nbytes in sizes.items():
+            if name in OF_GRAPH:
+                self.context[name], is_filled = kept.place(name, nbytes, name)
+                missing += [name] * (not is_filled)
+            else:
+                self.context[name] = kept.memory.allocate(name, nbytes)
+        context = self.context
+        context["n"], context["parameters"] = self._arrays.n, self._bound.parameters
+        if not self._arrays.directed:
             context["out_offsets"] = context["in_offsets"]
-        if self._bound.reads_dst:
-            known["destinations"] = ranks.destinations
+        for name in missing:
+            self._fill(name, threads)
+            kept.keep(name, name)
         if self._bound.vertex_data is not None:
-            known["vertex_data"] = self._bound.vertex_data
-        for name, array in known.items():
-            if array.nbytes:
-                self._device.driver.memcpy_htod(self.address(name), np.ascontiguousarray(array).view(np.uint8))
-        self._launcher.mark_starts(self.address("in_offsets"), arrays.n, self.address("starts"), None)
+            self._copy("vertex_data", self._bound.vertex_data)
+
+    def _fill(self, name: str, threads: int | None) -> None:
+        """Fill an array that depends on the graph alone: the GPU computes `starts`, the others are copied."""
+        arrays, ranks = self._arrays, self._ranks
+        if name == "starts":
+            self._launcher.mark_starts(self.address("in_offsets"), arrays.n, self.address("starts"), None)
+            return
+        made: dict[str, Callable[[], Array]] = {
+            "in_offsets": lambda: arrays.in_edges.offsets,
+            "out_offsets": lambda: arrays.out_edges.offsets,
+            "run_ranks": lambda: ranks.by_run(threads),
+            "word_ranks": lambda: ranks.by_word,
+            "destinations": lambda: ranks.destinations,
+        }
+        self._copy(name, made[name]())
+
+    def _copy(self, name: str, array: Array) -> None:
+        if array.nbytes:
+            self._device.driver.memcpy_htod(self.address(name), np.ascontiguousarray(array).view(np.uint8))
 
     def address(self, name: str) -> int:
         """The current address of an array; `swap` changes it."""

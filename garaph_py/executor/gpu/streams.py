@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,8 +23,8 @@ from ...pages.source import PageSource
 from ...system import interrupts
 from ..modes import COPIED
 from .device import Device
+from .device_graph import DeviceGraph
 from .edges import EdgeLayout, page_bytes, places
-from .memory import DeviceMemory
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .residency import Residency
 from .thread_time import ThreadTime
@@ -89,7 +89,8 @@ class Streams:
     residency : Residency
     arrays : EdgeLayout
         The layout of a page's edges in device memory.
-    memory : DeviceMemory
+    kept : DeviceGraph
+        Holds the pages that are resident since earlier runs.
     spans : list of Span, optional
         A span is appended for each copy and each computation.
     transfer : str
@@ -111,7 +112,7 @@ class Streams:
     """
 
     def __init__(
-        self, device: Device, residency: Residency, arrays: EdgeLayout, memory: DeviceMemory,
+        self, device: Device, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph,
         spans: list[Span] | None = None, transfer: str = COPIED,
     ) -> None:  # fmt: skip
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
@@ -121,23 +122,35 @@ class Streams:
         self.back, self.back_early, self.forth = driver.Stream(), driver.Stream(), driver.Stream()
         self._prefetch = driver.Stream(NON_BLOCKING)
         streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
-        self._resident = [
-            self._buffer(memory, f"page {page.number}", page_bytes(page, arrays), self.compute[0])
-            for page in residency.pages[: residency.resident]
-        ]
+        self._resident = [self._resident_buffer(page, kept) for page in residency.pages[: residency.resident]]
         self._streams = [*self.compute, *streams]
         self._free = deque(
-            self._buffer(memory, f"stream {k}", residency.buffer_bytes, stream) for k, stream in enumerate(streams)
+            self._buffer(kept.memory.allocate(f"stream {k}", residency.buffer_bytes), stream)
+            for k, stream in enumerate(streams)
         )
         self.thread = ThreadTime("GPU's thread")
         self.timeline = None if spans is None else Timeline(driver, self._streams, spans)
 
-    def _buffer(self, memory: DeviceMemory, name: str, nbytes: int, stream: Any) -> Buffer:
+    def _resident_buffer(self, page: Page, kept: DeviceGraph) -> Buffer:
+        """The buffer of a resident page, whose edges may be there since an earlier run."""
+        what = contents(page, self._arrays)
+        address, is_filled = kept.place(page_name(page), page_bytes(page, self._arrays), what)
+        buffer = self._buffer(address, self.compute[0])
+        buffer.page = page if is_filled else None
+        return buffer
+
+    def keep(self, kept: DeviceGraph) -> None:
+        """Have later runs find the resident pages whose edges are on the device. All copies must have ended."""
+        for page, buffer in zip(self._pages, self._resident, strict=False):
+            if buffer.page is not None:
+                kept.keep(page_name(page), contents(page, self._arrays))
+
+    def _buffer(self, address: int, stream: Any) -> Buffer:
         driver = self._device.driver
         flags = driver.event_flags.DISABLE_TIMING
         if available_cores() <= FEW_CORES:
             flags |= driver.event_flags.BLOCKING_SYNC
-        return Buffer(memory.allocate(name, nbytes), stream, *(driver.Event(flags) for _ in range(3)))
+        return Buffer(address, stream, *(driver.Event(flags) for _ in range(3)))
 
     def write_spans(self) -> None:
         """Write the spans of all copies and computations that have ended."""
@@ -289,3 +302,13 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.address + at for at in self._offsets[page.number]]
+
+
+def page_name(page: Page) -> str:
+    """The name of a resident page's allocation."""
+    return f"page {page.number}"
+
+
+def contents(page: Page, layout: EdgeLayout) -> Hashable:
+    """What a resident page's memory holds: which edges of the graph, in which layout."""
+    return page, layout.encoding, layout.width, tuple(layout.sizes(page))

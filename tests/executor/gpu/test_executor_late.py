@@ -15,7 +15,7 @@ from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from tests.support import twins
 from tests.support.late_gpu import LateDriver
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
 
 from ...support.runs import run_with
 
@@ -113,7 +113,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
         if sync:
             assert [row.active for row in result.stats.iterations] == [row.active for row in expected.stats.iterations]
         assert ("launch failure" in (result.stats.note or "")) == driver.failed
-        assert driver.held == 0
+        assert held_after(driver, graph) == 0
         assert not [thread for thread in threading.enumerate() if thread.name == "garaph-gpu"]
         return driver.calls
 

@@ -1,10 +1,13 @@
 """On a GPU: every program against the CPU, streamed and resident, replicated and segmented; faults."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, ParameterError
+from garaph_py.executor.gpu import device as devices
 from garaph_py.graph.generate import rmat
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
@@ -87,6 +90,47 @@ def test_single_precision_is_close(graph_of, edges, name, way):
     given = edges["float32"]
     cpu, gpu = both(SINGLE[name](given), graph_of(given), iterations=5, sync=True, **WAYS[way])
     np.testing.assert_allclose(gpu.values, cpu.values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_programs_in_turns_on_one_graph(graph_of, edges, share, way):
+    """What earlier runs of other programs, with weights or without, have left on the device does no harm."""
+    given = edges["int32"]
+    graph = graph_of(given)
+    programs = [gp.apps.BFS(hub(given)), gp.apps.SSSP(hub(given)), gp.apps.SSWP(hub(given))]
+    memory = None if share is None else memory_for(programs[1], graph, share)
+    expected = [run_with(program, graph, device="cpu").values.tobytes() for program in programs]
+    for device in ("gpu", "hybrid", "gpu"):
+        for program, values in zip(programs, expected, strict=True):
+            for _ in range(2):
+                how = {"gpu_memory": memory, "page_edges": 9000, **WAYS[way]}
+                assert run_with(program, graph, device=device, **how).values.tobytes() == values
+
+
+def test_two_runs_at_once_on_one_graph(graph_of, edges):
+    given = edges["int32"]
+    graph, programs = graph_of(given), [gp.apps.SSSP(source) for source in range(6)]
+    expected = [run_with(program, graph, device="cpu").values for program in programs]
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(3):
+            found = pool.map(lambda program: run_with(program, graph, device="gpu").values, programs)
+            for values, right in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(values, right)
+
+
+def test_fifty_runs_take_no_more_memory_than_one(graph_of, edges):
+    given = edges["int32"]
+    graph, program = graph_of(given), gp.apps.SSSP(hub(given))
+    found = devices.find()
+    before = found.free_memory()
+    run_with(program, graph, device="gpu")
+    kept = found.free_memory()
+    for _ in range(50):
+        run_with(program, graph, device="gpu")
+    assert found.free_memory() >= kept - (4 << 20)  # other processes may use the GPU
+    graph.release()
+    assert found.free_memory() >= before - (4 << 20)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -73,7 +73,7 @@ def gather_as_warps(offsets, page, contributions, combine, identity, sums, heads
     for run in range(page.first_edge // RUN, -(-page.last_edge // RUN)):
         origin = run * RUN
         begin, end = max(origin, page.first_edge), min(origin + RUN, page.last_edge)
-        base_rank = first_rank if origin < page.first_edge else int(ranks.by_run[run])
+        base_rank = first_rank if origin < page.first_edge else int(ranks.by_run()[run])
         carry, seen = identity, 0
 
         def close(e, before, total, run=run, begin=begin, base_rank=base_rank):

@@ -17,8 +17,8 @@ def test_ranks_beside_a_loop(degrees):
     assert ranks.by_word.tolist() == [sum(u < w for u in with_edges) for w in range(0, len(degrees), WARP)]
     begins = [int(offsets[v]) for v in with_edges]
     runs = range(0, max(sum(degrees), 1), RUN)
-    assert ranks.by_run.tolist() == [sum(edge < first for edge in begins) for first in runs]
-    assert {array.dtype for array in (ranks.before, ranks.by_run, ranks.by_word, ranks.destinations)} == {
+    assert ranks.by_run().tolist() == [sum(edge < first for edge in begins) for first in runs]
+    assert {array.dtype for array in (ranks.before, ranks.by_run(), ranks.by_word, ranks.destinations)} == {
         np.dtype(np.uint32)
     }
 
@@ -26,7 +26,7 @@ def test_ranks_beside_a_loop(degrees):
 def test_ranks_of_more_edges_than_32_bits_count():
     offsets = np.arange(65, dtype=np.int64) << 27
     ranks = Ranks.of(offsets)
-    assert ranks.by_run[[0, 1, (1 << 17) - 1, 1 << 17, (1 << 23) - 1]].tolist() == [0, 1, 1, 1, 64]
+    assert ranks.by_run()[[0, 1, (1 << 17) - 1, 1 << 17, (1 << 23) - 1]].tolist() == [0, 1, 1, 1, 64]
 
 
 def test_hubs_are_those_that_go_on_through_many_runs():

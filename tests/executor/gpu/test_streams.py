@@ -91,6 +91,16 @@ class FakeMemory:
         return self.used - nbytes
 
 
+class NothingKept:
+    """The `DeviceGraph` of a first run."""
+
+    def __init__(self):
+        self.memory = FakeMemory()
+
+    def place(self, name, nbytes, what):
+        return self.memory.allocate(name, nbytes), False
+
+
 SKEWED = twins.skewed(3, 6000, 90000, "int32")
 
 
@@ -106,7 +116,7 @@ def setting(graph_of):
         device = FakeDevice(fails_at)
         return (
             device,
-            Streams(device, residency, width, FakeMemory(), spans),
+            Streams(device, residency, width, NothingKept(), spans),
             MemoryPageSource(graph._arrays.in_edges, pages=residency.pages),
         )
 

@@ -1,0 +1,165 @@
+"""What a GPU's memory keeps of a graph from one run to the next: offsets, ranks and resident pages.
+
+A graph has one `DeviceGraph`, among its derived arrays; it is freed when the graph is, when they are released, and when
+another graph needs the memory (the least recently used one goes first). One run at a time uses it. A run that finds it
+in use makes another for itself, which is freed at its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from ...graph.arrays import GraphArrays
+from .device import Device, failing
+from .launch import Launcher
+from .memory import DeviceMemory
+from .packing import measured
+from .pinned import Pinned
+from .ranks import Ranks
+
+Array = npt.NDArray[Any]
+
+NAME = "memory of GPU"
+"""Name of a `DeviceGraph` among a graph's derived arrays; the identity of its `Device` follows."""
+
+_lock = threading.Lock()
+_recent: list[weakref.ref[DeviceGraph]] = []  # those that may be found again, the least recently used first
+
+
+class DeviceGraph:
+    """Device memory of one graph, and of the run that uses it.
+
+    Attributes
+    ----------
+    memory : DeviceMemory
+        All allocations. `give_back` frees those that the run has made for itself.
+    pinned : Pinned
+        The arrays that the graph's edges are copied from.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device, self.memory, self.pinned = device, DeviceMemory(device, 0), Pinned()
+        self._measured: tuple[Array, float] | None = None
+        self._contents: dict[str, Hashable] = {}
+        self._ranks: Ranks | None = None
+        self._in_use, self._is_found = threading.Lock(), False
+        weakref.finalize(self, free, device, self.memory, self.pinned).atexit = False
+
+    @classmethod
+    def take(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
+        """The graph's device memory on `device`, for one run, which must call `give_back`."""
+        found = arrays.derived.get(f"{NAME} {id(device)}", lambda: cls(device), lambda _: 0)
+        if not found._in_use.acquire(blocking=False):
+            found = cls(device)
+            found._in_use.acquire()
+            return found
+        found._is_found = True
+        with _lock:
+            _recent[:] = [other for other in _recent if other() not in (found, None)]
+            _recent.append(weakref.ref(found))
+        return found
+
+    def give_back(self, is_whole: bool) -> None:
+        """End the run's use: free what it has made for itself, or everything unless the graph's part `is_whole`.
+
+        The device's context must be current.
+        """
+        try:
+            if is_whole and self._is_found:
+                self.memory.retain(self._contents)
+            else:
+                self.clear()
+        finally:
+            self._in_use.release()
+
+    def clear(self) -> None:
+        """Free everything. The device's context must be current."""
+        self._contents.clear()
+        self._measured = self._ranks = None
+        try:
+            self.memory.close()
+        finally:
+            self.pinned.close()
+
+    def ranks(self, arrays: GraphArrays, threads: int | None) -> Ranks:
+        """The ranks of the graph's destinations. A graph whose memory is bounded does not keep them."""
+        if self._ranks is not None:
+            return self._ranks
+        ranks = Ranks.of(arrays.in_edges.offsets, threads)
+        if arrays.memory is None:
+            self._ranks = ranks
+        return ranks
+
+    def measure(self, arrays: GraphArrays, launcher: Launcher, budget: int) -> tuple[Array, float]:
+        """The records that the graph's sources have if packed, and the seconds that it took to compute them, once.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the computation needs more than `budget` bytes of device memory.
+        """
+        if self._measured is None:
+            with self.device, failing(self.device.driver):
+                self.retain({})
+            self._measured = measured(arrays, launcher, self.device, budget, self.pinned)
+        return self._measured
+
+    def retain(self, contents: Mapping[str, Hashable]) -> None:
+        """Free all allocations except those that hold what `contents` names."""
+        self._contents = {name: what for name, what in self._contents.items() if contents.get(name) == what}
+        self.memory.retain(self._contents)
+
+    def place(self, name: str, nbytes: int, what: Hashable) -> tuple[int, bool]:
+        """The address of the allocation `name`, and whether it holds `what` already; if not, it holds zeros."""
+        if name in self._contents and self._contents[name] == what and self.memory.size(name) == max(nbytes, 16):
+            return self.memory.at(name), True
+        self._contents.pop(name, None)
+        return self.memory.allocate(name, nbytes), False
+
+    def keep(self, name: str, what: Hashable) -> None:
+        """Note that the allocation `name` holds `what`, and keep it for later runs."""
+        self._contents[name] = what
+
+
+def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
+    """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
+    return sum(kept.memory.used for kept in idle(device, besides))
+
+
+def make_room(device: Device, besides: DeviceGraph, most: int) -> None:
+    """Free the memory of graphs, the least recently used first, until they keep at most `most` bytes.
+
+    `besides` is the graph for which room is made. The device's context must be current.
+    """
+    for kept in idle(device, besides):
+        if kept_bytes(device, besides) <= most:
+            return
+        if kept._in_use.acquire(blocking=False):
+            try:
+                kept.clear()
+            finally:
+                kept._in_use.release()
+
+
+def idle(device: Device, besides: DeviceGraph | None = None) -> list[DeviceGraph]:
+    """The graphs on the device that no run uses, the least recently used first."""
+    with _lock:
+        every = [reference() for reference in _recent]
+    return [
+        kept for kept in every
+        if kept is not None and kept is not besides and kept.device is device and not kept._in_use.locked()
+    ]  # fmt: skip
+
+
+def free(device: Device, memory: DeviceMemory, pinned: Pinned) -> None:
+    """Free what nobody uses any more, also after the device has failed."""
+    with contextlib.suppress(Exception), device:
+        for part in memory, pinned:
+            with contextlib.suppress(Exception):
+                part.close()
