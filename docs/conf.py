@@ -26,11 +26,12 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "CONTRIBUTING.md", "data/README.md", "kernels/README.md", "scripts/*/README.md"]
-exclude_patterns = [".venv", "build", "docs/gallery", "docs/auto_gallery/*.ipynb"]
+exclude_patterns = [".venv", "build", "docs/_*", "docs/gallery", "docs/auto_gallery/*.ipynb"]
 suppress_warnings = ["config.cache"]  # the gallery's settings contain functions
 
 default_role = "py:obj"  # `Result` in a docstring is a link
 autosummary_generate = True
+templates_path = ["_templates"]  # a class's page has its methods in full, but not a program's
 autodoc_typehints = "none"  # numpydoc's sections state them
 numpydoc_show_class_members = False
 
@@ -56,6 +57,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "garaph_py"
 html_static_path = ["_static"]
+html_extra_path = ["_extra"]  # index.html, which leads to the first page
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {"docs/start": []}

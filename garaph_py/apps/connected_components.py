@@ -20,7 +20,8 @@ class ConnectedComponents(VertexProgram):
     Returns
     -------
     value : vertex
-        The component: the vertex with the smallest internal id in the same component.
+        The component: the vertex with the smallest internal id in the same component. ``result.column()`` and tables
+        have the user's id of that vertex; ``len(set(result.column()))`` is the number of components.
 
     References
     ----------

@@ -256,7 +256,7 @@ def verify(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check every block of a graph directory; name file, block and offset of any damage.
+    """Check every block of a graph directory; name the file and the block of any damage.
 
     It also checks that the out-edges are the in-edges reversed, which opening a graph does not.
 

@@ -55,11 +55,11 @@ def run(
         ),
     ],
     graph: Annotated[Path, typer.Argument(help="A graph directory, or a file of edges.")],
-    source: Annotated[str | None, Option(help="The source vertex, for programs that have one.")] = None,
+    source: Annotated[str | None, Option(help="The source vertex, short for -p source=VERTEX.")] = None,
     iterations: Annotated[int | None, Option(help="Maximum number of iterations; else until it converges.")] = None,
-    tolerance: Annotated[float | None, Option(help="The program's tolerance.")] = None,
+    tolerance: Annotated[float | None, Option(help="Short for -p tolerance=NUMBER.")] = None,
     parameter: Annotated[
-        list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for every other parameter; repeatable.")
+        list[str] | None, Option("--parameter", "-p", help="NAME=VALUE, for any of the program's parameters.")
     ] = None,
     threads: Threads = None,
     memory: Annotated[

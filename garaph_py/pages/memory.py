@@ -128,18 +128,19 @@ class EdgeMemory:
         shares = (in_least * bool(self._in_parts), self._in_parts), (out_least, self._out_parts)
         least = max(-(-nbytes * OUT_SHARE // max(parts, 1)) for nbytes, parts in shares)
         total = self.taken + needs.tiles + least
-        vertices = f"{show_bytes(self.taken)} of memory for the vertices"
+        vertices = f"{show_bytes(self.taken)} of memory for the vertices and its own buffers"
         what, otherwise = "the run", ""
         if needs.tiles:
             vertices = (
-                f"{show_bytes(needs.tiles)} of memory for tiles of the edges, {show_bytes(self.taken)} for the vertices"
+                f"{show_bytes(needs.tiles)} of memory for tiles of the edges, {show_bytes(self.taken)} for the "
+                "vertices and its own buffers"
             )
             otherwise = ", with which its edges are in memory too, or choose another mode"
             total += max(arrays.raw_bytes - arrays.nbytes, 0)  # with so much memory, the edges would be loaded into it
         if needs.verifies:
             what, otherwise = "to verify the answer", ", or leave the answer unverified"
         return GraphError(
-            f"{what} takes {vertices} and {show_bytes(least)} for edges at hand, and may take "
+            f"{what} takes {vertices}, and {show_bytes(least)} for the edges that it reads at a time, and may take "
             f"{show_bytes(self._memory)}; allow {show_bytes(total, up=True)} when the graph is opened "
             f"(memory, --memory){otherwise}"
         )

@@ -25,7 +25,7 @@ BLOCK_BYTES = 1 << 20
 MIN_BLOCK_BYTES = 1 << 9
 """Every block size is a multiple of this many bytes: direct I/O requires that, and it keeps the index small."""
 MAX_BLOCK_BYTES = 1 << 30
-MISMATCH = "its checksum does not match; restore the file, or import the graph again"
+MISMATCH = "the block that begins there does not match its checksum; restore the file, or import the graph again"
 INDEX_DTYPE = np.dtype([("offset", "<u8"), ("length", "<u4"), ("disk", "<u4"), ("checksum", "<u8")])
 """Index entry of a block: offset and length in bytes in the data file of disk number `disk`, and XXH3-64 checksum."""
 MAX_OFFSET = 1 << 62

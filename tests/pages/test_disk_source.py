@@ -84,7 +84,7 @@ def test_damage_never_becomes_an_answer(saved, tmp_path, at):
     try:
         data.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises(
-            DamagedGraphError, match=r"in_sources.data: block \d+, at byte \d+ of the file: its checksum does not match"
+            DamagedGraphError, match=r"in_sources.data: block \d+, at byte \d+ of the file: the block that begins there"
         ):
             run_with(gp.apps.PageRank(weighted=False), stored, device="cpu", page_edges=5000)
         data.write_bytes(whole[:place])

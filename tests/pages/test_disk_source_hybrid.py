@@ -14,7 +14,7 @@ from garaph_py.executor.memory import vertex_bytes
 from garaph_py.program import bind
 from garaph_py.storage import directory as store
 from garaph_py.storage.disks import Disk
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, held_after, memory_for
 from tests.support.stored_graphs import opened, with_memory
 
 from ..support.runs import run_with
@@ -41,7 +41,7 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
                 monkeypatch.setattr(Rates, "ratio", property(lambda self, ratio=ratio: ratio))
                 result = run_with(program, stored, device=device, page_edges=3000, mode=mode, **how)
                 np.testing.assert_array_equal(result.values, expected.values)
-                assert driver.held == 0
+                assert held_after(driver, stored) == 0
     assert sum(step.from_disk for step in result.stats.iterations) > 0
 
 

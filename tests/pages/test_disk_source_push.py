@@ -185,7 +185,7 @@ def test_damage_to_the_values_of_out_edges(saved, tmp_path):
     data = bytearray((path / "out_values.data").read_bytes())
     data[block + 5] ^= 1
     (path / "out_values.data").write_bytes(data)
-    named = rf"out_values.data: block 3, at byte {block} of the file: its checksum does not match"
+    named = rf"out_values.data: block 3, at byte {block} of the file: the block that begins there"
     assert [re.search(named, str(problem)) is not None for problem in store.verify(path)] == [True]
     expected = gp.run(sssp, graph, device="cpu").values
     np.testing.assert_array_equal(run_with(sssp, store.open(path), mode="push").values, expected)

@@ -66,7 +66,7 @@ def test_damage_in_a_sector_is_found_where_it_is_read(saved, source):
             file.write(bytes([whole[place] ^ 1]))
         read(pages, pages.pages[:1], alone(4 * WIDTH, 8 * WIDTH))  # on either side of it
         with pytest.raises(
-            DamagedGraphError, match=rf"in_sources.data: block 2, at byte {5 * SECTOR} of the file: its checksum does"
+            DamagedGraphError, match=rf"in_sources.data: block 2, at byte {5 * SECTOR} of the file: the block"
         ):
             read(pages, pages.pages[:1], alone(5 * WIDTH))
     finally:

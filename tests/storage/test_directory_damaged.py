@@ -79,7 +79,7 @@ def test_damage_is_named_by_file_block_and_offset(directory):
     data[3] ^= 1
     (directory / "in_values.data").write_bytes(data)
     with pytest.raises(
-        DamagedGraphError, match=r"in_values\.data: block 0, at byte 0 of the file: its checksum does not match"
+        DamagedGraphError, match=r"in_values\.data: block 0, at byte 0 of the file: the block that begins there"
     ):
         store.open(directory, threads=1)
     os.truncate(directory / "out_targets.data", 520)

@@ -287,7 +287,7 @@ def test_damage_is_named_by_disk_file_block_and_offset(directory):
     data = bytearray(path.read_bytes())
     data[int(entry["offset"])] ^= 1
     path.write_bytes(data)
-    message = rf"{path}: block 1, at byte {entry['offset']} of the file: its checksum does not match"
+    message = rf"{path}: block 1, at byte {entry['offset']} of the file: the block that begins there"
     with pytest.raises(DamagedGraphError, match=message):
         store.open(directory)
     (problem,) = store.verify(directory)

@@ -220,7 +220,7 @@ def test_damage_is_not_copied(tmp_path):
     data[offset] ^= 1
     path.write_bytes(data)
     before = files(tmp_path)
-    with pytest.raises(DamagedGraphError, match=rf"{path}: block 1, at byte {offset} of the file: its checksum"):
+    with pytest.raises(DamagedGraphError, match=rf"{path}: block 1, at byte {offset} of the file: the block"):
         restripe(graph, places(tmp_path, "bc"))
     assert files(tmp_path) == before
     assert store.info(graph) == info
