@@ -60,7 +60,7 @@ class Iteration:
     mode : str
         ``"pull"`` or ``"notify-pull"`` (section 4.2); with ``engine="auto"`` also ``"push"`` or ``"pull-tiled"``.
     f : float
-        The out-edges of the active vertices, divided by all edges: an estimate of the share of vertices to update.
+        The out-edges of the active vertices, divided by all edges.
     active : int
         The number of vertices that were active when the iteration began.
     edges : int

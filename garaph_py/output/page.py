@@ -31,7 +31,7 @@ COLUMNS: tuple[tuple[str, str, Callable[[Iteration], str]], ...] = (
     ("mode", "how vertices were updated", lambda row: row.mode),
     ("why", "why this mode", lambda row: row.why),
     ("device", "who did it", lambda row: row.device),
-    ("f", "estimated share of the vertices to update", lambda row: f"{row.f:.3g}"),
+    ("f", "out-edges of the active vertices, divided by all edges", lambda row: f"{row.f:.3g}"),
     ("alpha", "expected T_CPU / T_GPU", lambda row: "-" if row.alpha is None else f"{row.alpha:.3g}"),
     ("active", "vertices active when it began", lambda row: f"{row.active:,}"),
     ("edges", "edges visited", lambda row: f"{row.edges:,}"),
