@@ -31,7 +31,7 @@ suppress_warnings = ["config.cache"]  # the gallery's settings contain functions
 
 default_role = "py:obj"  # `Result` in a docstring is a link
 autosummary_generate = True
-templates_path = ["_templates"]  # a class's page has its methods in full, but not a program's
+templates_path = [str(ROOT / "docs/_templates")]  # a class's page has its methods in full, but not a program's
 autodoc_typehints = "none"  # numpydoc's sections state them
 numpydoc_show_class_members = False
 
