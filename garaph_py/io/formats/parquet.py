@@ -37,7 +37,7 @@ READ_AHEAD = 1 << 20
 DECODED_BYTES = 16 << 20
 """Most bytes of names that are decoded from a dictionary at a time: a row may be one number, and its name very long."""
 NAME_COPIES = 3
-"""How often the names of a row are in memory while it is decoded: in the batch, in the one before, and in the making."""
+"""How often the names of a row are in memory at a time: in their batch, in the one before, in the making."""
 FIRST_MESSAGE = 8
 """Where an Arrow file's first message is; a stream begins with one."""
 STREAM_MAGIC = b"\xff\xff\xff\xff"
