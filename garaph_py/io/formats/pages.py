@@ -141,7 +141,10 @@ def longest_name(file: IO[bytes], page: Page, compression: str) -> int:
     file.seek(page.place)
     data = file.read(page.stored)
     if compression != "UNCOMPRESSED":
-        data = pa.Codec(CODECS[compression]).decompress(data, page.nbytes)
+        try:
+            data = pa.Codec(CODECS[compression]).decompress(data, page.nbytes)
+        except (OSError, pa.ArrowException):  # damaged, or LZ4 as Hadoop wrote it, which has the same name
+            return page.nbytes
     length_at, place, longest, last = struct.Struct("<I").unpack_from, 0, 0, len(data) - 4
     while place <= last:
         (length,) = length_at(data, place)

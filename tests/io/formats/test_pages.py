@@ -74,10 +74,11 @@ def test_the_longest_name_of_a_dictionary(tmp_path, compression):
     assert names_of(path).longest == 0
 
 
-def test_a_dictionary_of_another_codec_counts_as_one_name(tmp_path, monkeypatch):
+@pytest.mark.parametrize("codecs", [{}, {"ZSTD": "lz4_raw"}])
+def test_a_dictionary_of_another_codec_counts_as_one_name(tmp_path, codecs, monkeypatch):
     path = tmp_path / "edges.parquet"
     pq.write_table(CODED, path, compression="zstd")
-    monkeypatch.setattr("garaph_py.io.formats.pages.CODECS", {})
+    monkeypatch.setattr("garaph_py.io.formats.pages.CODECS", codecs)
     assert names_of(path).longest == 4 + 0 + 4 + 1000 + 4 + 2
 
 
