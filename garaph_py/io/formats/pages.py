@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from .format import malformed
 from .windows import varying
@@ -20,7 +20,11 @@ BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 
 """The types of values in Thrift's compact protocol, which headers of pages are written in."""
 PAGE_TYPE, UNCOMPRESSED, COMPRESSED = 1, 2, 3
 """The numbers of fields in the header of a page."""
+VALUES_OF = {0: 5, 2: 7, 3: 8}
+"""By type of page, the field whose first field is how many values the page has."""
 DICTIONARY_PAGE = 2
+CODECS = {"SNAPPY": "snappy", "GZIP": "gzip", "BROTLI": "brotli", "ZSTD": "zstd", "LZ4": "lz4_raw"}
+"""By compression in Parquet, the codec of Arrow. Of one that is not here, a dictionary is taken for one name."""
 CONTINUATION = b"\xff\xff\xff\xff"
 """The first bytes of a message of Arrow."""
 DICTIONARY_BATCH, RECORD_BATCH = 2, 3
@@ -46,23 +50,108 @@ def largest_pages(path: Path, metadata: Any, names: Sequence[str]) -> int:
     return largest
 
 
+class Page(NamedTuple):
+    """A page of a column: where it is stored, its bytes there and decompressed, and how many values it has."""
+
+    kind: int
+    place: int
+    stored: int
+    nbytes: int
+    values: int
+
+
 def chunk_bytes(file: IO[bytes], chunk: Any) -> int:
     """Bytes for the largest page of a column of a row group, as it is stored and decompressed, and its dictionary."""
-    place, dictionary, largest = int(chunk.data_page_offset), 0, 0
+    dictionary = largest = 0
+    for page in chunk_pages(file, chunk):
+        if page.kind == DICTIONARY_PAGE:
+            dictionary += page.nbytes
+        largest = max(largest, page.stored + page.nbytes)
+    return largest + dictionary
+
+
+def chunk_pages(file: IO[bytes], chunk: Any) -> Iterator[Page]:
+    """The pages of a column of a row group, up to the first damaged header."""
+    place = int(chunk.data_page_offset)
     if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
         place = min(place, int(chunk.dictionary_page_offset))
     end = min(place + int(chunk.total_compressed_size), file.seek(0, os.SEEK_END))
     while 0 <= place < end:
         file.seek(place)
         fields, length = page_header(file)
-        stored = fields.get(COMPRESSED, -1)
+        stored, kind = fields.get(COMPRESSED, -1), fields.get(PAGE_TYPE, -1)
         if stored < 0:
-            break
-        if fields.get(PAGE_TYPE) == DICTIONARY_PAGE:
-            dictionary += fields.get(UNCOMPRESSED, 0)
-        largest = max(largest, stored + fields.get(UNCOMPRESSED, 0))
+            return
+        values = fields.get(VALUES_OF.get(kind, -1), 0)
+        yield Page(kind, place + length, stored, max(fields.get(UNCOMPRESSED, 0), 0), max(values, 0))
         place += length + stored
-    return largest + dictionary
+
+
+class Names:
+    """How long the names of a column of a Parquet file are, to tell how many rows of them may be decoded at a time.
+
+    Parameters
+    ----------
+    path : Path
+    metadata
+        What pyarrow says of the file.
+    name : str
+        The column's.
+    coded : bool
+        Its names stay in dictionaries when it is read.
+
+    Attributes
+    ----------
+    longest : int
+        Bytes of the longest name in a dictionary; 0 if names stay there.
+    """
+
+    def __init__(self, path: Path, metadata: Any, name: str, *, coded: bool) -> None:
+        self.longest = 0
+        self._pages: list[Page] = []
+        with malformed(path, "not readable"), open(path, "rb") as file:
+            for group in range(metadata.num_row_groups):
+                row_group = metadata.row_group(group)
+                chunks = (row_group.column(number) for number in range(metadata.num_columns))
+                for chunk in (one for one in chunks if one.path_in_schema == name):
+                    pages = list(chunk_pages(file, chunk))
+                    self._pages += (page for page in pages if page.kind != DICTIONARY_PAGE)
+                    dictionaries = (page for page in pages if page.kind == DICTIONARY_PAGE and not coded)
+                    lengths = (longest_name(file, page, chunk.compression) for page in dictionaries)
+                    self.longest = max(self.longest, *lengths, 0)
+
+    def decoded_bytes(self, rows: int) -> int:
+        """The most bytes of names in so many rows, beside a part of the first page that they are in and of the last."""
+        most = nbytes = values = first = 0
+        for page in self._pages:
+            nbytes, values = nbytes + page.nbytes, values + page.values
+            while values > rows:
+                nbytes, values = nbytes - self._pages[first].nbytes, values - self._pages[first].values
+                first += 1
+            most = max(most, nbytes)
+        return rows * self.longest + most
+
+
+def longest_name(file: IO[bytes], page: Page, compression: str) -> int:
+    """Bytes of the longest name of a dictionary: each stands behind its length, which takes four bytes."""
+    import pyarrow as pa
+
+    if compression != "UNCOMPRESSED" and compression not in CODECS:
+        return page.nbytes
+    file.seek(page.place)
+    data = file.read(page.stored)
+    if compression != "UNCOMPRESSED":
+        try:
+            data = pa.Codec(CODECS[compression]).decompress(data, page.nbytes)
+        except (OSError, pa.ArrowException):  # damaged, or LZ4 as Hadoop wrote it, which has the same name
+            return page.nbytes
+    length_at, place, longest, last = struct.Struct("<I").unpack_from, 0, 0, len(data) - 4
+    while place <= last:
+        (length,) = length_at(data, place)
+        if length > longest:
+            longest = length
+        place += 4 + length
+    return min(longest, page.nbytes)
 
 
 def page_header(file: IO[bytes]) -> tuple[dict[int, int], int]:
@@ -77,7 +166,10 @@ def page_header(file: IO[bytes]) -> tuple[dict[int, int], int]:
 
 
 def struct_fields(data: bytes, place: int) -> tuple[dict[int, int], int]:
-    """The integers by field of a structure at a place, and the place behind it."""
+    """The integers by field of a structure at a place, and the place behind it.
+
+    A structure in it counts as its first field.
+    """
     fields, field = {}, 0
     while data[place]:
         kind, step = data[place] & 15, data[place] >> 4
@@ -88,6 +180,9 @@ def struct_fields(data: bytes, place: int) -> tuple[dict[int, int], int]:
             field, place = signed(data, place)
         if kind in INTEGERS:
             fields[field], place = signed(data, place)
+        elif kind == STRUCT:
+            inner, place = struct_fields(data, place)
+            fields[field] = inner.get(1, 0)
         elif kind not in BOOLEANS:  # the type is the value
             place = behind(data, place, kind)
     return fields, place + 1

@@ -23,18 +23,21 @@ from .format import (
     Format,
     FormatFidelity,
     ReadOptions,
+    check_memory,
     joined_edges,
     malformed,
     narrowed,
 )
-from .pages import largest_batch, largest_pages
+from .pages import Names, largest_batch, largest_pages
 
 ROWS, NAME_ROWS = 1 << 18, 1 << 14
-"""Rows of a batch, and of one with names, which may be long."""
+"""Rows of a batch, and most of one with names, which may be long."""
 READ_AHEAD = 1 << 20
 """Bytes of a column of a Parquet file that are read at a time."""
 DECODED_BYTES = 16 << 20
 """Most bytes of names that are decoded from a dictionary at a time: a row may be one number, and its name very long."""
+NAME_COPIES = 3
+"""How often the names of a row are in memory at a time: in their batch, in the one before, in the making."""
 FIRST_MESSAGE = 8
 """Where an Arrow file's first message is; a stream begins with one."""
 STREAM_MAGIC = b"\xff\xff\xff\xff"
@@ -61,7 +64,6 @@ def stream_table(
 
 
 def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -> Parts:
-    import pyarrow as pa
     from pyarrow import parquet
 
     problem = UNREADABLE.format("Parquet")
@@ -71,8 +73,7 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
         rows = file.metadata.num_rows
         with malformed(path, problem):
             names = edge_columns(path, file.schema_arrow, options)
-            integers = all(pa.types.is_integer(file.schema_arrow.field(name).type) for name in names[:2])
-            rows_read = ROWS if integers else NAME_ROWS
+            rows_read = rows_at_a_time(path, file, names[:2], options)
             batches = file.iter_batches(rows_read, columns=names, use_threads=options.threads > 1)
         found = 0
         for part in checked(path, problem, batches, names):
@@ -82,6 +83,32 @@ def parquet_parts(path: Path, options: ReadOptions, listener: events.Listener) -
     if found != rows:
         raise FormatError(path, f"{found} rows, but its footer says {rows}; fetch or make the file again")
     listener(events.Step("reading", rows, rows, "edges"))
+
+
+def rows_at_a_time(path: Path, file: Any, names: list[str], options: ReadOptions) -> int:
+    """How many rows of the columns `names` may be decoded at a time.
+
+    Raises
+    ------
+    FormatError
+        If one row would take too much memory.
+    """
+    import pyarrow as pa
+
+    kinds = {name: file.schema_arrow.field(name).type for name in names}
+    if all(map(pa.types.is_integer, kinds.values())):
+        return ROWS
+    columns = [
+        Names(path, file.metadata, name, coded=pa.types.is_dictionary(kind))
+        for name, kind in kinds.items()
+        if not is_numeric(kind)
+    ]
+    rows = NAME_ROWS
+    while (nbytes := sum(column.decoded_bytes(rows) for column in columns)) > DECODED_BYTES and rows > 1:
+        rows //= 2
+    if nbytes > DECODED_BYTES:
+        check_memory(path, NAME_COPIES * nbytes, "the longest names of one row", options.memory)
+    return rows
 
 
 def parquet_buffers(path: Path, options: ReadOptions) -> Buffers:

@@ -391,6 +391,19 @@ def test_different_names_stay_within_what_is_allowed(tmp_path, memory, stored):
     assert peak < 1.1 * memory
 
 
+@pytest.mark.slow
+def test_long_names_stay_within_what_is_allowed(tmp_path):
+    """A name of a megabyte in 500 rows, of a Parquet file of a few kilobytes that does not say it is a dictionary."""
+    names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(500, np.int32)), pa.array(["a" * (1 << 20)]))
+    table = pa.table([names, names], ["source", "target"])
+    parquet.write_table(table, tmp_path / "names.parquet", compression="zstd", store_schema=False)
+    FILES["table.parquet"](tmp_path / "small.parquet")
+    memory = 160 << 20
+    peak, stored = peak_of(tmp_path / "names.parquet", tmp_path / "small.parquet", memory)
+    assert stored == 500  # self-loops
+    assert peak < 1.1 * memory
+
+
 @pytest.mark.parametrize("later", [[5, 9, 900], [5, 6, 7, 9], [5, 9]])
 def test_a_file_that_changes_meanwhile(tmp_path, later):
     columns = [np.array([5, 7, 9]), np.array(later)]

@@ -11,7 +11,7 @@ import pytest
 from garaph_py.errors import FormatError
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
-from garaph_py.io.formats.pages import largest_batch, largest_pages
+from garaph_py.io.formats.pages import Names, largest_batch, largest_pages
 from garaph_py.io.load import LoadOptions, load
 
 MIB = 1 << 20
@@ -53,6 +53,42 @@ def test_dictionaries_count_beside_pages(tmp_path):
     names = pa.DictionaryArray.from_arrays(pa.array(np.zeros(50, np.int32)), pa.array(["a" * MIB]))
     pq.write_table(pa.table({"source": names, "target": names}), path, compression="none")
     assert 2 * MIB < pages_of(path, "source") < 3 * MIB + 1000
+
+
+CODED = pa.table({"source": ["", "a" * 1000, "é"] * 50, "target": ["a" * 9] * 150})
+PLAIN = {"store_schema": False, "use_dictionary": False}
+
+
+def names_of(path, name="source", coded=False):
+    return Names(path, pq.ParquetFile(path).metadata, name, coded=coded)
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy", "gzip", "brotli", "zstd", "lz4"])
+def test_the_longest_name_of_a_dictionary(tmp_path, compression):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(CODED, path, compression=compression, row_group_size=30)
+    assert names_of(path).longest == 1000
+    assert names_of(path, "target").longest == 9
+    assert names_of(path, coded=True).longest == 0
+    pq.write_table(CODED, path, compression=compression, **PLAIN)
+    assert names_of(path).longest == 0
+
+
+@pytest.mark.parametrize("codecs", [{}, {"ZSTD": "lz4_raw"}])
+def test_a_dictionary_of_another_codec_counts_as_one_name(tmp_path, codecs, monkeypatch):
+    path = tmp_path / "edges.parquet"
+    pq.write_table(CODED, path, compression="zstd")
+    monkeypatch.setattr("garaph_py.io.formats.pages.CODECS", codecs)
+    assert names_of(path).longest == 4 + 0 + 4 + 1000 + 4 + 2
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_pages_that_rows_contain_whole(tmp_path, version):
+    path, names = tmp_path / "edges.parquet", pa.array(["a" * 996] * 100)
+    options = {"max_rows_per_page": 10, "write_batch_size": 10, "data_page_version": version}
+    pq.write_table(pa.table({"source": names, "target": names}), path, **PLAIN, **options, row_group_size=50)
+    for rows, pages in ((1, 0), (9, 0), (10, 1), (25, 2), (70, 7), (1000, 10)):
+        assert 10_000 * pages <= names_of(path).decoded_bytes(rows) < 10_100 * pages + 1
 
 
 @pytest.mark.parametrize("new", [pa.ipc.new_file, pa.ipc.new_stream])

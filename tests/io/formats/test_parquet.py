@@ -77,6 +77,25 @@ def test_names_are_decoded_a_few_at_a_time(write_table, monkeypatch):
     assert batches[0].sources.to_pylist() == ["x" * 300, "y", "x" * 300]
 
 
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "max_rows_per_page": 1, "write_batch_size": 1}])
+def test_rows_of_long_names_are_few(tmp_path, monkeypatch, options):
+    monkeypatch.setattr(parquet, "DECODED_BYTES", 5000)
+    path, long = tmp_path / "edges.parquet", pa.array(["x" * 300, "y" * 300] * 50)
+    pq.write_table(pa.table([long, long], ["source", "target"]), path, store_schema=False, **options)
+    batches = list(parquet.PARQUET.stream(path, ReadOptions(), events.ignore))
+    assert max(len(batch.sources) for batch in batches) == 8
+    assert [name for batch in batches for name in batch.targets.to_pylist()] == long.to_pylist()
+
+
+def test_a_row_that_takes_too_much_memory_is_refused(tmp_path):
+    path, long = tmp_path / "edges.parquet", pa.array(["x" * (9 << 20)])
+    pq.write_table(pa.table([long, long], ["source", "target"]), path, store_schema=False)
+    said = r"the longest names of one row take 54\.1 MiB, and 50\.0 MiB of memory may be used; allow more"
+    with pytest.raises(FormatError, match=said):
+        next(parquet.PARQUET.stream(path, ReadOptions(memory=50 << 20), events.ignore))
+    assert len(next(parquet.PARQUET.stream(path, ReadOptions(memory=60 << 20), events.ignore)).sources) == 1
+
+
 def test_names_that_recur_take_little_memory(tmp_path):
     path, names = tmp_path / "edges.parquet", pa.array(["somebody with a rather long name " * 4] * (1 << 18))
     pq.write_table(pa.table([names, names], ["source", "target"]), path)
