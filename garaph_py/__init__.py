@@ -74,10 +74,25 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_advice(name)}")
     value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _advice(name: str) -> str:
+    """What to write instead of ``gp.name``, after a semicolon; empty for names that are not like a class's.
+
+    Python itself looks for the others, before it imports a module of the package.
+    """
+    if not name[:1].isupper():
+        return ""
+    from . import apps
+    from .errors import did_you_mean
+
+    if name in apps.__all__:
+        return f"; write gp.apps.{name}"
+    return f"; {did_you_mean(name, [*__all__, *(f'apps.{app}' for app in apps.__all__)], 'see help(garaph_py)')}"
 
 
 def __dir__() -> list[str]:

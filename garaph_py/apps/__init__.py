@@ -1,5 +1,8 @@
 """The library of vertex programs, one per file. Each states its equation, its parameters, its result and its source."""
 
+from typing import Any
+
+from ..errors import did_you_mean
 from .bfs import BFS
 from .circuit_simulation import CircuitSimulation
 from .connected_components import ConnectedComponents
@@ -23,3 +26,8 @@ __all__ = [
     "PageRank",
     "PenalizedHittingProbability",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    advice = f"; {did_you_mean(name, __all__, 'it has ' + ', '.join(__all__))}" if name[:1].isupper() else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
+from ..system.arguments import explained
 from . import group
 from .adjacency import EDGE_DTYPES
 from .arrays import GraphArrays
@@ -25,6 +26,7 @@ PAIR = (tuple, list, np.ndarray)
 """The types of a pair of ids, as users write it."""
 
 
+@explained
 # wide: a public function, whose options are keywords.
 def from_edges(
     sources: Any,
@@ -169,6 +171,7 @@ def rebuilt(graph: Graph, *, threads: int | None = None, **options: Any) -> Grap
     return build(columns, graph.ids, directed=graph.directed, threads=threads, **options)
 
 
+@explained
 def from_scipy(matrix: Any, *, directed: bool = True, **options: Any) -> Graph:
     """Build a graph from a square SciPy sparse matrix or array. Entry (u, v) is the value of the edge u -> v.
 
@@ -206,6 +209,7 @@ def matrix_entries(matrix: Any, directed: bool) -> tuple[Array, Array, Array]:
     return rows[upper], columns[upper], values[upper]
 
 
+@explained
 def from_networkx(graph: Any, *, weight: str | None = "weight", **options: Any) -> Graph:
     """Build a graph from a NetworkX graph. Directions and parallel edges are kept.
 

@@ -15,7 +15,7 @@ from .. import events
 from ..errors import GraphError
 from ..native import Kernel, prepare
 from ..native.threads import ThreadPool, split
-from ..system.arguments import check_listener
+from ..system.arguments import check_listener, explained
 from . import group
 from .adjacency import Adjacency
 from .arrays import GraphArrays
@@ -137,6 +137,7 @@ def directed_graph(
     return Graph(GraphArrays(into, reversed_edges(into, len(ids), pool), ids))
 
 
+@explained
 def from_csr(
     indptr: Any,
     indices: Any,

@@ -18,7 +18,7 @@ from .. import events
 from ..errors import ParameterError
 from ..native import Kernel, prepare
 from ..native.threads import ThreadPool, split
-from ..system.arguments import check_listener
+from ..system.arguments import check_listener, explained
 from .build import build
 from .graph import Graph
 from .ids import VertexIds
@@ -171,6 +171,7 @@ class RandomEdges:
         return build(columns, VertexIds(self.n), directed=directed, threads=threads, on_event=on_event)
 
 
+@explained
 # wide: a public function, whose options are keywords.
 def rmat(
     scale: int,
@@ -235,6 +236,7 @@ def random_rmat(
     return random_edges(RMAT_EDGES, (*check_probabilities(a, b, c), bool(permute)), scale, edge_factor, seed, weights)
 
 
+@explained
 def uniform(
     scale: int,
     edge_factor: int = 16,

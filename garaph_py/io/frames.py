@@ -9,10 +9,12 @@ import numpy as np
 
 from ..errors import GraphError, ParameterError
 from ..graph import Graph, from_edges
+from ..system.arguments import explained
 from .formats.columns import ENDPOINT_NAMES, UNUSUAL, WEIGHT_NAMES, refusal
 from .formats.parquet import is_numeric
 
 
+@explained
 # wide: a public function, whose options are keywords.
 def from_pandas(
     frame: Any,
@@ -63,6 +65,7 @@ def from_pandas(
     return graph_of([frame[name] for name in names], names, directed=directed, **options)
 
 
+@explained
 # wide: a public function, whose options are keywords.
 def from_arrow(
     table: Any,

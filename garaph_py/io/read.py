@@ -18,7 +18,7 @@ from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_names, number_vertices
 from ..native.threads import ThreadPool
-from ..system.arguments import check_listener
+from ..system.arguments import check_listener, explained
 from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
 from ..system.sizes import show_bytes
@@ -31,6 +31,7 @@ ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
 """What to do if memory is too small for a file: if its format can be read in parts, and if it cannot."""
 
 
+@explained
 # wide: users' keyword arguments
 def read(
     path: str | os.PathLike[str],

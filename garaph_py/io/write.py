@@ -8,10 +8,11 @@ from pathlib import Path
 from .. import events
 from ..graph.arguments import check_graph_to_write
 from ..graph.graph import Graph
-from ..system.arguments import check_listener, check_path
+from ..system.arguments import check_listener, check_path, explained
 from .formats import writable
 
 
+@explained
 def write(
     graph: Graph,
     path: str | os.PathLike[str],

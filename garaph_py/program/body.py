@@ -8,7 +8,7 @@ from __future__ import annotations
 import builtins
 import dis
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ..errors import ProgramError
@@ -39,6 +39,11 @@ LOADS = ("LOAD_CONST", "RETURN_CONST")
 """The instructions that use a constant."""
 NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
 """The instructions that use a global or a built-in function."""
+IMPORTS = {
+    name: f"write {statement} at the top of the file"
+    for name, statement in {"math": "import math", "np": "import numpy as np", "numpy": "import numpy"}.items()
+}
+"""Advice for names of modules that a program may use and that its file does not import."""
 FOR_DEBUGGING = ("print", "breakpoint")
 """Built-in functions that programs may call in runs without the compiler."""
 
@@ -51,10 +56,12 @@ class Place:
     name : str
         ``Program.function``, or ``Program.function -> helper``.
     function : function
+    parameters : collection of str
+        The names that it can read from ``self``.
     """
 
-    def __init__(self, name: str, function: types.FunctionType) -> None:
-        self.name, self.function = name, function
+    def __init__(self, name: str, function: types.FunctionType, parameters: Collection[str] = ()) -> None:
+        self.name, self.function, self.parameters = name, function, parameters
 
     def line(self, number: int | None = None) -> str:
         """``Program.function (file, line)``."""
@@ -139,7 +146,8 @@ def global_named(place: Place, name: str, line: int | None) -> Any:
     if name in place.function.__globals__:
         return place.function.__globals__[name]
     if name not in vars(builtins):
-        raise ProgramError(f"{place.line(line)} uses {name!r}, which is not defined; {ALLOWED}")
+        advice = f"did you mean self.{name}?" if name in place.parameters else IMPORTS.get(name, ALLOWED)
+        raise ProgramError(f"{place.line(line)} uses {name!r}, which is not defined; {advice}")
     if name not in BUILTINS:
         raise ProgramError(f"{place.line(line)} uses {name}; {ALLOWED}; of Python's own {', '.join(BUILTINS)}")
     return getattr(builtins, name)

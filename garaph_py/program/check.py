@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import events
-from ..errors import ParameterError, ProgramError
+from ..errors import ParameterError, ProgramError, did_you_mean
 from ..native import cache
 from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
@@ -25,6 +25,7 @@ from .body import ALLOWED, Place
 from .fields import PerVertex, hints
 from .inference import Inference
 from .real import with_real
+from .signatures import MISSPELT
 
 DType = np.dtype[Any]
 
@@ -164,13 +165,18 @@ def explain(bound: BoundProgram, error: Exception, arguments: dict[str, Any]) ->
 
 def missing_parameter(bound: BoundProgram, name: str) -> str:
     """Why ``self.name`` cannot be used."""
-    had = f"self has no numeric parameter {name!r}; it has {', '.join(bound.parameters.dtype.names or ())}"
+    names = bound.parameters.dtype.names or ()
+    near = did_you_mean(f"self.{name}", [f"self.{known}" for known in names], f"it has {', '.join(names)}", MISSPELT)
+    had = f"self has no numeric parameter {name!r}; {near}"
     value = getattr(bound.program, name, None)
     if hints(type(bound.program)).get(name) == PerVertex:
         return f"{name} has a number for each vertex; ask for it as an argument, not as self.{name}"
     if callable(value):
         return f"self.{name} is a method; call a function of the module instead"
-    return had if value is None else f"{had} ({name} is {value!r}, a {type(value).__name__})"
+    if value is None:
+        return had
+    vertex = f"; for a vertex, write {name}: gp.VertexId" if isinstance(value, str) else ""
+    return f"{had} ({name} is {value!r}, a {type(value).__name__}){vertex}"
 
 
 def mismatch(found: Any, wanted: DType | None) -> str | None:

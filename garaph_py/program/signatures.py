@@ -69,13 +69,14 @@ def check_functions(
     check_attributes(kind)
     check_sum(kind, compiled)
     found: dict[str, tuple[str, ...]] = {}
+    parameters = {field.name for field in dataclasses.fields(kind)} - {*vertex_fields}  # type: ignore[arg-type]
     for name, offered in ARGUMENTS.items():
         function = function_of(kind, name)
         if function is None:
             if name in REQUIRED:
                 raise ProgramError(f"{kind.__name__} has no {name}(self, ...); every vertex program needs one")
             continue
-        place = Place(f"{kind.__name__}.{name}", function)
+        place = Place(f"{kind.__name__}.{name}", function, parameters)
         found[name] = check_signature(place, offered + (vertex_fields if name in TAKES_VERTEX_DATA else ()))
         if compiled:
             check_body(place)
@@ -122,7 +123,10 @@ def check_sum(kind: type[VertexProgram], compiled: bool) -> None:
     """Raise `ProgramError` unless the program's `sum` is a monoid, whose function can be compiled if it is to be."""
     monoid = getattr(kind, "sum", None)
     if not isinstance(monoid, Monoid):
-        raise ProgramError(f"{kind.__name__}.sum must be a unified operation (garaph_py.add, min, ...) or a Monoid")
+        what = "has no sum" if monoid is None else f"has sum = {getattr(monoid, '__name__', repr(monoid))}"
+        if isinstance(monoid, types.BuiltinFunctionType):
+            what += ", a function of Python"
+        raise ProgramError(f"{kind.__name__} {what}; write sum = gp.add (or gp.min, gp.max, ..., or a gp.Monoid)")
     if not monoid.is_named:
         function = function_of_sum(kind, monoid)
         place = Place(f"{kind.__name__}.sum", function)

@@ -66,6 +66,13 @@ def interpret(bound: BoundProgram, graph: Graph, options: RunOptions, on_event: 
     return run.report(), Stats(done, True, time.perf_counter() - began, 1, encoding=graph.encoding)
 
 
+WIDER = {
+    "int32": "use np.int64", "uint32": "use np.int64", "float32": "use np.float64",
+    "int64": "use np.float64, or smaller numbers",
+}  # fmt: skip
+"""What to do about a number that does not fit a type, by the type's name."""
+
+
 class Interpreter:
     """One program on one graph.
 
@@ -276,7 +283,8 @@ def fit(found: Any, dtype: DType) -> Any:
     for name, part, item in zip(names, parts, scalars(dtype), strict=True):
         if not holds(item, part):
             which = f"whose {name}" if name else "which"
-            raise NumberError(f"returned {text(found)}, {which} does not fit {item}")
+            advice = "use np.float64" if part % 1 else WIDER.get(item.name, "use smaller numbers")
+            raise NumberError(f"returned {text(found)}, {which} does not fit {item}; {advice}")
     numbers = [seen(item.type(part)) for part, item in zip(parts, scalars(dtype), strict=True)]
     return record_class(dtype.names)(*numbers) if dtype.names else numbers[0]
 

@@ -23,6 +23,7 @@ from ..graph import Graph
 from ..native.threads import check_threads
 from ..pages.layout import check_page_edges
 from ..program import BoundProgram
+from ..system.arguments import explained
 from ..system.sizes import parse_bytes
 
 ANY = "auto"
@@ -202,6 +203,9 @@ class Options:
     def encoding_of(self, graph: Graph) -> str:
         """The encoding of the edges in a run on `graph`: ``"raw"`` or ``"packed"``."""
         return graph.encoding if self.encoding == ANY else self.encoding
+
+
+Options.__init__ = explained(Options.__init__)  # type: ignore[method-assign]
 
 
 @dataclass(frozen=True, kw_only=True)

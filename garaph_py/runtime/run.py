@@ -6,13 +6,14 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from functools import partial
 from types import NoneType
 from typing import Any
 
 from .. import events
 from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
-from ..errors import ParameterError, did_you_mean
+from ..errors import ParameterError
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native.threads import ThreadPool
@@ -22,7 +23,7 @@ from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
 from ..system import interrupts
-from ..system.arguments import check_listener
+from ..system.arguments import check_listener, explained
 from ..system.watchdog import Watchdog
 from .debug import interpret
 from .finite import FiniteCheck
@@ -32,7 +33,11 @@ from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of
 
+OF_OPTIONS = {field.name: f"write options=gp.Options({field.name}=...)" for field in fields(Options)}
+"""Advice for arguments of `Options` that are given to `run`."""
 
+
+@partial(explained, elsewhere=OF_OPTIONS)
 # wide: the options that many runs need.
 def run(
     program: VertexProgram,
@@ -48,7 +53,6 @@ def run(
     resume: bool = False,
     options: Options | None = None,
     on_event: events.Listener = events.ignore,
-    **unknown: Any,
 ) -> Result:
     """Run a vertex program until no vertex is active, the program has converged, or `iterations` are done.
 
@@ -114,8 +118,6 @@ def run(
     DamagedCheckpointError
         If all checkpoints from which the run could resume are damaged.
     """
-    if unknown:
-        raise unknown_argument(next(iter(unknown)))
     if not isinstance(options, (Options, NoneType)) or isinstance(options, RunOptions):
         raise ParameterError(f"options={options!r}: write options=gp.Options(...)")
     check_listener(on_event)
@@ -124,14 +126,6 @@ def run(
         checkpoint=checkpoint, resume=resume, **vars(options or Options()),
     )  # fmt: skip
     return execute(program, graph, chosen, on_event)
-
-
-def unknown_argument(name: str) -> ParameterError:
-    """The error for an argument that `run` does not have."""
-    if name in (field.name for field in fields(Options)):
-        return ParameterError(f"run has no argument {name}; write options=gp.Options({name}=...)")
-    known = [field.name for field in fields(RunOptions)]
-    return ParameterError(f"run has no argument {name}; {did_you_mean(name, known, 'see help(gp.run)')}")
 
 
 def execute(
@@ -171,23 +165,27 @@ def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -
     if isinstance(program, Graph):
         raise ParameterError("run takes the program first, then the graph; write run(program, graph)")
     if not isinstance(program, VertexProgram):
-        raise ParameterError(f"run takes an instance of a VertexProgram, not {program!r}{how_to_write(program)}")
+        raise ParameterError(f"run takes an instance of a VertexProgram, not {refused(program)}")
     check_graph(graph, "run")
     if options.verify:
         verifier_of(program)
 
 
-def how_to_write(program: object) -> str:
-    """Advice for a message that refuses a class, or a program's name, as a program; empty for other objects."""
+def refused(program: object) -> str:
+    """What was given as a program, for a message that refuses it, and what to write if it is nearly one."""
     from .. import apps
 
-    if isinstance(program, type):
-        return f"; write {program.__name__}(...)"
+    kind = program if isinstance(program, type) else type(program)
+    if isinstance(program, type) and issubclass(program, VertexProgram):
+        return f"the class {kind.__name__}; write {kind.__name__}(...)"
     if isinstance(program, str):
         library = {name.lower(): name for name in apps.__all__}
         name = library.get(program.lower())
-        return f"; write gp.apps.{name}(...)" if name else "; gp.apps has the programs of the library"
-    return ""
+        return f"{program!r}; " + (f"write gp.apps.{name}(...)" if name else "gp.apps has the programs of the library")
+    if kind.__module__ == "builtins":
+        return repr(program)
+    what = "the class" if kind is program else "an object of class"
+    return f"{what} {kind.__name__}; write class {kind.__name__}(gp.VertexProgram)"
 
 
 def encoded(graph: Graph, options: RunOptions) -> Graph:

@@ -8,8 +8,10 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..output.result import Result
 from ..program import VertexProgram
+from ..system.arguments import explained
 
 
+@explained
 def check(program: VertexProgram, graph: Graph, result: Result) -> None:
     """Run the program's property verifier.
 

@@ -27,7 +27,7 @@ from ..graph.arrays import GraphArrays, reversing_bytes
 from ..graph.graph import Graph
 from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..native.threads import ThreadPool
-from ..system.arguments import check_listener, check_path
+from ..system.arguments import check_listener, check_path, explained
 from ..system.memory import enough_memory
 from ..system.sizes import show_bytes
 from ..system.threads import submit
@@ -74,6 +74,7 @@ MADE_OF_RAW = ("out_values",)
 they could be read. From packed edges, computing them would take longer, and several times their memory meanwhile."""
 
 
+@explained
 def save(
     graph: Graph,
     path: str | os.PathLike[str] | Destination,
@@ -156,6 +157,7 @@ def write_arrays(
         write_blocks(place, manifest, layout, blocks, progress)
 
 
+@explained
 def open(
     path: str | os.PathLike[str],
     *,

@@ -1,11 +1,62 @@
-"""Checks of arguments that several public functions take: a path, and a listener."""
+"""Checks of the arguments of public functions: their names, and those that several take, a path and a listener."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
 
-from ..errors import ParameterError
+from ..errors import ParameterError, did_you_mean
+
+P = ParamSpec("P")
+R = TypeVar("R")
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def explained(function: Callable[P, R], elsewhere: Mapping[str, str] = NONE) -> Callable[P, R]:
+    """`function`, with a `ParameterError` for every call that does not suit its signature; a decorator.
+
+    `elsewhere` has advice for arguments of another function, which a caller may give to this one.
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def called(*values: P.args, **named: P.kwargs) -> R:
+        try:
+            signature.bind(*values, **named)
+        except TypeError as error:
+            name = function.__qualname__.removesuffix(".__init__")
+            problem = misfit(name, signature.parameters, values, named, elsewhere)
+            raise ParameterError(problem or f"{name}: {error}; see help(gp.{name})") from None
+        return function(*values, **named)
+
+    return called
+
+
+def misfit(
+    function: str,
+    parameters: Mapping[str, inspect.Parameter],
+    values: tuple[Any, ...],
+    named: Mapping[str, Any],
+    elsewhere: Mapping[str, str],
+) -> str | None:
+    """The error for a call of `function` with an argument that it does not have, or too many without a name."""
+    known = [name for name in parameters if name != "self"]
+    for name in named:
+        if name not in known:
+            near = did_you_mean(name, [*known, *elsewhere], f"see help(gp.{function})")
+            return f"{function} has no argument {name}; {elsewhere.get(name, near)}"
+    in_order = [name for name in parameters if parameters[name].kind is not inspect.Parameter.KEYWORD_ONLY]
+    if len(values) <= len(in_order):
+        return None
+    by_name = [name for name in known if name not in in_order and name not in named]
+    more = [f"{name}={value!r:.40}" for name, value in zip(by_name, values[len(in_order) :], strict=False)]
+    taken = " and ".join(name for name in in_order if name in known)
+    order = f"takes {taken} in order, and all else by name" if taken else "takes all arguments by name"
+    return f"{function} {order}; " + (f"write {', '.join(more)}" if taken and more else f"see help(gp.{function})")
 
 
 def check_path(path: Any, function: str) -> None:

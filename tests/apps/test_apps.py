@@ -312,3 +312,19 @@ def test_components_equal_networkx_and_scipy(graph_of, triples, threads):
 
 
 # Verifiers accept right answers (above and here) and find what is wrong with others.
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "advice"),
+    [
+        (gp, "PageRank", r"; write gp\.apps\.PageRank"),
+        (gp, "Pagerank", r"; did you mean apps\.PageRank\?"),
+        (gp, "Option", r"; did you mean Options\?"),
+        (gp, "pagerank", ""),
+        (gp.apps, "Pagerank", r"; did you mean PageRank\?"),
+        (gp.apps, "Colouring", r"; it has BFS, .*PageRank.*"),
+    ],
+)
+def test_a_program_in_the_wrong_place_or_misspelt(module, name, advice):
+    with pytest.raises(AttributeError, match=f" has no attribute '{name}'{advice}$"):
+        getattr(module, name)

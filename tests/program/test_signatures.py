@@ -14,8 +14,21 @@ MALFORMED = {
     "no init": ({"init": None}, "Wrong has no init"),
     "no gather": ({"gather": None}, "Wrong has no gather"),
     "no value": ({"value": None}, "Wrong.value is not set"),
-    "no sum": ({"sum": None}, "Wrong.sum must be a unified operation"),
-    "sum is a function": ({"sum": lambda a, b: a + b}, "Wrong.sum must be a unified operation"),
+    "no sum": (
+        {"sum": None},
+        r"Wrong has no sum; write sum = gp\.add \(or gp\.min, gp\.max, \.\.\., or a gp\.Monoid\)",
+    ),
+    "sum is a function": ({"sum": lambda a, b: a + b}, r"Wrong has sum = <lambda>; write sum = gp\.add"),
+    "sum is Python's": ({"sum": min}, r"Wrong has sum = min, a function of Python; write sum = gp\.add"),
+    "sum is a name": ({"sum": "add"}, r"Wrong has sum = 'add'; write sum = gp\.add"),
+    "a module that is not imported": (
+        {"gather": eval("lambda self: math.sqrt(2)", {})},
+        "uses 'math', which is not defined; write import math at the top of the file$",
+    ),
+    "a parameter without self": (
+        {"gather": eval("lambda self, src: src * alpha", {}), **parameter("alpha")},
+        r"uses 'alpha', which is not defined; did you mean self\.alpha\?$",
+    ),
     "no self": (
         {"gather": lambda: 0},
         r"Wrong.gather \(.*test_signatures.py, line \d+\): the first argument must be self",

@@ -88,10 +88,14 @@ NUMBERS = {
     "integer overflow": (wrong(lambda self, edge: 2**62 * edge), "overflow.*scalar multiply"),
     "above 32 bits": (
         wrong(lambda self, edge: edge + 2**31, value=np.int32),
-        r"\d, which does not fit int32",
+        r"\d, which does not fit int32; use np\.int64",
     ),
-    "below 0": (wrong(lambda self, src: src - 3, value=np.uint32), "returned -1, which does not fit uint32"),
-    "not whole": (wrong(lambda self, edge: edge / 2), r"returned 1.5, which does not fit int64"),
+    "above 64 bits": (wrong(lambda self: 2**63), r"does not fit int64; use np\.float64, or smaller numbers"),
+    "below 0": (
+        wrong(lambda self, src: src - 3, value=np.uint32),
+        "returned -1, which does not fit uint32; use np.int64",
+    ),
+    "not whole": (wrong(lambda self, edge: edge / 2), r"returned 1.5, which does not fit int64; use np\.float64"),
     "division": (wrong(lambda self, src: 1 // (src - 2)), "divide by zero"),
     "division of Python numbers": (wrong(lambda self: 1 // len(())), "ZeroDivisionError"),
     "conversion": (wrong(lambda self, src: int(src * 1e300)), "OverflowError"),

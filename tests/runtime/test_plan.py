@@ -210,7 +210,7 @@ def test_options_have_the_defaults_of_run():
     of_run = inspect.signature(gp.run).parameters
     front = set(defaults) - {field.name for field in dataclasses.fields(gp.Options)}
     assert {name: defaults[name] for name in front} == {name: of_run[name].default for name in front}
-    assert set(of_run) - front == {"program", "graph", "options", "on_event", "unknown"}
+    assert set(of_run) - front == {"program", "graph", "options", "on_event"}
 
 
 @pytest.mark.parametrize(

@@ -210,6 +210,10 @@ def test_numbers_of_numpy_count_iterations():
 # Wrong arguments.
 
 
+class Plain:
+    """A class that is not derived from `VertexProgram`."""
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -259,6 +263,8 @@ def test_not_a_graph(graph, problem):
         ("pagerank", r"takes an instance of a VertexProgram, not 'pagerank'; write gp\.apps\.PageRank\(\.\.\.\)"),
         ("Ranks", "not 'Ranks'; gp.apps has the programs of the library"),
         (3, "takes an instance of a VertexProgram, not 3$"),
+        (Plain(), r"not an object of class Plain; write class Plain\(gp\.VertexProgram\)$"),
+        (Plain, r"not the class Plain; write class Plain\(gp\.VertexProgram\)$"),
     ],
 )
 def test_not_a_program(program, problem):

@@ -1,4 +1,6 @@
-"""Paths and listeners of the wrong kind: one error says what to give."""
+"""Calls with wrong arguments, and paths and listeners of the wrong kind: one error says what to give."""
+
+import inspect
 
 import pytest
 
@@ -17,6 +19,34 @@ LISTENERS = {
     "from_csr": lambda path: gp.from_csr([0, 1, 1], [1], on_event=3),
     "rmat": lambda path: gp.rmat(2, on_event=3),
 }
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (
+            lambda: gp.run(gp.apps.BFS(0), RING, 10),
+            "run takes program and graph in order, and all else by name; write iterations=10",
+        ),
+        (lambda: gp.run(gp.apps.BFS(0)), "run: missing a required argument: 'graph'; see help(gp.run)"),
+        (lambda: gp.run(gp.apps.BFS(0), RING, mod="push"), "run has no argument mod; did you mean mode?"),
+        (lambda: gp.from_edges([0], [1], weight=[1]), "from_edges has no argument weight; did you mean weights?"),
+        (lambda: gp.read("edges.tsv", weight=True), "read has no argument weight; did you mean weights?"),
+        (lambda: gp.read("edges.tsv", False), "read takes path in order, and all else by name; write directed=False"),
+        (lambda: gp.Options(mod="push"), "Options has no argument mod; did you mean mode?"),
+        (lambda: gp.Options("push"), "Options takes all arguments by name; see help(gp.Options)"),
+    ],
+)
+def test_a_call_that_the_signature_does_not_allow(call, problem):
+    with pytest.raises(ParameterError) as caught:
+        call()
+    assert str(caught.value) == problem
+
+
+def test_functions_keep_their_signatures_and_documentation():
+    assert list(inspect.signature(gp.run).parameters)[:3] == ["program", "graph", "iterations"]
+    assert list(inspect.signature(gp.Options).parameters)[:2] == ["engine", "mode"]
+    assert gp.run.__doc__.startswith("Run a vertex program")
 
 
 def test_a_path_is_opened():
