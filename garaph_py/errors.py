@@ -73,14 +73,22 @@ class FormatError(GaraphError, ValueError):
         What is wrong and, after a semicolon, what to do.
     line, offset : int, optional
         Where it is: the line of a text file, from 1, or the byte offset in a binary file.
+    text : str, optional
+        The text of that line.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], problem: str, *, line: int | None = None, offset: int | None = None
+        self,
+        path: str | os.PathLike[str],
+        problem: str,
+        *,
+        line: int | None = None,
+        offset: int | None = None,
+        text: str | None = None,
     ) -> None:
         where = os.fspath(path)
         if line is not None:
-            where += f", line {line}"
+            where += f", line {line}" if text is None else f", line {line} ('{text}')"
         if offset is not None:
             where += f", byte {offset}"
         super().__init__(f"{where}: {problem}")

@@ -50,7 +50,7 @@ def settings(
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal's encoding lacks
 
 
-app.command("run")(run.run)
+app.command("run", cls=run.RunCommand)(run.run)
 app.command("resume", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(resume.resume)
 app.command("top")(top.top)
 app.command("apps")(run.apps)

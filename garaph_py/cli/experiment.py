@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..events import Event, Step
 from ..output import Progress
-from ..system.sizes import show_seconds
+from ..system.sizes import counted, show_seconds
 from .options import AsJson, Quiet
 from .terminal import print_json, say
 
@@ -42,8 +43,16 @@ def experiment(
 
     chosen = experiments.read(spec)
     folder = Path(spec.stem) if out is None else out
+    made = 0
+
+    def listen(event: Event) -> None:
+        nonlocal made
+        if isinstance(event, Step) and event.name == "measuring":
+            made = event.done
+        progress(event)
+
     with Progress(quiet) as progress:
-        rows = experiments.run(chosen, folder, resume=resume, on_event=progress)
+        rows = experiments.run(chosen, folder, resume=resume, on_event=listen)
     failed = sum(row["error"] is not None for row in rows)
     combinations = list(summary(chosen, rows))
     if as_json:
@@ -58,7 +67,8 @@ def experiment(
             say(f"{what}: {middle} ({least} to {most})")
         else:
             say(f"{what}: {one['error']}")
-    say(f"{folder}: {len(rows)} measurements" + f", {failed} of them failed" * bool(failed))
+    new = ", 0 of them new" * (resume and not made)
+    say(f"{folder}: {counted(len(rows), 'measurement')}{new}" + f", {failed} of them failed" * bool(failed))
 
 
 def summary(spec: Spec, rows: list[Row]) -> Iterator[dict[str, Any]]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..apps import registry as programs
 from ..errors import ParameterError
@@ -35,6 +37,27 @@ from .request import Request
 from .terminal import print_json, say
 
 Option = typer.Option
+
+
+class RunCommand(TyperCommand):
+    """The command, whose error for an unknown option says how to give a parameter of the program."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter:
+            raise
+        except Exception as error:
+            name = getattr(error, "option_name", "").removeprefix("--")  # only the error for an unknown option has one
+            if name.isidentifier():
+                error.message += f"; give a parameter of the program by -p {name}=..."  # type: ignore[attr-defined]
+            raise
+
+
+def check_order(program: str, graph: Path) -> None:
+    """Refuse a graph in the place of the program."""
+    if os.path.exists(program) and not graph.exists() and (":" in graph.name or program_names(graph.name)):
+        raise ParameterError(f"{program} is not a program; the program comes first: garaph run {graph} {program}")
 
 
 def program_names(incomplete: str) -> list[str]:
@@ -157,6 +180,7 @@ def run(
     from ..runtime.options import RunOptions
 
     outputs = {"output": output, "trace": trace, "report": report}
+    check_order(program, graph)
     check_outputs({f"--{name}": path for name, path in outputs.items()}, program, graph)
     kind = programs.find(program)
     chosen = programs.build(kind, parameters(kind, source, tolerance, parameter or []))

@@ -12,7 +12,7 @@ from ..errors import ParameterError
 from ..output import Progress
 from ..output.table import table
 from ..system.files import check_place
-from ..system.sizes import show_number, show_seconds
+from ..system.sizes import counted, show_number, show_seconds
 from .options import AsJson, Quiet
 from .terminal import print_json, say
 
@@ -183,4 +183,5 @@ def calibrate(
     if as_json:
         print_json({"machine": out, "cores": machine.cores, "kinds": len(machine.work), "runs": len(runs)})
         return
-    say(f"wrote {out}: {machine.cores} cores, {len(machine.work)} kinds of work, from {len(runs)} runs")
+    kinds = counted(len(machine.work), "kind of work", "kinds of work")
+    say(f"wrote {out}: {counted(machine.cores, 'core')}, {kinds}, from {counted(len(runs), 'run')}")

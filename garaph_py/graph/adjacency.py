@@ -19,6 +19,11 @@ EDGE_DTYPES = tuple(map(np.dtype, (np.int32, np.uint32, np.int64, np.float32, np
 """The types that edge values can have."""
 
 
+def type_name(dtype: np.dtype[Any]) -> str:
+    """The name of a type for messages; NumPy's for texts, such as ``<U5``, says nothing to most people."""
+    return "string" if dtype.kind in "US" else str(dtype)
+
+
 @dataclass(frozen=True, eq=False, init=False)
 class Adjacency:
     """Edges grouped by one endpoint: CSC for incoming edges, CSR for outgoing ones.

@@ -12,7 +12,7 @@ from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
 from ..system.arguments import explained
 from . import group
-from .adjacency import EDGE_DTYPES
+from .adjacency import EDGE_DTYPES, type_name
 from .arrays import GraphArrays
 from .compress import compress
 from .graph import Graph
@@ -135,7 +135,7 @@ def edge_values(weights: Any, m: int) -> Array | None:
     if array.dtype.kind == "u" and (not m or int(array.max()) <= np.iinfo(np.int64).max):
         return array.astype(np.int64)
     raise GraphError(
-        f"weights of type {array.dtype} cannot be edge values; use int32, uint32, int64, float32 or float64"
+        f"weights of type {type_name(array.dtype)} cannot be edge values; use int32, uint32, int64, float32 or float64"
     )
 
 

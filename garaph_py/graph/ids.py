@@ -146,13 +146,14 @@ class VertexIds:
         vertex = vertex.as_py() if hasattr(vertex, "as_py") else vertex
         shown = vertex.item() if isinstance(vertex, np.generic) else vertex
         near = self.near(vertex)
-        hint = "" if self._can_be(vertex) else f"; its ids are {self.types}, not {type(shown).__name__}"
+        kind = "" if isinstance(vertex, IdText) else f", not {type(shown).__name__}"
+        hint = "" if self._can_be(vertex) else f"; its ids are {self.types}{kind}"
         hint += f"; near it: {', '.join(map(repr, near))}" if near else ""
         return UnknownVertexError(f"vertex {shown!r} is not in the graph; {self.describe()}{hint}")
 
     def _can_be(self, vertex: Any) -> bool:
         """Whether `vertex` is of the type of the ids."""
-        return isinstance(vertex, IdText) or _whole(vertex) is not None
+        return _meant(vertex) is not None if isinstance(vertex, IdText) else _whole(vertex) is not None
 
     def near(self, vertex: Any) -> list[Any]:
         """The user's ids that are nearest to `vertex`, which is not in the graph: up to `SHOWN`, the best first."""

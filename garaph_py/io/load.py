@@ -11,6 +11,7 @@ from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..storage import directory as store
 from ..storage import fit
+from ..storage.manifest import NAME as MANIFEST
 from .collect import BuildOptions
 from .formats import USUAL, ColumnNames, ReadOptions, format_of
 from .read import check_file, read_graph
@@ -69,7 +70,7 @@ def load(
     """
     fit.check_encoding(options.encoding)
     limit = fit.memory_limit(options.memory)
-    if path.is_dir():
+    if path.is_dir() and any(path.glob(f"{MANIFEST}*")):
         if options.undirected or options.format is not None or options.columns or options.weights is False:
             raise ParameterError(
                 f"{path} is a graph directory; --undirected, --no-weights, --format and names of columns are for files"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -13,11 +14,13 @@ import numpy as np
 
 from .. import events
 from ..errors import FormatError, GraphError, ParameterError
+from ..graph.arguments import MAKERS
 from ..graph.build import build, checked_flags, edge_values, numbered, rebuilt
 from ..graph.graph import Graph
 from ..graph.ids import VertexIds
 from ..graph.number import number_names, number_vertices
 from ..native.threads import ThreadPool
+from ..storage.manifest import NAME as MANIFEST
 from ..system.arguments import check_listener, explained
 from ..system.files import did_you_mean_file
 from ..system.memory import release_unused
@@ -26,6 +29,8 @@ from .collect import BuildOptions, CollectedEdges
 from .formats import ColumnNames, EdgeList, Format, ReadOptions, format_of
 from .formats.format import check_memory, malformed
 
+URL = re.compile(r"[a-z][a-z0-9+]+:/", re.IGNORECASE)
+"""How a URL begins; `Path` makes one slash of two."""
 IMPORT = "make a graph directory of it with garaph import, which takes less"
 ELSEWHERE = "convert it to text, .npy or Parquet on another machine"
 """What to do if memory is too small for a file: if its format can be read in parts, and if it cannot."""
@@ -223,11 +228,18 @@ def check_file(path: str | os.PathLike[str]) -> Path:
     try:
         path = Path(path)
     except TypeError:
-        raise ParameterError(f"the path of a file is a string or a pathlib.Path, not {type(path).__name__}") from None
+        maker = MAKERS.get(type(path).__module__.partition(".")[0])
+        advice = f"; make a graph of it with gp.{maker}" if maker else ""
+        problem = f"the path of a file is a string or a pathlib.Path, not {type(path).__name__}{advice}"
+        raise ParameterError(problem) from None
     try:
         if path.is_dir():
-            raise FormatError(path, "is a directory; open a graph directory with garaph_py.open")
+            opens = (path / MANIFEST).exists()
+            advice = "; open it with garaph_py.open" if opens else " and not a graph directory; name a file in it"
+            raise FormatError(path, f"is a {'graph ' * opens}directory{advice}")
         if not path.exists():
+            if URL.match(str(path)):
+                raise FormatError(path, "URLs cannot be read; download the file first")
             raise FormatError(path, f"no such file; {did_you_mean_file(path, 'check the name')}")
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None

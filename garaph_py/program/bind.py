@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
+from ..graph.adjacency import type_name
 from ..native.references import fingerprint
 from .fields import NUMBERS, PerVertex, VertexId, hints
 from .signatures import check_functions, function_of_sum
@@ -364,7 +365,7 @@ def vertex_numbers(program: VertexProgram, name: str, elsewhere: Any, graph: Gra
     if column.shape not in ((), (graph.n,)):
         raise ParameterError(f"{where} has shape {column.shape}, but the graph has {graph.n} vertices")
     if column.dtype.kind not in "biuf" or (column.dtype.kind == "f" and dtype.kind == "i"):
-        raise ParameterError(f"{where} has type {column.dtype}, but the program computes in {dtype}")
+        raise ParameterError(f"{where} has type {type_name(column.dtype)}, but the program computes in {dtype}")
     return column
 
 

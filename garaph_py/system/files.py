@@ -38,9 +38,14 @@ def check_place(path: str | os.PathLike[str], name: str) -> None:
     if target.is_dir():
         raise ParameterError(f"{name} {path}: is a directory; name a file")
     if not target.parent.is_dir():
-        raise ParameterError(f"{name} {path}: there is no directory {target.parent}")
+        raise ParameterError(f"{name} {path}: {no_directory(target.parent)}")
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise ParameterError(f"{name} {path}: {target.parent} cannot be written; choose another place")
+
+
+def no_directory(path: Path) -> str:
+    """The problem of an output in a directory that does not exist."""
+    return f"there is no directory {path}; make it first"
 
 
 def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
@@ -89,6 +94,8 @@ def write_whole(path: str | os.PathLike[str], write: Callable[[IO[bytes]], None]
     target = Path(os.path.realpath(path))  # a symbolic link stays a link
     if target.is_dir():
         raise ParameterError(f"{path}: is a directory; name a file")
+    if not target.parent.is_dir():
+        raise ParameterError(f"{path}: {no_directory(target.parent)}")
     remove_leftovers(target)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".partial")

@@ -58,3 +58,8 @@ def show_speed(speed: float, unit: str = "B/s") -> str:
     """A speed as text such as ``"1.23 GB/s"``, with decimal prefixes of `unit`."""
     factor, prefix = next((pair for pair in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if speed >= pair[0]), (1, ""))
     return f"{show_number(speed / factor)} {prefix}{unit}"
+
+
+def counted(number: int, one: str, more: str = "") -> str:
+    """A count with its noun: ``"1 run"``, ``"2 runs"``; `more` is the plural if it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"

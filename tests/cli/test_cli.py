@@ -160,6 +160,8 @@ def test_help_shows_an_example(garaph: Shell, command: str) -> None:
         (["run", "PageRank", "EDGES", "-p", "damping=x"], "damping='x' is not a value of type float"),
         (["run", "PageRank", "EDGES", "-p", "damping=7"], "damping=7.0"),
         (["run", "PageRank", "EDGES", "-p", "damping"], "write NAME=VALUE"),
+        (["run", "EDGES", "PageRank"], "is not a program; the program comes first: garaph run PageRank "),
+        (["run", "EDGES", "my.py:Mine"], "is not a program; the program comes first: garaph run my.py:Mine "),
         (["run", "BFS", "EDGES", "--source", "a", "-p", "source=b"], "--source a and -p source=b both set source"),
         (["run", "BFS", "EDGES", "-p", "source=a", "-p", "source=b"], "-p source=a and -p source=b both set source"),
         (["run", "PageRank", "EDGES", "--mode", "push"], "mode='push'"),
@@ -189,6 +191,12 @@ def test_mistakes_end_in_one_line(garaph: Shell, edges: Path, arguments: list[st
     assert err.startswith("error: ")
     assert problem in err
     assert out == ""
+
+
+def test_a_parameter_as_an_option(garaph: Shell, edges: Path) -> None:
+    status, _, err = garaph("run", "PageRank", edges, "--damping", "0.9")
+    assert status == 2
+    assert "No such option: --damping; give a parameter of the program by -p damping=..." in err
 
 
 def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
@@ -423,7 +431,7 @@ def test_what_cannot_be_written_fails_before_the_graph_is_read(
 ) -> None:
     status, _, err = garaph("run", "PageRank", "no-such-graph", option, "/no/such/folder/file.csv")
     assert status == 1
-    assert err == f"error: {option} /no/such/folder/file.csv: there is no directory /no/such/folder\n"
+    assert err == f"error: {option} /no/such/folder/file.csv: there is no directory /no/such/folder; make it first\n"
     monkeypatch.setattr(os, "access", lambda *_: False)
     status, _, err = garaph("run", "PageRank", "no-such-graph", option, tmp_path / "file.csv")
     assert status == 1

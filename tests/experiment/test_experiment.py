@@ -466,7 +466,7 @@ def test_the_command(
     assert garaph(monkeypatch, "experiment", "tiny.toml") == 1
     assert capsys.readouterr().err.startswith("error: tiny: is there already; ")
     assert garaph(monkeypatch, "experiment", "tiny.toml", "--resume", "-q") == 0
-    assert capsys.readouterr().out.splitlines() == [*lines, last]
+    assert capsys.readouterr().out.splitlines() == [*lines, "tiny: 32 measurements, 0 of them new, 8 of them failed"]
     interrupt_at(monkeypatch, 1)
     assert garaph(monkeypatch, "experiment", "tiny.toml", "--out", "other") == 130
     assert capsys.readouterr().err == (

@@ -239,7 +239,9 @@ def test_an_integer_is_found_by_no_string_and_no_bool(ids, vertex):
 
 
 def test_text_of_the_command_line_that_is_no_number():
-    with pytest.raises(UnknownVertexError, match=r"vertex 'x' is not in the graph; its vertices are 0 to 3$"):
+    with pytest.raises(
+        UnknownVertexError, match=r"vertex 'x' is not in the graph; its vertices are 0 to 3; its ids are integers$"
+    ):
         VertexIds(4).index(IdText("x"))
 
 

@@ -7,6 +7,7 @@ import lzma
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -15,9 +16,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import garaph_py as gp
 from garaph_py import events
 from garaph_py.errors import FormatError, GaraphError, ParameterError
 from garaph_py.io.formats import FORMATS, ReadOptions, format_of, streams
+from garaph_py.io.load import load
 from garaph_py.io.read import read
 from tests.support.contents import COO, STRINGS, TABLE, TABLE_WRITERS, npz, sparse_npz, zstd
 from tests.support.graphs import edges_of
@@ -194,13 +197,6 @@ def test_an_error_of_the_listener_is_not_replaced(tmp_path):
             read(tmp_path / name, on_event=fail)
 
 
-def test_what_is_no_file(tmp_path):
-    with pytest.raises(FormatError, match=r"garaph_py\.open"):
-        read(tmp_path)
-    with pytest.raises(FormatError, match="no such file"):
-        read(tmp_path / "missing.txt")
-
-
 def test_a_name_that_no_file_can_have():
     with pytest.raises(FormatError, match="File name too long; check the name"):
         read("x" * 300)
@@ -242,6 +238,7 @@ def test_the_shipped_graph():
     [
         (None, {}, "the path of a file is a string or a pathlib.Path, not NoneType"),
         (5, {}, "not int"),
+        (pandas.DataFrame(), {}, r"not DataFrame; make a graph of it with gp\.from_pandas$"),
         (b"edges.txt", {}, "not bytes"),
         (["edges.txt"], {}, "not list"),
         ({}, {}, "not dict"),
@@ -255,3 +252,22 @@ def test_arguments_of_wrong_types(tmp_path, monkeypatch, path, options, message)
     (tmp_path / "edges.txt").write_text("1 2\n")
     with pytest.raises(ParameterError, match=message):
         read(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("missing.txt", "no such file"),
+        ("https://example.org/edges.txt", "URLs cannot be read; download the file first$"),
+        (".", "is a directory and not a graph directory; name a file in it$"),
+        ("graph", r"is a graph directory; open it with garaph_py\.open$"),
+    ],
+)
+def test_what_is_no_file(tmp_path, monkeypatch, path, message):
+    monkeypatch.chdir(tmp_path)
+    gp.save(gp.from_edges([0], [1]), "graph")
+    with pytest.raises(FormatError, match=message):
+        read(path)
+    if path != "graph":
+        with pytest.raises(FormatError, match=message):
+            load(Path(path))

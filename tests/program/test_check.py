@@ -66,7 +66,7 @@ REFUSED = {
     # self
     "return acc * self.foo": r"self has no numeric parameter 'foo'; it has rate, count, flag, identity",
     "return acc * self.rat": r"self has no numeric parameter 'rat'; did you mean self\.rate\?",
-    "return acc * self.name": r"no numeric parameter 'name'.*\(name is 'x', a str\); for a vertex, write name: gp\.VertexId",
+    "return acc * self.name": r"'name'.*\(name is 'x', a str\); for a vertex, write name: gp\.VertexId",
     "return acc * self._method()": "self._method is a method",
     "return acc * self.heat": "ask for it as an argument",
     "return self": "returns a tuple of 4",

@@ -3,7 +3,7 @@
 import pytest
 
 from garaph_py.errors import ParameterError
-from garaph_py.system.sizes import parse_bytes, show_bytes, show_number, show_seconds, show_speed
+from garaph_py.system.sizes import counted, parse_bytes, show_bytes, show_number, show_seconds, show_speed
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,9 @@ def test_nothing_but_zero_is_shown_as_zero():
     assert {seconds: show_seconds(seconds) for seconds in times} == times
     speeds = {0: "0 B/s", 12: "12.0 B/s", 4500: "4.50 kB/s", 2.5e6: "2.50 MB/s", 3.21e9: "3.21 GB/s"}
     assert {speed: show_speed(speed) for speed in speeds} == speeds
+
+
+def test_counts_with_nouns():
+    assert [counted(n, "run") for n in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
+    assert counted(1, "kind of work", "kinds of work") == "1 kind of work"
+    assert counted(2, "kind of work", "kinds of work") == "2 kinds of work"

@@ -97,7 +97,7 @@ def problem_line(path: Path, blocks: Iterator[bytes]) -> tuple[int, int, bytes, 
     counts = PROBLEM.fullmatch(text)
     if counts is None:
         wrong = shortened(text.decode("utf-8", "backslashreplace"))
-        raise FormatError(path, f"not a line 'p sp VERTICES ARCS', which must come first: {wrong}", line=line)
+        raise FormatError(path, "not a line 'p sp VERTICES ARCS', which must come first", line=line, text=wrong)
     n, m = map(int, counts.groups())
     if n > MAX_VERTICES:
         raise FormatError(path, f"{n} vertices; 0 to {MAX_VERTICES} are possible", line=line)
@@ -117,7 +117,8 @@ def arcs(path: Path, blocks: Iterable[bytes], line: int) -> Iterator[bytes]:
         if len(bad):
             start = int(starts[bad[0]])
             text = block[start:].split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
-            raise FormatError(path, f"begins with neither 'a' nor 'c': {shortened(text)}", line=line + int(bad[0]))
+            number = line + int(bad[0])
+            raise FormatError(path, "begins with neither 'a' nor 'c'", line=number, text=shortened(text))
         yield COMMENT.sub(b"", block) if comment.any() else block
         line += len(starts) - 1
 

@@ -185,8 +185,8 @@ def vertex_ids(path: Path, block: bytes, line: int) -> npt.NDArray[np.int64]:
         for number, text in enumerate(block.split(b"\n"), line):
             name = text.decode("utf-8", "backslashreplace")
             if name and not (INTEGER.fullmatch(name) and len(name) <= 20 and -(2**63) <= int(name) < 2**63):
-                problem = f"not a vertex id, which is one 64-bit integer: {shortened(name)}"
-                raise FormatError(path, problem, line=number) from None
+                problem = "not a vertex id, which is one 64-bit integer"
+                raise FormatError(path, problem, line=number, text=shortened(name)) from None
         raise FormatError(path, "not a list of 64-bit integers, one a line") from None
     return numbers_of(table["id"])
 

@@ -141,7 +141,7 @@ def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tup
     rows = [fields(data, separator) for data in lines]
     if len(rows[0]) < 2:
         problem = "one column; give every line a source and a target, separated by tab, blank, comma or semicolon"
-        raise FormatError(path, f"{problem}: {shortened(lines[0])}", line=line)
+        raise FormatError(path, problem, line=line, text=shortened(lines[0]))
     header = int(bool(options.columns) or is_header(rows))
     names, rows = unquoted(rows[0]), rows[header:]
     layout = Layout(separator, len(names), 0, 1, None, True, False, line)
@@ -150,7 +150,7 @@ def find_layout(path: Path, text: bytes, options: ReadOptions, line: int) -> tup
     offset, first = sample[header]
     first_line, line = line, line + text.count(b"\n", 0, offset)
     if len(rows[0]) != len(names):
-        raise FormatError(path, f"{layout.problem(first)}: {shortened(lines[header])}", line=line)
+        raise FormatError(path, str(layout.problem(first)), line=line, text=shortened(lines[header]))
     if header:
         table = Table(path, names, lambda column: is_number(rows[0][column]), first_line)
         source, target, weight = table.edge_columns(options.columns, options.weights)
@@ -167,13 +167,14 @@ def third_column(path: Path, row: list[str], weights: bool | None, line: int) ->
         return None
     if len(row) < 3:
         problem = "no column of weights; add one, or read the file without"
-        raise FormatError(path, f"{problem}: {shortened(' '.join(row))}", line=line)
+        raise FormatError(path, problem, line=line, text=shortened(" ".join(row)))
     if not is_number(row[2]):
         raise FormatError(
             path,
             f"weight {shortened(row[2], 40)!r} is not a number; correct it, or read without weights (weights=False, "
             "--no-weights)",
             line=line,
+            text=shortened(" ".join(row)),
         )
     return 2
 

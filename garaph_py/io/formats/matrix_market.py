@@ -128,7 +128,7 @@ def read_header(path: Path, blocks: Iterator[bytes]) -> tuple[Header, bytes]:
     sizes = SIZES.fullmatch(text)
     if sizes is None:
         wrong = shortened(text.decode("utf-8", "backslashreplace"))
-        raise FormatError(path, f"not the numbers of rows, columns and entries: {wrong}", line=line)
+        raise FormatError(path, "not the numbers of rows, columns and entries", line=line, text=wrong)
     rows, columns, entries = map(int, sizes.groups())
     if rows != columns:
         raise FormatError(path, f"{rows} x {columns} numbers; an adjacency matrix is square", line=line)

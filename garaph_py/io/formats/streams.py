@@ -37,11 +37,13 @@ class BadLine(ValueError):
     ----------
     line : int or None
         Its number within the block, from 0; None if every line can be parsed, but not all of them together.
+    text : str or None
+        Its text, for the message.
     """
 
-    def __init__(self, line: int | None, problem: str) -> None:
+    def __init__(self, line: int | None, problem: str, text: str | None = None) -> None:
         super().__init__(problem)
-        self.line = line
+        self.line, self.text = line, text
 
 
 def compression(beginning: bytes) -> str | None:
@@ -221,7 +223,8 @@ def parsed_in_order(
         try:
             result = future.result()
         except BadLine as error:
-            raise FormatError(path, str(error), line=None if error.line is None else line + error.line) from None
+            number = None if error.line is None else line + error.line
+            raise FormatError(path, str(error), line=number, text=error.text) from None
         yield line, result
         line += lines(result)
 

@@ -143,7 +143,7 @@ def parse_block(block: bytes, layout: Layout) -> Columns:
     if try_parse(line, layout) is not None:
         raise BadLine(None, MIXED_SIGNS)
     problem = layout.problem(line.strip(b" \t")) or "not an edge"
-    raise BadLine(block.count(b"\n", 0, good), f"{problem}: {shortened(line.decode('utf-8', 'backslashreplace'))}")
+    raise BadLine(block.count(b"\n", 0, good), problem, shortened(line.decode("utf-8", "backslashreplace")))
 
 
 def try_parse(block: bytes, layout: Layout) -> Columns | None:
