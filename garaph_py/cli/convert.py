@@ -119,9 +119,9 @@ def graph_of(
 ) -> Graph:
     """The graph in a graph directory or a file of edges; `format` is needed if the file's name does not imply it."""
     from ..io.formats import format_of
-    from ..io.read import built, check_file, read_graph
+    from ..io.read import built, check_file, is_graph_directory, read_graph
 
-    if not source.is_dir():
+    if not is_graph_directory(source):
         return read_graph(check_file(source), format_of(source, format), reading, building, progress)
     from ..storage import directory as store
 

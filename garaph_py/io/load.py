@@ -11,10 +11,9 @@ from ..graph import Graph
 from ..native.threads import ThreadPool
 from ..storage import directory as store
 from ..storage import fit
-from ..storage.manifest import NAME as MANIFEST
 from .collect import BuildOptions
 from .formats import USUAL, ColumnNames, ReadOptions, format_of
-from .read import check_file, read_graph
+from .read import check_file, is_graph_directory, read_graph
 
 LEAST_READING = 64 << 20
 """Bytes that reading a file and building its graph may take although less is allowed: about what libraries take."""
@@ -70,7 +69,7 @@ def load(
     """
     fit.check_encoding(options.encoding)
     limit = fit.memory_limit(options.memory)
-    if path.is_dir() and any(path.glob(f"{MANIFEST}*")):
+    if is_graph_directory(path):
         if options.undirected or options.format is not None or options.columns or options.weights is False:
             raise ParameterError(
                 f"{path} is a graph directory; --undirected, --no-weights, --format and names of columns are for files"

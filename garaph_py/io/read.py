@@ -234,7 +234,7 @@ def check_file(path: str | os.PathLike[str]) -> Path:
         raise ParameterError(problem) from None
     try:
         if path.is_dir():
-            opens = (path / MANIFEST).exists()
+            opens = is_graph_directory(path)
             advice = "; open it with garaph_py.open" if opens else " and not a graph directory; name a file in it"
             raise FormatError(path, f"is a {'graph ' * opens}directory{advice}")
         if not path.exists():
@@ -244,6 +244,11 @@ def check_file(path: str | os.PathLike[str]) -> Path:
     except OSError as error:  # a name that is too long, for one
         raise FormatError(path, f"{error.strerror}; check the name") from None
     return path
+
+
+def is_graph_directory(path: Path) -> bool:
+    """Whether `path` is a directory with a graph's manifest, also one that is being replaced."""
+    return path.is_dir() and any(path.glob(f"{MANIFEST}*"))
 
 
 def check_listed(path: Path, ids: VertexIds, vertices: Any) -> None:

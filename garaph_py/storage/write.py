@@ -17,7 +17,7 @@ import xxhash
 
 from ..errors import GaraphError, ParameterError
 from ..system import interrupts
-from ..system.files import make_locked, make_names_durable, try_lock
+from ..system.files import make_locked, make_names_durable, no_directory, try_lock
 from ..system.machine import read_ratio
 from . import manifest as manifests
 from .blocks import INDEX_DTYPE, ArrayLayout, StoredArray, checksum, disk_of, identity
@@ -76,6 +76,8 @@ def creating(path: PathLike | Destination, disks: Sequence[PathLike] = HERE) -> 
         yield path
         return
     target, roots, graph_id = Path(path), disk_roots(disks), uuid.uuid4()
+    if not target.parent.exists():
+        raise ParameterError(f"{target}: {no_directory(target.parent)}")
     listed = directories(roots, target, graph_id)
     final = [Path(name) for name in listed if name != "."]
     sweep(target, roots)

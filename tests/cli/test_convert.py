@@ -114,7 +114,7 @@ def test_a_graph_is_made_fit_for_metis(garaph, source, tmp_path, through):
         (["GRAPH", "x.mtx", "--source-column", "a"], "is a graph directory"),
         (["GRAPH", "x.graph"], "directed, but METIS files are undirected"),
         (["missing.tsv", "x.mtx"], "no such file"),
-        (["EDGES", "no/such/x.mtx"], "No such file or directory"),
+        (["EDGES", "no/such/x.mtx"], "there is no directory "),
     ],
 )
 def test_mistakes_end_in_one_line(garaph, source, tmp_path, monkeypatch, arguments, problem):

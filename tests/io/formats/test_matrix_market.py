@@ -76,7 +76,11 @@ def test_a_general_matrix_may_be_symmetric(tmp_path):
         (mtx("coordinate complex general", "2 2 1\n1 1 1 1\n"), 1, "complex"),
         (mtx("coordinate complex hermitian", "2 2 1\n1 1 1 1\n"), 1, "hermitian"),
         (mtx("coordinate real general", "2 3 1\n1 1 1\n"), 3, "2 x 3 numbers; an adjacency matrix is square"),
-        (mtx("coordinate real general", "-2 -2 1\n1 1 1\n"), 3, "not the numbers of rows, columns and entries: -2"),
+        (
+            mtx("coordinate real general", "-2 -2 1\n1 1 1\n"),
+            3,
+            r"\('-2 -2 1'\): not the numbers of rows, columns and entries$",
+        ),
         (mtx("coordinate real general", "2 2 -1\n1 1 1\n"), 3, "not the numbers"),
         (mtx("coordinate real general", "4294967297 4294967297 1\n1 1 1\n"), 3, "4294967297 rows"),
         (mtx("coordinate real general", "2 2 281474976710657\n1 1 1\n"), 3, "281474976710657 entries"),
@@ -95,7 +99,7 @@ def test_a_general_matrix_may_be_symmetric(tmp_path):
         (
             mtx("coordinate real general", "2 2 2\n1 1 1\n\n1 x 1\n"),
             6,
-            "not an entry; write ROW COLUMN VALUE, in numbers: 1 x 1",
+            r"\('1 x 1'\): not an entry; write ROW COLUMN VALUE, in numbers$",
         ),
         (mtx("coordinate real general", "2 2 1\n1 1 1\n2 2 1\n"), 5, "more than the 1 entries declared"),
         (mtx("coordinate real general", "2 2 2\n1 1 1.00000\n"), None, "1 entries, but 2 are declared"),
