@@ -441,7 +441,7 @@ def test_what_cannot_be_written_fails_before_the_graph_is_read(
 def test_a_directory_keeps_to_little_memory_by_the_command(garaph: Shell, tmp_path: Path) -> None:
     assert garaph("generate", "rmat", tmp_path / "g", "--scale", 15, "--encoding", "raw")[0] == 0
     vertices = 2 * 8 * ((1 << 15) + 1)  # offsets both ways; blocks on disk take a little more
-    for more, words in ((64, "edges at hand"), (1 << 19, "import them once more with --symmetrize")):
+    for more, words in ((64, "edges that it reads at a time"), (1 << 19, "import them once more with --symmetrize")):
         symmetrize = ["--symmetrize"] * (more > 64)
         status, _, err = garaph("run", "PageRank", tmp_path / "g", "--memory", vertices + more, *symmetrize)
         assert status == 1
