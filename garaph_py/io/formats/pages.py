@@ -201,6 +201,8 @@ def behind(data: bytes, place: int, kind: int) -> int:
         if count == 15:
             count, place = varying(data, place)
         for _ in range(count):
+            if place >= len(data):  # a damaged count may be 2**63
+                raise IndexError
             place = place + 1 if of in BOOLEANS else behind(data, place, of)
         return place
     if kind in INTEGERS:

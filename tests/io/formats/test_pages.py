@@ -1,5 +1,6 @@
 """How much of a table must be in memory at once, as its headers say, and that no more is taken than allowed."""
 
+import io
 import random
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import pytest
 from garaph_py.errors import FormatError
 from garaph_py.io.bulk.build import ImportOptions
 from garaph_py.io.bulk.import_ import import_file
-from garaph_py.io.formats.pages import Names, largest_batch, largest_pages
+from garaph_py.io.formats.pages import Names, largest_batch, largest_pages, page_header
 from garaph_py.io.load import LoadOptions, load
 
 MIB = 1 << 20
@@ -39,6 +40,12 @@ def test_pages_of_the_columns_that_are_read(tmp_path, version):
     assert pages_of(path, "source", "target") == 2 * pages_of(path, "source")
     pq.write_table(TABLE, path, **options, max_rows_per_page=1024)
     assert 2 * 8 * 1024 <= pages_of(path, "source") < 2 * 8 * 1024 + 100
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 5, 7, 8], ids=["true", "false", "byte", "integer", "double", "binary"])
+def test_a_list_that_claims_too_many_items_ends_with_the_header(of):
+    claims = bytes([0x19, 0xF0 | of]) + b"\xff" * 8 + b"\x7f"  # 2**63 - 1 items
+    assert page_header(io.BytesIO(claims)) == ({}, 0)
 
 
 def test_a_page_is_held_as_stored_and_decompressed(tmp_path):
