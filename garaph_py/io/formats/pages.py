@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -41,13 +42,17 @@ def largest_pages(path: Path, metadata: Any, names: Sequence[str]) -> int:
 
     `metadata` is what pyarrow says of the file. Damaged headers count as far as they go.
     """
-    largest = 0
     with malformed(path, "not readable"), open(path, "rb") as file:
-        for group in range(metadata.num_row_groups):
-            row_group = metadata.row_group(group)
-            chunks = (row_group.column(number) for number in range(metadata.num_columns))
-            largest = max(largest, sum(chunk_bytes(file, one) for one in chunks if one.path_in_schema in names))
-    return largest
+        groups = chunks_of(metadata, names)
+        return max((sum(chunk_bytes(file, chunk) for chunk in chunks) for chunks in groups), default=0)
+
+
+def chunks_of(metadata: Any, names: Sequence[str]) -> Iterator[list[Any]]:
+    """For each row group, what pyarrow says of the columns `names`."""
+    for group in range(metadata.num_row_groups):
+        row_group = metadata.row_group(group)
+        chunks = (row_group.column(number) for number in range(metadata.num_columns))
+        yield [chunk for chunk in chunks if chunk.path_in_schema in names]
 
 
 class Page(NamedTuple):
@@ -110,15 +115,12 @@ class Names:
         self.longest = 0
         self._pages: list[Page] = []
         with malformed(path, "not readable"), open(path, "rb") as file:
-            for group in range(metadata.num_row_groups):
-                row_group = metadata.row_group(group)
-                chunks = (row_group.column(number) for number in range(metadata.num_columns))
-                for chunk in (one for one in chunks if one.path_in_schema == name):
-                    pages = list(chunk_pages(file, chunk))
-                    self._pages += (page for page in pages if page.kind != DICTIONARY_PAGE)
-                    dictionaries = (page for page in pages if page.kind == DICTIONARY_PAGE and not coded)
-                    lengths = (longest_name(file, page, chunk.compression) for page in dictionaries)
-                    self.longest = max(self.longest, *lengths, 0)
+            for chunk in chain.from_iterable(chunks_of(metadata, [name])):
+                pages = list(chunk_pages(file, chunk))
+                self._pages += (page for page in pages if page.kind != DICTIONARY_PAGE)
+                dictionaries = (page for page in pages if page.kind == DICTIONARY_PAGE and not coded)
+                lengths = (longest_name(file, page, chunk.compression) for page in dictionaries)
+                self.longest = max(self.longest, *lengths, 0)
 
     def decoded_bytes(self, rows: int) -> int:
         """The most bytes of names in so many rows, beside a part of the first page that they are in and of the last."""
