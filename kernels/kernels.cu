@@ -1,5 +1,6 @@
 // All kernels for one program, as one translation unit.
 #include "apply.cu"
+#include "find_not_finite.cu"
 #include "gather_packed.cu"
 #include "gather_segmented.cu"
 #include "initialize.cu"

@@ -107,6 +107,7 @@ GPU = (
     Argument("hub_count", "i64", "number of hubs"),
     Argument("first_rank", "i64", "the page's destinations have the ranks [first_rank, last_rank)"),
     Argument("last_rank", "i64", ""),
+    Argument("not_finite", "u64*", "bits 2k and 2k + 1: field k of some value is NaN, or infinite"),
     Argument("blocks", "i64", "number of thread blocks that update the page's vertices"),
 )
 ARGUMENTS = {item.name: item for item in (*GRAPH, *PROGRAM, *STATE, *SET, *RANGE, *CPU, *GPU)}

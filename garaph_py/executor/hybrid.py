@@ -4,8 +4,8 @@ copied in both directions (section 4.1).
 A device takes pages from the front of its page queue, which begins with the pages that are resident on the device. The
 host steals pages from the back, in ever smaller parts, so that both finish at the same time (`Sharing.steal`). When a
 page is complete, its new values are copied to the other processors; a synchronous run commits them at the end of the
-iteration. If the host would not help, a device works as in a run on the device alone. After the host has notified, the
-devices pull the pages that they finish sooner than the host would (`Sharing.divide`).
+iteration. If the host would not help, a device works as in a run on the device alone, and keeps the new values. After
+the host has notified, the devices pull the pages that they finish sooner than the host would (`Sharing.divide`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import contextlib
 import logging
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,10 +39,13 @@ from .protocol import (
     StepResult,
     merged,
 )
-from .shared import Member, SharedPages, copy_landed, missing
+from .shared import Member, SharedPages, missing
 from .state import HOST, State
 
 log = logging.getLogger("garaph_py")
+
+ACTIVE, ANYWHERE = "active", "anywhere"
+"""Where the host's two arrays of values may differ: at active vertices only, or at all vertices."""
 
 
 @dataclass
@@ -83,7 +86,7 @@ class HybridExecutor:
         self.note: str | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
         self._host_helps = True
-        self._buffers_differ = False  # the host's two arrays of values differ; `sync_buffers` before it works again
+        self._differ: str | None = None  # where the host's two arrays of values differ; `_make_equal` before it works
         self._landing: Array | None = None  # staging buffer for a device's new values in asynchronous runs, if needed
 
     @property
@@ -115,25 +118,20 @@ class HybridExecutor:
     def start(self, first: State, left: State | None = None) -> State:
         """Start from a device's `first` state, or from the state that another executor has `left`."""
         state = first if left is None else left
-        state.frontier.tighten()
         if not state.synchronous:
-            self._landing = None if self._host.is_relaxation else first.next_values
-            state.next_values = state.values
+            self._landing = None if self._host.is_relaxation else np.empty(self._graph.n, state.thresholds.dtype)
+            if state.is_on_host("values", "next_values"):
+                state.next_values = state.values
         if left is None:
-            state.holders.wrote(HOST, *(member.name for member in self._members))
-            self._make_buffers_equal(state)
+            state.holders.wrote(*([HOST] * state.is_on_host("values")), *(member.name for member in self._members))
+            self._differ = ANYWHERE
         else:
             self.load(state)
         return state
 
     def load(self, state: State) -> None:
         state.holders.wrote(HOST)
-        self._make_buffers_equal(state)
-
-    def _make_buffers_equal(self, state: State) -> None:
-        """Give both arrays the same values, if the host requires that."""
-        if state.synchronous and self._host.is_relaxation:
-            state.next_values[:] = state.values
+        self._differ = ANYWHERE
 
     def step(self, state: State, decision: Decision) -> StepResult:
         """Do one iteration; if a device fails, the host processes the device's remaining pages."""
@@ -142,19 +140,36 @@ class HybridExecutor:
             member.sharing = sharing
         if self.device == GPU and len(self._working) > 1:
             self.device = BOTH  # several devices share the pages; the host takes none
+        if self.device == GPU:
+            return self._step_on_device(self._working[0], state, decision)
         followed = self.begin(state, decision.mode)
         pages = self._process(state, decision)
         self.commit(state, decision.mode)
         device = GPU if self.device == BOTH and not self._host_helps else self.device
         return StepResult(pages, followed, device, tuple(member.rates for member in self._working))
 
+    def _step_on_device(self, member: Member, state: State, decision: Decision) -> StepResult:
+        """Do an iteration on one device, which keeps the new values; it may take only 0.1 ms.
+
+        Raises
+        ------
+        DeviceError
+            If the device fails.
+        """
+        send_values(member, state)
+        self._host.invalidate_cache()
+        started = work_clock()
+        done = member.executor.step(state, decision)
+        self._differ = ANYWHERE
+        measure(member, done.pages, work_clock() - started)
+        return StepResult(done.pages, done.followed, GPU, (member.rates,))
+
     def begin(self, state: State, mode: str) -> int:
         """Get the processors of this iteration ready; return the number of out-edges followed to notify."""
+        state.to_host()
         if self.device == CPU:
             state.frontier.tighten()
-        if self.device != GPU and self._buffers_differ:  # only the host reads the second array
-            self._host.sync_buffers(state)
-            self._buffers_differ = False
+        self._make_equal(state)
         if self.device == CPU:
             return self._host.begin(state, mode)
         for member in self._working:
@@ -165,17 +180,21 @@ class HybridExecutor:
                     raise
                 self._lose(member, error)
         self._host.invalidate_cache()
-        followed = self._host.begin(state, mode) if self.device == BOTH else 0
+        followed = self._host.begin(state, mode)
         for member in self._working:
             try:
                 member.executor.ready(state)
             except DeviceError as error:
-                if self.device == GPU:
-                    raise
                 self._lose(member, error)
         if not self._working:
             self._leave_to_host(state)
         return followed
+
+    def _make_equal(self, state: State) -> None:
+        """Give both of the host's arrays the same values, if the host requires that."""
+        if state.synchronous and self._host.is_relaxation and self._differ is not None:
+            self._host.sync_buffers(state, self._differ == ANYWHERE)
+        self._differ = None
 
     def _leave_to_host(self, state: State) -> None:
         """Let the host do the current iteration alone, which it has already begun; all devices have failed."""
@@ -184,8 +203,6 @@ class HybridExecutor:
 
     def _process(self, state: State, decision: Decision) -> list[PageResult]:
         mode = decision.mode
-        if self.device == GPU:
-            return self._process_on_device(self._working[0], state, mode)
         if self.device == CPU:
             assigned = self._divide(state) if mode == NOTIFY_PULL else Assigned([], [])
         else:
@@ -203,25 +220,6 @@ class HybridExecutor:
             member.sharing = member.rates.without_gpu(mode, state.active_count, state.active_edges, edges, seconds)
         return done
 
-    def _process_on_device(self, member: Member, state: State, mode: str) -> list[PageResult]:
-        """Do an iteration on one device, without a second thread or a shared queue: it may take only 0.1 ms."""
-        done, device = dict[Page, PageResult](), member.executor
-        pages = list(device.source.pages)
-        into = state if self._landing is None else replace(state, next_values=self._landing)
-        started = work_clock()
-        try:
-            device.work(device.offer(pages, state, mode, shared=False), device.source, into, done.__setitem__)
-        except DeviceError as error:
-            self._lose(member, error)
-            self._begin_again(done, state)
-            return self._redo(pages, done, state, mode)
-        seconds = work_clock() - started
-        if self._landing is not None:
-            state.values, self._landing = self._landing, state.values
-            state.next_values = state.values
-        measure(member, done.values(), seconds, state)
-        return list(done.values())
-
     def _process_on_all(self, assigned: Assigned, state: State, mode: str) -> list[PageResult]:
         """Do an iteration in which pages are assigned to devices; the host may steal some of them."""
         shared: list[SharedPages] = []
@@ -234,6 +232,7 @@ class HybridExecutor:
                 part.wait()
         for part in shared:
             done |= part.results
+            state.next_frontier.loosen()  # only the bits come from the device
             if mode == NOTIFY_PULL:  # a device updates all vertices of its pages
                 for page in part.results:
                     state.notified.put(page.first_vertex, page.last_vertex)
@@ -243,7 +242,7 @@ class HybridExecutor:
             if part.error is not None:
                 self._lose(part.member, part.error)
             else:
-                measure(part.member, part.results.values(), part.seconds if mode == PULL else None, state)
+                measure(part.member, part.results.values(), part.seconds if mode == PULL else None)
         if len(shared) > 1 or shared[0].error is not None:
             return self._redo(self.source.pages, done, state, mode)
         return list(done.values())
@@ -339,14 +338,6 @@ class HybridExecutor:
         self.note = f"the GPU failed, {rest}: {error}"
         log.warning("%s", self.note)
 
-    def _begin_again(self, done: dict[Page, PageResult], state: State) -> None:
-        """Let the host take over an iteration of which a device, working alone, has `done` some pages."""
-        bits = {page: state.next_frontier.bits[page.words].copy() for page in done}
-        self._host.begin(state, PULL)
-        for page, words in bits.items():
-            state.next_frontier.bits[page.words] = words
-            copy_landed(page, state, self._landing)
-
     def _redo(self, pages: Iterable[Page], done: dict[Page, PageResult], state: State, mode: str) -> list[PageResult]:
         """Process on the host those parts of `pages` that are not in `done`; return the results of all parts."""
         for rest in list(missing(pages, sorted(done, key=lambda part: part.first_vertex))):
@@ -370,10 +361,10 @@ class HybridExecutor:
         if self.device != CPU and mode == PULL and self._swap_devices(state):
             if state.synchronous:
                 state.swap_values()
-                self._buffers_differ = self._host.is_relaxation
+                self._differ = ACTIVE
             state.holders.wrote(HOST, *(member.name for member in self._working))
         else:
-            self._buffers_differ = False
+            self._differ = None
             state.holders.wrote(HOST)
             self._host.commit(state, mode)
 
@@ -388,7 +379,14 @@ class HybridExecutor:
         return bool(self._working)
 
     def report(self, state: State) -> Array:
+        for member in self._working:
+            if not state.is_on_host("values") and state.holders.has(member.name):
+                return member.executor.report(state)
         return self._host.report(state)
+
+    def start_copy(self) -> Any:
+        """Start to copy values and frontier of the device that works alone to the host (`DeviceState.start_copy`)."""
+        return self._working[0].executor.start_copy()
 
     def close(self) -> None:
         for member in self._members:
@@ -416,9 +414,8 @@ def exchange(shared: list[SharedPages]) -> None:
                 other.send(part.results)
 
 
-def measure(member: Member, results: Collection[PageResult], seconds: float | None, state: State) -> None:
+def measure(member: Member, results: Collection[PageResult], seconds: float | None) -> None:
     """Update a device's rates from the pages that it has pulled; not if `seconds` is None."""
-    state.next_frontier.loosen()
     if seconds is not None:
         edges = sum(result.edges for result in results)
         copied = sum(result.edges for result in results if result.to_device)

@@ -34,10 +34,13 @@ class MemoryPlan:
         For a run on the CPU alone.
     gpu : MemoryNeeds
         For a run on one GPU: the CPU only notifies.
+    both : MemoryNeeds
+        For a run on the CPU and one GPU.
     """
 
     cpu: MemoryNeeds
     gpu: MemoryNeeds
+    both: MemoryNeeds
 
     @classmethod
     def of(cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool) -> MemoryPlan:
@@ -53,26 +56,31 @@ class MemoryPlan:
         is_tiled : bool
             Every iteration pulls by tiles.
         """
-        alone, with_gpu = (vertex_bytes(bound, graph, synchronous, gpu) for gpu in (False, True))
+        # Values that a GPU sends need a second array, unless they may be written in place.
+        second = synchronous or not bound.is_relaxation
+        alone, on_gpu, together = (
+            vertex_bytes(bound, graph, arrays, gpu)
+            for arrays, gpu in ((1 + synchronous, False), (1, True), (1 + second, True))
+        )
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
         return cls(
             MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles),
-            MemoryNeeds(with_gpu, apart=True),
+            MemoryNeeds(on_gpu, apart=True),
+            MemoryNeeds(together, apart=True, pushes=pushes),
         )
 
     def hybrid(self, devices: int) -> MemoryNeeds:
         """The needs of a run on the CPU and `devices` GPUs together."""
-        return replace(self.gpu, readers=1 + devices, pushes=self.cpu.pushes)
+        return replace(self.both, readers=1 + devices)
 
 
-def vertex_bytes(bound: BoundProgram, graph: Graph, synchronous: bool, gpu: bool = False) -> int:
-    """Bytes of ids, offsets, the program's data, vertex values, vertex sets and the reported values.
+def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int, gpu: bool = False) -> int:
+    """Bytes of ids, offsets, the program's data, vertex sets, the reported values, and so many `arrays` of values.
 
-    On the CPU alone, only synchronous runs have a second array of values. With a `gpu`, a run always has two, because
-    the GPU's new values are copied into the second one, and the host also keeps the destinations' ranks. (Other arrays
-    of that size that the host makes for the GPU are copied to the GPU and freed before edges are read.)
+    With a `gpu`, the host also keeps the destinations' ranks. (Other arrays of that size that the host makes for the
+    GPU are copied to the GPU and freed before edges are read.)
     """
-    per_vertex = bound.value.itemsize * (1 + (synchronous or gpu)) + VERTEX_SETS * (8 / WORD + 1 / BLOCK)
+    per_vertex = bound.value.itemsize * arrays + VERTEX_SETS * (8 / WORD + 1 / BLOCK)
     per_vertex += RANK_BYTES * gpu
     if "result" in bound.arguments and bound.reports.itemsize != bound.value.itemsize:
         per_vertex += bound.reports.itemsize
@@ -94,6 +102,6 @@ def check_tiles(bound: BoundProgram, graph: Graph) -> None:
     if graph.on_disk or graph._arrays.has_tiles(bound.reads_edge_values):
         return
     reversing = graph._arrays.bytes_to_reverse if bound.reads_edge_values else 0
-    tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, synchronous=True)
+    tiles, rest = tile_bytes(bound, graph) + reversing, vertex_bytes(bound, graph, arrays=2)
     takes = f"the run takes {show_bytes(tiles)} of memory for tiles of the edges and {show_bytes(rest)}"
     check_run(graph, tiles + rest, takes, "choose another mode")

@@ -245,8 +245,8 @@ class HostExecutor(Executor, Protocol):
     def commit(self, state: State, mode: str) -> None:
         """End a synchronous iteration: make the new values the current ones."""
 
-    def sync_buffers(self, state: State) -> None:
-        """Make both arrays of values equal after a swap; only the values of active vertices can differ."""
+    def sync_buffers(self, state: State, everywhere: bool = False) -> None:
+        """Copy the values to the second array: those of all vertices, or of active ones if no others can differ."""
 
     def activate_page(self, page: Page, done: PageResult, state: State) -> PageResult:
         """Activate all vertices of a page, also those that did not change, and return its result `done`, corrected."""
@@ -280,7 +280,10 @@ class Pages(Protocol):
 
 
 class DeviceExecutor(Executor, Protocol):
-    """An executor with its own memory, which can share an iteration with the host, page by page."""
+    """An executor with its own memory, which can share an iteration with the host, page by page.
+
+    After a `step`, which it does alone, the new values and the frontier are in its memory only (`State.leave_on`).
+    """
 
     def initialize(self, synchronous: bool, sources: SourceFactory) -> State:
         """Like `open`, but the caller has already divided the host's memory (``sources.divide``)."""
@@ -315,6 +318,9 @@ class DeviceExecutor(Executor, Protocol):
 
     def swap(self, state: State) -> None:
         """Make the new values the current ones on the device, once every page has new values."""
+
+    def start_copy(self) -> Any:
+        """Start to copy values and frontier to the host, beside the next iterations (`safety.Copying`)."""
 
 
 class SupportsPriority(Executor, Protocol):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from ..graph.vertex_set import VertexSet
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 
 HOST = "host"
 """The host's memory, as `Holders` names it. A device is named by its executor."""
@@ -39,9 +41,44 @@ class Holders:
         return memory in self._newest
 
 
+class OnHost(Generic[T]):
+    """A part of a `State`, in the host's memory: if only a device has it, it is copied to the host when it is read."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, state: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, state: State, owner: type) -> T: ...
+    def __get__(self, state: State | None, owner: type) -> Self | T:
+        if state is None:
+            raise AttributeError(self._name)  # so that a dataclass sees no default value
+        parts, copy = state.__dict__, state.elsewhere.get(self._name)
+        if copy is not None:
+            parts[self._name] = copy(state, parts.get(self._name))
+            del state.elsewhere[self._name]
+        part: T = parts[self._name]
+        return part
+
+    def __set__(self, state: State, part: T) -> None:
+        state.__dict__.setdefault("elsewhere", {}).pop(self._name, None)
+        state.__dict__[self._name] = part
+
+
+Copy = Callable[["State", Any], Any]
+"""``copy(state, old)`` returns a part of `state` on the host; it may write it to `old`, what the host had before."""
+Scan = Callable[[], frozenset[tuple[str, str]]]
+"""Returns which fields of the values have numbers that are not finite: pairs of a field's name (``""`` if the values
+have none) and ``"nan"`` or ``"inf"``."""
+
+
 @dataclass
 class State:
     """The values and frontiers of one run.
+
+    A device that works alone keeps `values`, `next_values`, `frontier` and `next_frontier` in its own memory. The host
+    copies them when it reads them: for its own turn, a checkpoint or the result.
 
     Attributes
     ----------
@@ -70,13 +107,13 @@ class State:
         and up to the second are in the bucket.
     holders : Holders
         Which memories hold the newest values.
+    elsewhere : dict of str to callable
+        The parts that only a device has, by attribute, and how the host copies each.
+    scan : callable or None
+        Looks for numbers that are not finite in the values, where a device has them; None if the host has to look.
     """
 
-    values: Array
-    next_values: Array
     synchronous: bool
-    frontier: VertexSet
-    next_frontier: VertexSet
     notified: VertexSet
     pending: VertexSet
     active_count: int
@@ -84,21 +121,49 @@ class State:
     changeable: int
     total: Array | None
     thresholds: Array
+    values: OnHost[Array] = OnHost()
+    next_values: OnHost[Array] = OnHost()
+    frontier: OnHost[VertexSet] = OnHost()
+    next_frontier: OnHost[VertexSet] = OnHost()
     holders: Holders = field(default_factory=Holders)
+    elsewhere: dict[str, Copy] = field(init=False, default_factory=dict)
+    scan: Scan | None = field(init=False, default=None)
 
     @classmethod
-    def empty(cls, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet) -> State:
-        """A state without active vertices or a total; its other sets are empty, and as large as `frontier`."""
-        n = len(values)
+    def empty(cls, n: int, values: Array, next_values: Array, synchronous: bool, frontier: VertexSet) -> State:
+        """A state of `n` vertices without active ones or a total; its other sets are empty."""
         other, notified, pending = (VertexSet.empty(n) for _ in range(3))
-        thresholds = np.zeros(2, values.dtype)
-        return cls(values, next_values, synchronous, frontier, other, notified, pending, 0, 0, 0, None, thresholds)
+        return cls(
+            synchronous, notified, pending, 0, 0, 0, None, np.zeros(2, values.dtype), values=values,
+            next_values=next_values, frontier=frontier, next_frontier=other,
+        )  # fmt: skip
+
+    def leave_on(self, memory: str, scan: Scan, **copies: Copy) -> None:
+        """Record that only a device's `memory` has the newest values and the parts that `copies` names."""
+        self.holders.wrote(memory)
+        self.elsewhere.update(copies)
+        self.scan = scan
+
+    def to_host(self) -> None:
+        """Copy everything to the host that only a device has."""
+        for part in list(self.elsewhere):
+            getattr(self, part)
+
+    def is_on_host(self, *parts: str) -> bool:
+        """Whether the host has all these parts; reading them copies nothing then."""
+        return not any(part in self.elsewhere for part in parts)
 
     def swap_values(self) -> None:
         """Make the new values the current ones."""
-        self.values, self.next_values = self.next_values, self.values
+        self._swap("values", "next_values")
 
     def advance(self, active: int, active_edges: int, changeable: int) -> None:
         """Make the next frontier the current one, and record its `active_count`, `active_edges` and `changeable`."""
-        self.frontier, self.next_frontier = self.next_frontier, self.frontier
+        self._swap("frontier", "next_frontier")
         self.active_count, self.active_edges, self.changeable = active, active_edges, changeable
+
+    def _swap(self, one: str, other: str) -> None:
+        """Exchange two parts, wherever they are."""
+        for parts in self.__dict__, self.elsewhere:
+            first, second = parts.pop(one, None), parts.pop(other, None)
+            parts |= {name: part for name, part in ((one, second), (other, first)) if part is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ from .options import FINITE, OFF
 Array = npt.NDArray[Any]
 Test = Callable[[Any], Any]
 
-TESTS: tuple[Test, ...] = (np.isnan, np.isinf)
+TESTS: dict[str, Test] = {"nan": np.isnan, "inf": np.isinf}
 """What numbers are wrong, unless a program means them."""
 DEBUG = "on a small graph, debug=True (--debug) finds the operation"
 """Advice for messages."""
@@ -46,9 +46,11 @@ class FiniteCheck:
     pool : ThreadPool
     """
 
+    _always: frozenset[str] = frozenset()
+
     def __init__(self, bound: BoundProgram, ids: VertexIds, when: str, pool: ThreadPool) -> None:
         self._bound, self._ids, self._when, self._pool = bound, ids, when, pool
-        self._meant: dict[str, set[Test]] = {}
+        self._meant: dict[str, set[str]] = {}
 
     def begin(self, state: State) -> None:
         """Note which numbers of the initial `state` are not finite."""
@@ -56,10 +58,16 @@ class FiniteCheck:
             return
         identity = self._bound.identity()
         may_be_infinite = any(map(math.isinf, identity if isinstance(identity, tuple) else (identity,)))
-        for name, column in [*columns("value", state.values), *columns("total", state.total)]:
-            self._meant[name] = {np.isinf} if may_be_infinite else set()
-            if self._first(column, [*TESTS]) is not None:
-                self._meant[name] |= {test for test in TESTS if self._first(column, [test]) is not None}
+        self._always = frozenset(["inf"] if may_be_infinite else [])
+        parts = list(columns("total", state.total))
+        if state.scan is None or state.is_on_host("values"):
+            parts += columns("value", state.values)
+        else:
+            for field, kind in state.scan():
+                self._meant.setdefault(named("value", field), set()).add(kind)
+        for name, column in parts:
+            if self._first(column, TESTS) is not None:
+                self._meant[name] = {kind for kind in TESTS if self._first(column, [kind]) is not None}
 
     def after(self, state: State, iterations: int) -> None:
         """Check what is to be checked when so many `iterations` are done.
@@ -73,7 +81,7 @@ class FiniteCheck:
             return
         total = self._problem("total", state.total)
         if total or self._when == FINITE:
-            problem = self._problem("value", state.values) or total
+            problem = self._problem_of_values(state) or total
             if problem:
                 raise NumberError(
                     f"{self._bound.name}: {problem} after iteration {iterations - 1}, but not at the start; {DEBUG}"
@@ -87,24 +95,36 @@ class FiniteCheck:
         NumberError
             If a number is wrong. The message names the vertex.
         """
-        if self._when != OFF and (problem := self._problem("value", state.values)):
+        if self._when != OFF and (problem := self._problem_of_values(state)):
             raise NumberError(
                 f"{self._bound.name}: {problem} after {iterations} iterations, but not at the start; "
                 "if it grows without end, the parameters are wrong; otherwise "
                 f"gp.Options(check='finite') (--check finite) finds the iteration; {DEBUG}"
             )
 
+    def _problem_of_values(self, state: State) -> str | None:
+        """Like `_problem`, of the values. If only a device has them, it looks, and the host only if it finds one."""
+        if state.scan is None or state.is_on_host("values"):
+            return self._problem("value", state.values)
+        is_meant = all(kind in self._meant_in(named("value", field)) for field, kind in state.scan())
+        return None if is_meant else self._problem("value", state.values)
+
+    def _meant_in(self, name: str) -> frozenset[str]:
+        """What kinds of numbers the column `name` may have."""
+        return self._always | self._meant.get(name, set())
+
     def _problem(self, what: str, array: Array | None) -> str | None:
         """Which number of the values or of the total is wrong, for a message; None if all are right."""
         for name, column in columns(what, array):
-            at = self._first(column, [test for test in TESTS if test not in self._meant[name]])
+            at = self._first(column, TESTS.keys() - self._meant_in(name))
             if at is not None:
                 of = "" if what == "total" else f" of vertex {self._ids.take(np.array([at]))[0]}"
                 return f"the {name}{of} is {column[at]}"
         return None
 
-    def _first(self, column: Array, tests: list[Test]) -> int | None:
-        """Like `first`, in parallel if there are many values."""
+    def _first(self, column: Array, kinds: Iterable[str]) -> int | None:
+        """Like `first`, for the tests of these `kinds`, in parallel if there are many values."""
+        tests = [TESTS[kind] for kind in kinds]
         bounds = split(len(column), min(self._pool.size, 1 + len(column) // SHARE))
         found = self._pool.run(first, [(column[begin:end], tests) for begin, end in pairwise(bounds)])
         return next((begin + at for begin, at in zip(bounds, found, strict=False) if at is not None), None)
@@ -119,8 +139,13 @@ def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:
     """The floats in an array of numbers or structures, by name: ``name``, or ``name.field`` for each field."""
     if array is not None:
         fields = array.dtype.names
-        named = {f"{name}.{field}": array[field] for field in fields} if fields else {name: array}
-        yield from ((key, column) for key, column in named.items() if column.dtype.kind == "f")
+        parts = {named(name, field): array[field] for field in fields} if fields else {name: array}
+        yield from ((key, column) for key, column in parts.items() if column.dtype.kind == "f")
+
+
+def named(name: str, field: str) -> str:
+    """The name of a field's column; `field` is ``""`` if the array has no fields."""
+    return f"{name}.{field}" if field else name
 
 
 def first(column: Array, tests: list[Test]) -> int | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -36,6 +38,7 @@ from ..system.watchdog import Heartbeat, Watchdog
 from .finite import FiniteCheck
 from .options import HYBRID
 from .plan import RunPlan
+from .safety import INTERVAL, SafetyCopies
 
 Array = npt.NDArray[Any]
 
@@ -115,10 +118,11 @@ class Runner:
         if parts.saver is not None:
             parts.saver.guard = finite.end
         began = parts.record.began
-        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat, after=self._after)
+        self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat)
         self._converged, self._seconds, self._device = False, 0.0, CPU
         self._has_ended = False  # the iterations are complete
         self._state: State | None = None
+        self._copies: SafetyCopies | None = None  # while the run is on a GPU
         self.note: str | None = None
 
     @property
@@ -139,13 +143,17 @@ class Runner:
             If the plan needs a GPU, and the run cannot begin on one.
         """
         self._watch()
-        if self._plan.executor != CPU:
-            with contextlib.ExitStack() as stack:
-                begun = self._begin_on_gpu(stack)
-                values = None if begun is None else self._run_on_gpu(begun)
-                if values is not None:
-                    return values
-        return self._run_on_cpu()
+        try:
+            if self._plan.executor != CPU:
+                with contextlib.ExitStack() as stack:
+                    begun = self._begin_on_gpu(stack)
+                    values = None if begun is None else self._run_on_gpu(begun)
+                    if values is not None:
+                        return values
+            return self._run_on_cpu()
+        finally:  # this object is in cycles, so its arrays would only go when the garbage collector runs
+            self._state = self._copies = self._loop.after = None
+            del self._cpu
 
     def _begin_on_gpu(self, stack: contextlib.ExitStack) -> OnGpu | None:
         """Open the plan's executor, which `stack` will close; None if the run has to fall back to the CPU."""
@@ -167,31 +175,45 @@ class Runner:
         return OnGpu(executor, gpu, found.name)
 
     def _run_on_gpu(self, begun: OnGpu) -> Array | None:
-        """Run to the end on an open executor; return the reported values, or None if the GPU failed.
-
-        After a failure, the state is that of the last complete iteration.
-        """
+        """Run to the end on an open executor; return the reported values, or None if the GPU failed."""
         executor, state = begun.executor, self._state
         assert state is not None
         hybrid = executor if isinstance(executor, HybridExecutor) else None
         self._watch(begun.gpu.streams.thread, *([] if hybrid is None else [hybrid.heartbeat]))
         self._device = begun.name
+        # A graph whose memory is bounded leaves no room for copies.
+        self._copies = SafetyCopies(INTERVAL if self._graph.memory is None else math.inf)
         if short := shortage(begun.gpu.residency):
             self._log(short)
         try:
             self._iterate(executor, state)
             values = executor.report(state)
         except DeviceError as error:
-            self._log(f"{begun.name} failed after {len(self._loop.done)} iterations, the CPU goes on: {error}")
+            self._log(f"{begun.name} failed after {len(self._loop.done)} iterations, {self._recover()}: {error}")
             return None
         if hybrid is not None and hybrid.note is not None:  # the GPU failed, and the hybrid executor went on without it
             self.note, self._device = hybrid.note, CPU
         return values
 
+    def _recover(self) -> str:
+        """Go back to the newest state that the host has, or to the beginning; return what the CPU does, for a note."""
+        state, loop = self._state, self._loop
+        assert state is not None
+        assert self._copies is not None
+        if state.is_on_host("values", "frontier"):
+            return "the CPU goes on"
+        iterations, self._has_ended = self._copies.restore(state), False
+        if iterations is None:
+            self._state = None
+            loop.done.clear()
+            return "the CPU begins again"
+        del loop.done[iterations - loop.before :]
+        return f"the CPU goes on from iteration {iterations}"
+
     def _run_on_cpu(self) -> Array:
         """Run on the CPU, from the state that a failed GPU has left, if any; the CPU gets all memory for edges."""
         self._watch()
-        self._device = CPU
+        self._device, self._copies = CPU, None
         state = self._begin(self._cpu, self._state)
         if not self._has_ended:
             self._iterate(self._cpu, state)
@@ -208,6 +230,8 @@ class Runner:
         return state
 
     def _iterate(self, executor: Executor, state: State) -> None:
+        copies = self._copies
+        self._loop.after = self._after if copies is None else partial(self._after_on_gpu, copies, executor)
         with self._timed(), contextlib.nullcontext() if self._parts.saver is None else interrupts.hold_first():
             self._converged = self._loop.run(executor, state)
             self._has_ended = True
@@ -221,6 +245,11 @@ class Runner:
         self._finite.after(state, iterations)
         if self._parts.saver is not None:
             self._parts.saver.after(state, iterations)
+
+    def _after_on_gpu(self, copies: SafetyCopies, executor: Any, state: State, iterations: int) -> None:
+        """At the end of an iteration on an executor that has a GPU."""
+        self._after(state, iterations)
+        copies.after(executor, state, iterations)
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:

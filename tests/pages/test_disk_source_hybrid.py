@@ -137,7 +137,7 @@ def test_memory_for_the_cpu_alone(device_for, graph_of, tmp_path, worthwhile):
     device_for(program, graph)
     stored = opened(tmp_path / "g", edges)
     bound = bind(program, stored)
-    counted = [vertex_bytes(bound, stored, False, gpu) for gpu in (False, True)]
+    counted = vertex_bytes(bound, stored, 1), vertex_bytes(bound, stored, 2, gpu=True)
     stored = with_memory(stored, (counted[0] + counted[1]) // 2)
     result = run_with(program, stored, sync=False, mode="pull", page_edges=1000)
     assert result.stats.note.startswith("no GPU used: the run takes")

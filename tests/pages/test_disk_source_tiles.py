@@ -48,7 +48,7 @@ def opened(path, program, room):
     offsets = store.info(path).arrays["in_offsets"].raw_bytes
     graph = store.read_graph(path, "auto", 3 * offsets, None, gp.events.ignore, on_disk=True)
     bound = bind(program, graph)
-    needs = footprint.vertex_bytes(bound, graph, synchronous=True), footprint.tile_bytes(bound, graph)
+    needs = footprint.vertex_bytes(bound, graph, arrays=2), footprint.tile_bytes(bound, graph)
     return with_memory(graph, sum(needs) + room), *needs
 
 

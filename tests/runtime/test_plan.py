@@ -160,8 +160,9 @@ def test_the_schedule(graph):
 def test_memory_depends_on_the_executor(graph):
     bound = bind(gp.apps.PageRank(), graph)
     memory = planned(gp.apps.PageRank(), graph).memory
-    assert memory.cpu.vertices == vertex_bytes(bound, graph, synchronous=True)
-    assert memory.gpu.vertices == memory.hybrid(2).vertices == vertex_bytes(bound, graph, synchronous=True, gpu=True)
+    assert memory.cpu.vertices == vertex_bytes(bound, graph, arrays=2)
+    assert memory.gpu.vertices == vertex_bytes(bound, graph, arrays=1, gpu=True)
+    assert memory.hybrid(2).vertices == vertex_bytes(bound, graph, arrays=2, gpu=True)
     assert (memory.cpu.readers, memory.gpu.readers, memory.hybrid(2).readers) == (1, 1, 3)
     assert (memory.cpu.apart, memory.gpu.apart, memory.hybrid(1).apart) == (False, True, True)
     assert memory.cpu.tiles == 0

@@ -11,7 +11,7 @@ import numpy as np
 from garaph_py import events
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.modes import PULL
-from garaph_py.executor.protocol import Capabilities
+from garaph_py.executor.protocol import Capabilities, StepResult
 from garaph_py.graph.vertex_set import WORD, VertexSet
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import cut, layout
@@ -90,6 +90,18 @@ class CpuGpu:
     def swap(self, state):
         if state.synchronous:
             self._values, self._next_values = self._next_values, self._values
+
+    def step(self, state, decision):
+        state.to_host()
+        self.ready(state)
+        state.next_frontier.clear()
+        waiting, done = self.offer(list(self.source.pages), state, PULL, False), []
+        self.work(waiting, self.source, state, lambda page, result: done.append(result))
+        self.swap(state)
+        if state.synchronous:
+            state.swap_values()
+        state.holders.wrote("host", "gpu 0")
+        return StepResult(done, 0, "gpu", decision.sharing)
 
     def close(self):
         self._pool.close()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from ...graph import Graph
 from ...graph.vertex_set import BLOCK, VertexSet
 from ...native import PerCall
 from ...native.job import PUBLISH, WORK
-from ...native.threads import ThreadPool
+from ...native.threads import ThreadPool, split
 from ...pages.layout import Page
 from ...pages.memory import few_edges
 from ...pages.memory_source import MemoryPageSource
@@ -97,6 +98,7 @@ class CpuExecutor(StepByParts):
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         needs = plan.memory.cpu
+        self.invalidate_cache()
         sources.divide(needs)
         if needs.tiles:
             most = few_edges(sources.room)
@@ -124,7 +126,8 @@ class CpuExecutor(StepByParts):
         self._launch.prepare(init, PUBLISH, WORK)
         n = self._arrays.n
         values, own_array = np.empty(n, self.bound.value), synchronous and not self.is_relaxation
-        state = State.empty(values, np.empty_like(values) if own_array else values, synchronous, VertexSet.empty(n))
+        second = np.empty_like(values) if own_array else values
+        state = State.empty(n, values, second, synchronous, VertexSet.empty(n))
         first, last = self._runs.of_vertices()
         counts, partials = np.zeros((len(first), 4), np.int64), np.zeros(len(first), partial_dtype(self.bound.total))
         self._launch(
@@ -226,8 +229,12 @@ class CpuExecutor(StepByParts):
             return
         self._copy(state.next_frontier if self.is_relaxation else state.notified, state.next_values, state.values)
 
-    def sync_buffers(self, state: State) -> None:
-        self._copy(state.frontier, state.values, state.next_values)
+    def sync_buffers(self, state: State, everywhere: bool = False) -> None:
+        if everywhere:
+            bounds = split(self._arrays.n, self.pool.size)
+            self.pool.run(np.copyto, [(state.next_values[a:b], state.values[a:b]) for a, b in pairwise(bounds)])
+        else:
+            self._copy(state.frontier, state.values, state.next_values)
 
     def _copy(self, changed: VertexSet, source: Array, to: Array) -> None:
         """Copy the values of the vertices in `changed` from `source` to `to`."""

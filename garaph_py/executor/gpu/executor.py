@@ -15,7 +15,6 @@ from ... import events
 from ...codec.arrays import PACKED
 from ...errors import DeviceError, DeviceMemoryError
 from ...graph import Graph
-from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...pages.layout import Page, commit_plan, cut
 from ...pages.provider import SourceFactory
 from ...pages.queue import PageQueue
@@ -24,18 +23,18 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import GPU, NOTIFY_PULL, PULL
 from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
-from ..state import HOST, State
+from ..state import State
 from ..step import StepByParts
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .device_graph import DeviceGraph, kept_bytes, make_room
+from .device_state import DeviceState, StateCopy
 from .edges import pinned_arrays
 from .gather import AUTO, REPLICATED, Gather
 from .interface import can_replicate
 from .launch import Launcher
 from .memory_plan import (
     FREE_SHARE,
-    REPORT_VERTICES,
     DeviceMemoryPlan,
     array_sizes,
     page_edges_from_disk,
@@ -49,7 +48,7 @@ from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams, contents, page_name
-from .work import PageWork, result_of
+from .work import PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
 
@@ -76,12 +75,13 @@ class GpuExecutor(StepByParts):
     Attributes
     ----------
     residency : Residency
-        The pages, and which of them are resident. Set by `initialize`, as the next three are.
+        The pages, and which of them are resident. Set by `initialize`, as the next four are.
     edges : Choice
         The codec and layout of the edges.
     source : PageSource
         The pages' edges on the host, which are copied to the device.
     streams : Streams
+    state : DeviceState
     spans : list of Span or None
         If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
     memory_name : str
@@ -93,6 +93,7 @@ class GpuExecutor(StepByParts):
     residency: Residency
     edges: Choice
     streams: Streams
+    state: DeviceState
     spans: list[events.Span] | None = None
     memory_name: str = "gpu 0"
 
@@ -219,8 +220,7 @@ class GpuExecutor(StepByParts):
 
     def _start(self, synchronous: bool, budget: int) -> State:
         """Allocate and fill everything, and compute initial values."""
-        n, bound = self.graph.n, self.bound
-        pages = self.residency.pages
+        graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads)
@@ -243,14 +243,15 @@ class GpuExecutor(StepByParts):
             )
             if self.edges.packs:
                 self.pack()
-            elif not self.graph.on_disk:
+            elif not graph.on_disk:
                 self.streams.prefetch(self.source)
-            values, pending = (self._pool.empty(n, bound.value) for _ in range(2))
             if not synchronous:
                 self._arrays.share("next_values", "values")
-            state = State.empty(values, pending, synchronous, self._vertex_set())
-            state.next_frontier = self._vertex_set()
-            results = self._initial_values(state)
+            self.state = DeviceState(bound, graph.n, self._arrays, self._kept, self.launcher, self._pool)
+            state = self.state.made(synchronous)
+            results = self._initial_values()
+        self.state.leave(state, self.memory_name)
+        state.advance(0, 0, 0)
         state.active_count = sum(result.active for result in results)
         state.active_edges = sum(result.active_edges for result in results)
         state.changeable = state.active_count
@@ -283,28 +284,18 @@ class GpuExecutor(StepByParts):
             buffer.page = page
         packing.close()
 
-    def _vertex_set(self) -> VertexSet:
-        bits = self._pool.empty(-(-self.graph.n // WORD), np.dtype(np.uint64))
-        bits[:] = 0
-        return VertexSet(bits, np.zeros(-(-self.graph.n // BLOCK), np.uint8))
-
-    def _initial_values(self, state: State) -> list[PageResult]:
-        """Run `init`, `frontier` and `aggregate` on the device, and copy their results to the host."""
-        stream, driver = self.streams.compute[0], self.device.driver
+    def _initial_values(self) -> list[PageResult]:
+        """Run `init`, `frontier` and `aggregate` on the device."""
+        stream = self.streams.compute[0]
         for page in self.residency.pages:
-            task = self.task_of(page)
-            self.launcher.on_blocks("initialize", page.vertices, stream, task)
+            self.launcher.on_blocks("initialize", page.vertices, stream, self.task_of(page))
         stream.synchronize()
-        places = (
-            (state.values, self.address("values")),
-            (state.frontier.bits, self.address("frontier")),
-            (self._tallies, self._tally_address),
-        )
-        for array, place in places:
-            if array.nbytes:
-                driver.memcpy_dtoh(array.view(np.uint8), place)
-        state.frontier.loosen()
+        self._read_tallies()
         return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
+
+    def _read_tallies(self) -> None:
+        """Copy the counts of all pages to the host."""
+        self.device.driver.memcpy_dtoh(self._tallies.view(np.uint8), self._tally_address)
 
     def has(self, page: Page) -> bool:
         return self.streams.has(page)
@@ -327,16 +318,23 @@ class GpuExecutor(StepByParts):
         with self.device, failing(driver):
             if state.total is not None:
                 driver.memcpy_htod(self.address("total"), state.total.view(np.uint8))
-            driver.memset_d8(self.address("next_frontier"), 0, max(len(state.frontier.bits) * 8, 1))
+            driver.memset_d8(self.address("next_frontier"), 0, self._kept.memory.size("next_frontier"))
             driver.memset_d8(self._tally_address, 0, self._tallies.nbytes)
             if "prepare" in self.bound.arguments:
                 task = self._arrays.task_of_range(0, self.graph.n)
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        every, done = list(pages), dict[Page, PageResult]()
-        self.work(self.offer(every, state, mode, False), source, state, done.__setitem__)
-        return [done.get(page, SKIPPED) for page in every]
+        every, work = list(pages), self._page_work()
+        with self.device, failing(self.device.driver):
+            self.streams.process(self.offer(every, state, mode, False), source, work)
+            self._read_tallies()
+        self._processed = list(work.done)
+        return [work.result(page) if page in work.done else SKIPPED for page in every]
+
+    def _page_work(self) -> PageWork:
+        has_total = self.bound.total is not None
+        return PageWork(self.gather, self.task_of, self._tallies, has_total, self.settings.transfer)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex.
@@ -346,8 +344,6 @@ class GpuExecutor(StepByParts):
         # A program with `prepare` has rewritten the values of every page, so no page may be skipped.
         skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
-        for page in pages if len(chosen) < len(pages) else ():
-            state.next_frontier.bits[page.words] = 0
         split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
 
@@ -355,17 +351,9 @@ class GpuExecutor(StepByParts):
         self, queue: PageQueue[Buffer], source: PageSource, state: State,
         on_complete: Callable[[Page, PageResult], None],
     ) -> None:  # fmt: skip
-        self._processed = []
-
-        def complete(page: Page, result: PageResult) -> None:
-            self._processed.append(page)
-            on_complete(page, result)
-
-        work = PageWork(
-            self.gather, self.task_of, self.device.driver.memcpy_dtoh_async, self._arrays.context, state,
-            self._tallies, self._tally_address, self.bound.total is not None, complete,
-            self.settings.transfer,
-        )  # fmt: skip
+        copy = self.device.driver.memcpy_dtoh_async
+        places = self.address("next_values"), self.address("next_frontier"), self._tally_address
+        work = SharedWork(self._page_work(), copy, places, state, on_complete)
         with self.device, failing(self.device.driver):
             self.streams.process(queue, source, work)
 
@@ -382,8 +370,9 @@ class GpuExecutor(StepByParts):
 
         If `values`, copy all vertex values too, because another processor has changed them.
         """
-        changed = [(state.values, "values")] * values
-        changed += [(state.frontier.bits, "frontier")] * ("prepare" in self.bound.arguments)
+        changed = [(state.values, "values")] if values else []
+        if "prepare" in self.bound.arguments and state.is_on_host("frontier"):
+            changed.append((state.frontier.bits, "frontier"))
         if not changed:
             return
         with self.device, failing(self.device.driver):
@@ -414,18 +403,11 @@ class GpuExecutor(StepByParts):
 
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
-        copied, swaps = commit_plan(self._processed, skipped)
-        self._commit(state, copied, swaps)
-        to, source = (state.next_values, state.values) if swaps else (state.values, state.next_values)
-        for page in copied:
-            to[page.first_vertex : page.last_vertex] = source[page.first_vertex : page.last_vertex]
-        if swaps:
-            state.swap_values()
-        state.next_frontier.loosen()  # only the bits come from the device
-        state.holders.wrote(HOST, self.memory_name)
+        self._commit(state, *commit_plan(self._processed, skipped))
+        self.state.leave(state, self.memory_name)
 
     def _skipped(self) -> list[Page]:
-        """The pages that the last `work` has not processed."""
+        """The pages that the last `process` has not processed."""
         processed = {page.number for page in self._processed}
         return [page for page in self.residency.pages if page.number not in processed]
 
@@ -433,16 +415,13 @@ class GpuExecutor(StepByParts):
         self._commit(state, (), True)
 
     def _commit(self, state: State, copied: Sequence[Page], swaps: bool) -> None:
-        """Make the new values the current ones on the device: copy the pages `copied`, then swap the arrays if `swaps`.
-
-        The executor commits on the device before it commits on the host, so if the device fails, nothing is committed.
-        """
+        """Make the new values the current ones: copy those of the pages `copied`, then swap the arrays if `swaps`."""
         driver = self.device.driver
         with self.device, failing(driver):
             self.streams.forth.synchronize()  # the host will overwrite the values that `receive` copies from
             if state.synchronous:
                 to, source = map(self.address, ("next_values", "values") if swaps else ("values", "next_values"))
-                size = state.values.itemsize
+                size = self.bound.value.itemsize
                 for page in copied:
                     at = page.first_vertex * size
                     driver.memcpy_dtod(to + at, source + at, page.vertices * size)
@@ -450,21 +429,11 @@ class GpuExecutor(StepByParts):
                     self._arrays.swap("values", "next_values")
         self._arrays.swap("frontier", "next_frontier")
 
+    def start_copy(self) -> StateCopy:
+        return self.state.start_copy()
+
     def report(self, state: State) -> Array:
-        if "result" not in self.bound.arguments:
-            return state.values
-        n, reports, spare = self.graph.n, self.bound.reports, state.next_values.view(np.uint8)
-        nbytes = n * reports.itemsize
-        out = spare[:nbytes].view(reports) if nbytes <= len(spare) else self._pool.empty(n, reports)
-        with self.device, failing(self.device.driver):
-            place = self._kept.memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
-            for first in range(0, n, REPORT_VERTICES):
-                last = min(first + REPORT_VERTICES, n)
-                task = self._arrays.task_of_range(first, last)
-                task["page"]["reported"] = place
-                self.launcher.on_threads("report", last - first, None, task)
-                self.device.driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
-        return out
+        return self.state.report(state)
 
     def close(self) -> None:
         """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.
@@ -486,9 +455,10 @@ class GpuExecutor(StepByParts):
                 self._pinned.close()
             with contextlib.suppress(Exception):
                 self.source.close()
-            with contextlib.suppress(AttributeError):  # `__init__` may have failed before it made the launcher
-                self.launcher.close()
-            for name in ("streams", "gather", "launcher", "_arrays", "_kept"):
+            for name in ("state", "launcher"):
+                with contextlib.suppress(AttributeError):  # the run may have failed before it was made
+                    getattr(self, name).close()
+            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

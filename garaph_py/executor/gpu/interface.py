@@ -83,7 +83,7 @@ class Interface:
         self.wrappers: list[Wrapper] = []
         calls = [self._wrap(plain, name, result) for name, result in RETURNS.items()]
         types = [c_type(name, dtype) for name, dtype in self._types.items()]
-        self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), ""])
+        self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), not_finite_bits(bound), ""])
 
     def _wrap(self, plain: Functions, name: str, result: str) -> str:
         """Add the wrapper of one function; return the C++ that calls it."""
@@ -183,6 +183,22 @@ def flags(bound: BoundProgram) -> list[str]:
         "HAS_DATA": bound.vertex_data is not None,
     }
     return [f"constexpr bool {name} = {'true' if value else 'false'};" for name, value in known.items()]
+
+
+def float_fields(dtype: DType) -> list[str]:
+    """The names of the fields of `dtype` that are floats; ``""`` stands for a scalar float."""
+    fields = {name: dtype[name] for name in dtype.names} if dtype.names else {"": dtype}
+    return [name for name, kind in fields.items() if kind.kind == "f"]
+
+
+def not_finite_bits(bound: BoundProgram) -> str:
+    """The C++ function that says of a value which of its `float_fields` are NaN, and which are infinite."""
+    tests = ["u64 bits = 0;"]
+    for k, name in enumerate(float_fields(bound.value)):
+        number = f"x.{c_field(name)}" if name else "x"
+        tests.append(f"if (isnan({number})) bits |= {1 << 2 * k}ull;")
+        tests.append(f"if (isinf({number})) bits |= {2 << 2 * k}ull;")
+    return f"__device__ __forceinline__ u64 not_finite_bits(const Value& x) {{ {' '.join(tests)} return bits; }}"
 
 
 def can_replicate(bound: BoundProgram) -> bool:

@@ -32,6 +32,7 @@ NAMES = (
     "sum_hubs",
     "apply_vertices",
     "report",
+    "find_not_finite",
 )
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 

@@ -21,7 +21,7 @@ CONTEXT = arguments((
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
     "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
-    "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks",
+    "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),

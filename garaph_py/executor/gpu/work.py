@@ -1,9 +1,9 @@
-"""The work of an iteration on a page on the GPU: launch its kernels, and copy their results to the host."""
+"""The work of an iteration on a page on the GPU: launch its kernels, and copy results to the host."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,69 +24,95 @@ ON_DEVICE = PageDecision(PULL, GPU, RESIDENT)
 
 @dataclass
 class PageWork:
-    """The `streams.Work` of one iteration.
+    """The `streams.Work` of an iteration that the device does alone: new values and the frontier stay there.
 
     Parameters
     ----------
     gather : Gather
     task_of : callable
         ``task_of(page, buffer)``: the arguments of a kernel.
-    copy : callable
-        ``copy(array, address, stream)`` copies from the device to a host array.
-    context : ndarray
-        Addresses of the run's arrays on the device.
-    state : State
-        The state on the host.
     tallies : ndarray, shape (pages,)
-        For each page, the counts of its kernels, copied to the host.
-    tally_address : int
-        Address of the same array on the device.
+        For each page, the counts of its kernels, on the host.
     has_total : bool
         Whether the program aggregates a total.
-    listener : callable
-        ``listener(page, result)`` is called when all results of a page are on the host.
     transfer : str
         How the edges of streamed pages get to the device.
+
+    Attributes
+    ----------
+    done : dict of Page to int
+        The pages that were processed, and the bytes of edges that were copied to the device for each.
     """
 
     gather: Gather
     task_of: Callable[[Page, Buffer], Array]
-    copy: Callable[[Array, int, Any], None]
-    context: Array
-    state: State
     tallies: Array
-    tally_address: int
     has_total: bool
-    listener: Callable[[Page, PageResult], None]
     transfer: str = COPIED
+    done: dict[Page, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._streamed = PageDecision(PULL, GPU, self.transfer)
-        self._next_values, self._next_frontier = (
-            int(self.context[name][0]) for name in ("next_values", "next_frontier")
-        )
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
 
     def copy_back(self, page: Page, stream: Any) -> None:
-        state, number = self.state, page.number
+        """Copy nothing."""
+
+    def on_complete(self, page: Page, copied: int) -> None:
+        self.done[page] = copied
+
+    def result(self, page: Page, back: int = 0) -> PageResult:
+        """The result of a page of which `back` bytes of values and frontier, and its tally, were copied to the host."""
+        result, copied = result_of(page, self.tallies, self.has_total), self.done[page]
+        result.to_device, result.from_device = copied, back + self.tallies.itemsize
+        result.how = self._streamed if copied else ON_DEVICE
+        return result
+
+
+@dataclass
+class SharedWork:
+    """The `streams.Work` of an iteration that the host shares: the host gets each page's new values.
+
+    Parameters
+    ----------
+    alone : PageWork
+    copy : callable
+        ``copy(array, address, stream)`` copies from the device to a host array.
+    places : tuple of int
+        Addresses on the device of the new values, the next frontier and the tallies.
+    state : State
+        The state on the host.
+    listener : callable
+        ``listener(page, result)`` is called when all results of a page are on the host.
+    """
+
+    alone: PageWork
+    copy: Callable[[Array, int, Any], None]
+    places: tuple[int, int, int]
+    state: State
+    listener: Callable[[Page, PageResult], None]
+
+    def launch(self, page: Page, buffer: Buffer) -> None:
+        self.alone.launch(page, buffer)
+
+    def copy_back(self, page: Page, stream: Any) -> None:
+        values, frontier, tallies = self.places
         if page.last_vertex > page.first_vertex:
             vertices = slice(page.first_vertex, page.last_vertex)
-            self._copy_part(state.next_values, self._next_values, vertices, stream)
-            self._copy_part(state.next_frontier.bits, self._next_frontier, page.words, stream)
-        self._copy_part(self.tallies, self.tally_address, slice(number, number + 1), stream)
+            self._copy_part(self.state.next_values, values, vertices, stream)
+            self._copy_part(self.state.next_frontier.bits, frontier, page.words, stream)
+        self._copy_part(self.alone.tallies, tallies, slice(page.number, page.number + 1), stream)
 
     def _copy_part(self, array: Array, address: int, part: slice, stream: Any) -> None:
         """Copy a part of `array` to the host; the whole array is at `address` on the device."""
         self.copy(array[part].view(np.uint8), address + part.start * array.itemsize, stream)
 
     def on_complete(self, page: Page, copied: int) -> None:
+        self.alone.on_complete(page, copied)
         back = page.vertices * (self.state.next_values.itemsize * 8 + 1) // 8
-        result = result_of(page, self.tallies, self.has_total)
-        result.to_device, result.from_device = copied, back + self.tallies.itemsize
-        result.how = self._streamed if copied else ON_DEVICE
-        self.listener(page, result)
+        self.listener(page, self.alone.result(page, back))
 
 
 def result_of(page: Page, tallies: Array, has_total: bool) -> PageResult:

@@ -33,6 +33,7 @@ COMMON = {
     "sum_hubs",
     "apply_vertices",
     "report",
+    "find_not_finite",
 }
 REPLICATED = {"initialize_sums", "gather_replicated"}
 TOTALS = {"initialize", "apply_vertices", "gather_replicated"}

@@ -1,0 +1,186 @@
+"""The state of a run in a device's memory: how the host copies it, and what the device can say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import DeviceMemoryError
+from ...graph.vertex_set import BLOCK, WORD, VertexSet
+from ...program import BoundProgram
+from ..state import State
+from .device import failing
+from .device_graph import DeviceGraph
+from .interface import float_fields
+from .launch import Launcher
+from .memory_plan import REPORT_VERTICES
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
+from .run_arrays import RunArrays
+
+Array = npt.NDArray[Any]
+
+NON_BLOCKING = 1
+"""CU_STREAM_NON_BLOCKING of the CUDA driver: the default stream does not wait for the stream."""
+
+
+@dataclass
+class StateCopy:
+    """A copy of a state on the host, which the device may still be writing.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n,)
+    bits : ndarray of uint64
+        The frontier.
+    written : pycuda.driver.Event
+        Recorded after the copy.
+    """
+
+    values: Array
+    bits: Array
+    written: Any
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is on the host."""
+        return bool(self.written.query())
+
+
+class DeviceState:
+    """The values and frontiers of a run on one device.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    n : int
+        Number of vertices.
+    arrays : RunArrays
+    kept : DeviceGraph
+    launcher : Launcher
+    pool : PinnedPool or Pinned
+        Makes the host's arrays.
+    """
+
+    def __init__(
+        self, bound: BoundProgram, n: int, arrays: RunArrays, kept: DeviceGraph, launcher: Launcher,
+        pool: PinnedPool | Pinned,
+    ) -> None:  # fmt: skip
+        self._bound, self._n, self._arrays, self._kept = bound, n, arrays, kept
+        self._launcher, self._pool, self._device = launcher, pool, kept.device
+        self._stream: Any = None  # of `start_copy`
+
+    def close(self) -> None:
+        """Let go of the device's memory, even if a state refers to this object."""
+        del self._arrays, self._kept, self._launcher, self._stream
+
+    def made(self, synchronous: bool) -> State:
+        """A state without anything on the host, for a run that begins on the device."""
+        none, sets = np.empty(0, self._bound.value), VertexSet.empty(0)
+        return State.empty(self._n, none, none, synchronous, sets)
+
+    def leave(self, state: State, memory: str) -> None:
+        """Record that only this device, whose `memory` has this name, has the state after an iteration."""
+        state.leave_on(
+            memory, self.not_finite, values=self._values,
+            next_values=self._spare_values if state.synchronous else lambda state, _: state.values,
+            next_frontier=self._frontier, frontier=self._empty_set,
+        )  # fmt: skip
+
+    def _spare_values(self, _: State, old: Array) -> Array:
+        return old if len(old) == self._n else self._pool_array(self._n, self._bound.value)
+
+    def _values(self, state: State, old: Array) -> Array:
+        array = self._spare_values(state, old)
+        self._read("values", array)
+        return array
+
+    def _empty_set(self, _: State, old: VertexSet) -> VertexSet:
+        """A set with any vertices, which whoever reads the next frontier has cleared first."""
+        if len(old.blocks) == -(-self._n // BLOCK):
+            return old
+        bits = self._pool_array(-(-self._n // WORD), np.dtype(np.uint64))
+        bits[:] = 0
+        return VertexSet(bits, np.zeros(-(-self._n // BLOCK), np.uint8))
+
+    def _frontier(self, state: State, old: VertexSet) -> VertexSet:
+        frontier = self._empty_set(state, old)
+        self._read("frontier", frontier.bits)
+        frontier.loosen()
+        return frontier
+
+    def _pool_array(self, count: int, dtype: np.dtype[Any]) -> Array:
+        with self._device, failing(self._device.driver):
+            return self._pool.empty(count, dtype)
+
+    def _read(self, name: str, array: Array) -> None:
+        """Copy an array of the run to the host."""
+        if array.nbytes:
+            with self._device, failing(self._device.driver):
+                self._device.driver.memcpy_dtoh(array.view(np.uint8), self._arrays.address(name))
+
+    def not_finite(self) -> frozenset[tuple[str, str]]:
+        """Which fields of the values are NaN or infinite somewhere (`executor.state.Scan`)."""
+        fields = float_fields(self._bound.value)
+        if not fields:
+            return frozenset()
+        found, driver = np.zeros(1, np.uint64), self._device.driver
+        with self._device, failing(driver):
+            task = self._arrays.task_of_range(0, self._n)
+            place = task["page"]["not_finite"] = self._kept.memory.allocate("not finite", found.nbytes)
+            self._launcher.on_threads("find_not_finite", self._n, None, task)
+            driver.memcpy_dtoh(found.view(np.uint8), place)
+        bits = int(found[0])
+        kinds = [(name, kind) for name in fields for kind in ("nan", "inf")]
+        return frozenset(pair for k, pair in enumerate(kinds) if bits >> k & 1)
+
+    def start_copy(self) -> StateCopy:
+        """Start to copy values and frontier to the host, beside the next iterations.
+
+        The device first copies both within its own memory. If that is too small, the copy is made at once.
+        """
+        driver, n, names = self._device.driver, self._n, ("values", "frontier")
+        arrays = self._pool_array(n, self._bound.value), self._pool_array(-(-n // WORD), np.dtype(np.uint64))
+        with self._device, failing(driver):
+            written = driver.Event()
+            try:
+                places = [
+                    self._kept.memory.allocate(f"copy of {name}", array.nbytes)
+                    for name, array in zip(names, arrays, strict=True)
+                ]
+            except DeviceMemoryError:
+                for name, array in zip(names, arrays, strict=True):
+                    self._read(name, array)
+                written.record()
+                return StateCopy(*arrays, written)
+            self._stream = self._stream or driver.Stream(NON_BLOCKING)
+            for name, place, array in zip(names, places, arrays, strict=True):
+                if array.nbytes:
+                    driver.memcpy_dtod(place, self._arrays.address(name), array.nbytes)
+            copied = driver.Event()
+            copied.record()
+            self._stream.wait_for_event(copied)
+            for place, array in zip(places, arrays, strict=True):
+                if array.nbytes:
+                    driver.memcpy_dtoh_async(array.view(np.uint8), place, self._stream)
+            written.record(self._stream)
+        return StateCopy(*arrays, written)
+
+    def report(self, state: State) -> Array:
+        """The reported values of all vertices, shape (n,), on the host."""
+        if "result" not in self._bound.arguments:
+            return state.values
+        n, driver = self._n, self._device.driver
+        out = self._pool_array(n, self._bound.reports)
+        with self._device, failing(driver):
+            place = self._kept.memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
+            for first in range(0, n, REPORT_VERTICES):
+                last = min(first + REPORT_VERTICES, n)
+                task = self._arrays.task_of_range(first, last)
+                task["page"]["reported"] = place
+                self._launcher.on_threads("report", last - first, None, task)
+                driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
+        return out
