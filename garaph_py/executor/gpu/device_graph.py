@@ -129,7 +129,7 @@ class DeviceGraph:
 
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
     """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
-    return sum(kept.memory.used for kept in idle(device, besides))
+    return sum(kept.memory.used + kept.memory.spare for kept in idle(device, besides))
 
 
 def make_room(device: Device, besides: DeviceGraph, most: int) -> None:

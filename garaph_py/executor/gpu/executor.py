@@ -31,8 +31,7 @@ from .device_graph import DeviceGraph, kept_bytes, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import pinned_arrays
 from .gather import AUTO, REPLICATED, Gather
-from .interface import can_replicate
-from .launch import Launcher
+from .launch import launcher_for
 from .memory_plan import (
     FREE_SHARE,
     DeviceMemoryPlan,
@@ -114,7 +113,7 @@ class GpuExecutor(StepByParts):
         try:
             with device, failing(device.driver):
                 self._ranks = self._kept.ranks(graph._arrays, settings.threads)
-                self.launcher = Launcher(bound, device, listener, can_replicate(bound))
+                self.launcher = launcher_for(bound, device, listener)
                 self._arrays = RunArrays(bound, graph._arrays, self._ranks, self.launcher, device)
         except BaseException:
             self.close()
@@ -161,7 +160,7 @@ class GpuExecutor(StepByParts):
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
         settings, device = self.settings, self.device
-        free = device.free_memory() + self._kept.memory.used + kept_bytes(device, self._kept)
+        free = device.free_memory() + self._kept.memory.used + self._kept.memory.spare + kept_bytes(device, self._kept)
         wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
         if wanted > had:
             other = "; with other pages, float totals may differ in their last bits" * settings.deterministic
@@ -215,6 +214,7 @@ class GpuExecutor(StepByParts):
             {name: name for name in OF_GRAPH if name in self._plan.arrays}
             | {page_name(page): contents(page, self.edges.arrays) for page in residency.pages[: residency.resident]}
         )
+        kept.memory.trim(max(budget - kept.memory.used, 0))
         make_room(self.device, kept, budget - residency.used)
         kept.memory.budget = budget
 
@@ -455,9 +455,8 @@ class GpuExecutor(StepByParts):
                 self._pinned.close()
             with contextlib.suppress(Exception):
                 self.source.close()
-            for name in ("state", "launcher"):
-                with contextlib.suppress(AttributeError):  # the run may have failed before it was made
-                    getattr(self, name).close()
+            with contextlib.suppress(AttributeError):  # the run may have failed before it was made
+                self.state.close()
             for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept"):
                 self.__dict__.pop(name, None)
 

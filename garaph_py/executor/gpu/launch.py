@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import threading
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from ...program.functions import partial_dtype
 from . import compiler
 from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
+from .interface import can_replicate
 from .task import Layouts
 
 Array = npt.NDArray[Any]
@@ -37,6 +41,37 @@ NAMES = (
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
+MOST_LOADED = 64
+"""Programs whose kernels stay loaded: a cubin takes some hundred KB of the GPU's memory."""
+
+_lock = threading.Lock()
+_loaded: dict[tuple[int, str], Launcher] = {}  # by the identity of the device and the program's key, the oldest first
+
+
+def launcher_for(bound: BoundProgram, device: Device, listener: events.Listener) -> Launcher:
+    """The kernels of `bound`, which stay loaded for later runs. The device's context must be current."""
+    key = id(device), bound.key
+    with _lock:
+        launcher = _loaded.pop(key, None)
+    if launcher is None:
+        launcher = Launcher(bound, device, listener, can_replicate(bound))
+    with _lock:
+        _loaded[key] = launcher
+        while len(_loaded) > MOST_LOADED:
+            del _loaded[next(iter(_loaded))]
+    return launcher
+
+
+@atexit.register
+def unload() -> None:
+    """Unload all kernels, while there is a context in which PyCUDA can do so."""
+    with contextlib.suppress(Exception):
+        while _loaded:
+            _, launcher = _loaded.popitem()
+            with launcher.device:
+                del launcher
+
+
 def block_count(vertices: int) -> int:
     """The number of blocks that update `vertices` vertices."""
     return -(-vertices // BLOCK_VERTICES)
@@ -49,6 +84,7 @@ class Launcher:
 
     Attributes
     ----------
+    device : Device
     layouts : Layouts
     share : int
         Bytes of shared memory for a shard's accumulators. A multiprocessor's shared memory is divided among as many
@@ -60,6 +96,7 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         self._functions = {name: self._module.get_function(name) for name in NAMES + REPLICATED_NAMES * replicated}
+        self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
             if name != "mark_starts":
@@ -72,11 +109,6 @@ class Launcher:
             most = min(device.multiprocessor_memory // blocks - RESERVED_BYTES, device.shared_memory)
             self.share = (most - gather.shared_size_bytes) // 16 * 16
             gather.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.share)
-
-    def close(self) -> None:
-        """Unload the kernels, even if the traceback of an error still refers to this object."""
-        self._functions.clear()
-        self._module = None
 
     def on_blocks(self, name: str, vertices: int, stream: Any, task: Array) -> None:
         """Launch a kernel with one block for every `BLOCK_VERTICES` vertices."""

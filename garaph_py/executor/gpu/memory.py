@@ -13,6 +13,9 @@ from .memory_plan import refused
 
 Array = npt.NDArray[Any]
 
+SPARE_BYTES = 1 << 30
+"""Bytes of freed allocations that are kept for the next ones: the driver takes up to 0.3 ms to free or allocate."""
+
 
 class DeviceMemory:
     """Allocations by name, within a budget. The device's context must be current.
@@ -22,11 +25,17 @@ class DeviceMemory:
     device : Device
     budget : int
         Bytes that may be allocated at a time. `allocate` refuses more, even if the device has it.
+
+    Attributes
+    ----------
+    used, spare : int
+        Bytes of the allocations, and of freed ones that are kept for later ones of the same size.
     """
 
     def __init__(self, device: Device, budget: int) -> None:
-        self.driver, self.budget, self.used = device.driver, budget, 0
+        self.driver, self.budget, self.used, self.spare = device.driver, budget, 0, 0
         self._allocations: dict[str, tuple[Any, int]] = {}
+        self._spares: list[tuple[Any, int]] = []  # the oldest first
 
     def allocate(self, name: str, nbytes: int) -> int:
         """Allocate `nbytes` bytes of zeros and return their address.
@@ -43,11 +52,37 @@ class DeviceMemory:
             self.free(name)
             if self.used + nbytes > self.budget:
                 raise refused(name, nbytes, self.used, self.budget)
-            with failing(self.driver):
-                self._allocations[name] = self.driver.mem_alloc(nbytes), nbytes
+            self._allocations[name] = self._take_spare(nbytes) or self._new(nbytes), nbytes
             self.used += nbytes
         self.driver.memset_d8(self.at(name), 0, nbytes)
         return self.at(name)
+
+    def _take_spare(self, nbytes: int) -> Any:
+        """A spare allocation of exactly this size, the newest; None if there is none."""
+        for k in reversed(range(len(self._spares))):
+            if self._spares[k][1] == nbytes:
+                self.spare -= nbytes
+                return self._spares.pop(k)[0]
+        return None
+
+    def _new(self, nbytes: int) -> Any:
+        """A new allocation; spare ones go if it would not fit otherwise."""
+        self.trim(self.budget - self.used - nbytes)
+        with failing(self.driver):
+            try:
+                return self.driver.mem_alloc(nbytes)
+            except self.driver.MemoryError:
+                if not self._spares:
+                    raise
+                self.trim(0)
+                return self.driver.mem_alloc(nbytes)
+
+    def trim(self, most: int) -> None:
+        """Free spare allocations, the oldest first, until they take at most `most` bytes."""
+        while self.spare > most and self._spares:
+            allocation, nbytes = self._spares.pop(0)
+            self.spare -= nbytes
+            allocation.free()
 
     def at(self, name: str) -> int:
         """The address of an allocation."""
@@ -73,10 +108,11 @@ class DeviceMemory:
         return out
 
     def free(self, name: str) -> None:
-        allocation, nbytes = self._allocations.pop(name, (None, 0))
-        if allocation is not None:
-            allocation.free()
-            self.used -= nbytes
+        if name in self._allocations:
+            spare = self._allocations.pop(name)
+            self._spares.append(spare)
+            self.used, self.spare = self.used - spare[1], self.spare + spare[1]
+            self.trim(SPARE_BYTES)
 
     def retain(self, names: Container[str]) -> None:
         """Free all allocations except those with these `names`."""
@@ -84,5 +120,6 @@ class DeviceMemory:
             self.free(name)
 
     def close(self) -> None:
-        """Free all allocations."""
+        """Free all allocations, also the spare ones."""
         self.retain(())
+        self.trim(0)

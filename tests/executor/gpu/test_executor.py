@@ -54,7 +54,7 @@ def test_what_it_takes_of_the_hosts_memory_is_known_before(device_for, graph_of,
         settings = Settings(gather="segmented")
         with kernel.GpuExecutor(bound, graph, device.find(), settings) as made:
             state = made.initialize(sync)
-            state.values, state.frontier, state.next_frontier
+            _ = state.values, state.frontier, state.next_frontier
             taken = tracemalloc.get_traced_memory()[0]
             assert 0.98 * counted <= taken <= counted + n
             before = tracemalloc.get_traced_memory()[0]
