@@ -4,6 +4,7 @@
     python scripts/bench_gpu.py packing rmat:24:16:symmetric
     python scripts/bench_gpu.py iteration rmat:24:16:symmetric
     python scripts/bench_gpu.py calls rmat:24:16:symmetric
+    python scripts/bench_gpu.py auto rmat:22:16:symmetric rmat:24:16:symmetric
     python scripts/bench_gpu.py whole GRAPH_DIRECTORY
 
 A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. The tables are
@@ -20,6 +21,11 @@ Markdown, and times are medians:
 ``calls``
     Whole calls of `garaph_py.run`, and their iterations alone: the first with nothing of the graph on the GPU, then
     warm ones.
+``auto``
+    Whole calls with ``device="auto"``, in turns with the CPU and the GPU: first ones, with nothing of the graph on the
+    GPU but all code compiled; warm ones, with the graph there; and ten calls that begin with nothing there, beside the
+    better of ten on the CPU and ten on the GPU. "why" is what `auto` expected. Set GARAPH_CACHE_DIR to a new directory
+    to begin with what `runtime/reckoning.py` assumes, and not with what earlier runs have learned.
 ``whole``
     The parts of a run, from a graph directory to the answer.
 
@@ -70,6 +76,9 @@ extern "C" __global__ void limit(const uint4* sources, const float* values, floa
 """
 GRIDS = (8, 16, 64)
 REPEATS = 9
+FIRSTS, TEN = 3, 10
+"""First calls whose median counts, and calls of the table ``auto`` that begin with nothing on the GPU."""
+DEVICES = ("auto", "cpu", "gpu")
 STREAMED = 1 << 24
 """Edges in a streamed page."""
 
@@ -240,19 +249,70 @@ def calls(options: argparse.Namespace) -> None:
     print(f"| {head} |\n{'|---' * 7}|")
     for name in options.graphs:
         graph = load(name, weighted=True)
-        source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
-        pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
-        programs: list[tuple[VertexProgram, int | None]] = [
-            (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), (gp.apps.ConnectedComponents(), None),
-            (pagerank, 10),
-        ]  # fmt: skip
-        for program, iterations in programs:
+        for program, iterations in programs(graph):
             for device in ("gpu", "auto", "cpu"):
                 graph.release()
                 times = np.array([timed_call(program, graph, iterations, device) for _ in range(1 + REPEATS)]) * 1e3
                 first, (warm, alone) = times[0, 0], np.median(times[1:], axis=0)
                 cells = f"{first:.1f} | {warm:.1f} | {alone:.1f} | {warm - alone:.1f}"
                 print(f"| {name} | {type(program).__name__} | {device} | {cells} |", flush=True)
+
+
+def programs(graph: gp.Graph) -> list[tuple[VertexProgram, int | None]]:
+    """The programs of the tables of calls, and their limits of iterations."""
+    source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
+    pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
+    return [
+        (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), (gp.apps.ConnectedComponents(), None),
+        (pagerank, 10),
+    ]  # fmt: skip
+
+
+def auto(options: argparse.Namespace) -> None:
+    heads = [f"{when} {what}" for when in ("first:", "warm:") for what in (*DEVICES, "over the better")]
+    print(f"| graph | program | {' | '.join([*heads, 'ten calls', 'over the better', 'why'])} |\n{'|---' * 13}|")
+    for name in options.graphs:
+        graph = load(name, weighted=True)
+        for program, iterations in programs(graph):
+            call = partial(whole_call, program, graph, iterations)
+            for device in (*DEVICES, "hybrid"):  # compiles
+                call(device)
+            first, why = in_turns(partial(first_call, graph, call), FIRSTS)
+            graph.release()
+            ten = sum(call("auto")[0] for _ in range(TEN))
+            for device in ("cpu", "gpu"):
+                call(device)
+            warm, later = in_turns(call, REPEATS)
+            better = min(TEN * warm["cpu"], first["gpu"] + (TEN - 1) * warm["gpu"])
+            times = [f"{show(each)} | {each['auto'] / min(each['cpu'], each['gpu']):.2f}" for each in (first, warm)]
+            cells = " | ".join([*times, f"{ten * 1e3:.1f}", f"{ten / better:.2f}", f"first: {why}. Warm: {later}"])
+            print(f"| {name} | {type(program).__name__} | {cells} |", flush=True)
+
+
+def first_call(graph: gp.Graph, call: Callable[[str], tuple[float, str]], device: str) -> tuple[float, str]:
+    """A call that finds nothing of the graph on the GPU, and none of the arrays that runs derive from it."""
+    graph.release()
+    return call(device)
+
+
+def in_turns(call: Callable[[str], tuple[float, str]], repeats: int) -> tuple[dict[str, float], str]:
+    """The median seconds of a call on each of `DEVICES`, and what ``auto`` expected of its last one."""
+    rounds = [{device: call(device) for device in DEVICES} for _ in range(repeats)]
+    seconds = {device: statistics.median(each[device][0] for each in rounds) for device in DEVICES}
+    return seconds, rounds[-1]["auto"][1]
+
+
+def show(seconds: dict[str, float]) -> str:
+    """The times of all devices, in milliseconds."""
+    return " | ".join(f"{seconds[device] * 1e3:.1f}" for device in DEVICES)
+
+
+def whole_call(program: VertexProgram, graph: gp.Graph, iterations: int | None, device: str) -> tuple[float, str]:
+    """Seconds of a call, and the device that began it, with the reason if it was chosen."""
+    started = time.perf_counter()
+    stats = gp.run(program, graph, iterations=iterations, device=device).stats
+    seconds = time.perf_counter() - started
+    return seconds, f"{'cpu' if stats.device == 'cpu' else 'hybrid'}, {stats.why}"
 
 
 def timed_call(program: VertexProgram, graph: gp.Graph, iterations: int | None, device: str) -> tuple[float, float]:
@@ -298,7 +358,7 @@ def whole(options: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["gather", "packing", "iteration", "calls", "whole"])
+    parser.add_argument("table", choices=["gather", "packing", "iteration", "calls", "auto", "whole"])
     parser.add_argument("graphs", nargs="+")
     parser.add_argument("--order", nargs="+", choices=["given", "degree"], default=["given", "degree"])
     options = parser.parse_args()

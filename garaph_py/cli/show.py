@@ -53,6 +53,8 @@ def ended(result: Result, seconds: tuple[float, float], quiet: bool, verified: b
     compiled = result.stats.compile_seconds
     times = f"read in {read}" + f", compiled in {show_seconds(compiled)}" * bool(compiled) + f", {total} in all"
     say(f"{ending(result.stats)}; {times}")
+    if result.stats.why is not None:
+        say(f"device auto: {result.stats.why}")
     if verified:
         say("verified: the answer has the properties that define it")
 
@@ -96,6 +98,7 @@ def document(result: Result, graph: Graph, best: list[tuple[Any, Any]], read_sec
         "converged": result.stats.converged,
         "device": result.stats.device,
         "note": result.stats.note,
+        "why": result.stats.why,
         "encoding": result.stats.encoding,
         "threads": result.stats.threads,
         "resumed": result.stats.resumed,

@@ -100,6 +100,12 @@ def environment() -> str:
     )
 
 
+def has(key: str) -> bool:
+    """Whether there is an entry under `key`; `load` says whether it can be used."""
+    path = folder()
+    return path is not None and (path / f"{key}.o").is_file()
+
+
 def load(key: str) -> bytes | None:
     """The object code stored under `key`; None if there is none, it is damaged, or another user may have written it."""
     path = folder()

@@ -72,6 +72,8 @@ def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Itera
     yield f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>"
     yield f"<h1>{escape(title)}</h1>"
     yield f"<p>{escape(summary(stats))}</p>"
+    if stats.why is not None:
+        yield f"<p>Device auto: {escape(stats.why)}.</p>"
     if stats.note is not None:
         yield f'<p class="note">{escape(stats.note)}</p>'
     if rows:

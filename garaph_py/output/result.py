@@ -62,6 +62,9 @@ class Stats:
         If the run resumed from a checkpoint: the iterations that were done before it.
     compile_seconds : float
         Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
+    why : str or None
+        Why ``device="auto"`` chose the device that began the run: the time that was expected of the whole call on each.
+        None if a device was given, if there is no driver of a GPU, and for small graphs, which the CPU takes.
     """
 
     iterations: list[Iteration]
@@ -73,6 +76,7 @@ class Stats:
     encoding: str = RAW
     resumed: int = 0
     compile_seconds: float = 0.0
+    why: str | None = None
 
     @property
     def edges(self) -> int:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..codec.arrays import PACKED
 from ..dispatch.scheduler import Schedule
-from ..errors import DeviceError
-from ..executor.gpu import device as gpu_device
 from ..executor.gpu.gather import AUTO, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
 from ..executor.gpu.settings import Settings
@@ -20,41 +16,21 @@ from ..executor.modes import CPU, GPU, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
 from ..graph.tiles import BITS
-from ..native.threads import LONG_SPINS, SPINS, available_cores
+from ..native.threads import LONG_SPINS, SPINS
 from ..program import BoundProgram
+from .machine import Machine
 from .options import ANY, CPU_MODES, HYBRID, RunOptions
+from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
 """Cores that the CPU's threads leave free in a hybrid run: one for the GPU thread and one for a thread of the driver. A
 machine with at most twice this number of cores leaves none free."""
-MIN_GPU_EDGES = 12_500_000
-"""Edges per CPU thread from which ``device="auto"`` uses a GPU. Starting a GPU takes 0.5 s; in that time, a thread
-gathers this many edges in each of ten iterations, at 2.5e8 edges/s."""
+LEAST_GPU_EDGES = 1 << 20
+"""Stored edges of a graph below which ``device="auto"`` is the CPU, and nothing is reckoned. One thread gathers so many
+in 5 ms (at 2e8 edges/s), so little is at stake."""
 MAX_TILE_SKEW = 1.5
 """Limit on the load imbalance of tiles: the time that one thread takes for the tile row with the most edges, over the
 time that all threads take for all edges."""
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The facts about the machine that a plan depends on.
-
-    Attributes
-    ----------
-    cores : int
-        Cores that this process may use.
-    has_gpu : callable
-        Whether there is a GPU that can be used. `plan` calls it only if the plan depends on it, because the call loads
-        the driver.
-    """
-
-    cores: int
-    has_gpu: Callable[[], bool]
-
-    @classmethod
-    def here(cls) -> Machine:
-        """The machine that this process runs on."""
-        return cls(available_cores(), has_gpu)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +41,8 @@ class RunPlan:
     ----------
     executor : {"cpu", "gpu", "hybrid"}
         The executor that begins the run.
+    verdict : Verdict or None
+        What the choice of the executor rests on; None if there was nothing to reckon.
     needs_gpu : bool
         If no GPU can be used, the run fails instead of using the CPU.
     synchronous : bool
@@ -88,6 +66,7 @@ class RunPlan:
     """
 
     executor: str
+    verdict: Verdict | None
     needs_gpu: bool
     synchronous: bool
     threads: int | None
@@ -99,13 +78,10 @@ class RunPlan:
     is_tiled: bool
     gpu: Settings
 
-
-def has_gpu() -> bool:
-    """Whether there is a GPU that can be used."""
-    with contextlib.suppress(DeviceError):
-        gpu_device.find()
-        return True
-    return False
+    @property
+    def why(self) -> str | None:
+        """Why ``device="auto"`` begins with this executor; None if there was nothing to reckon."""
+        return None if self.verdict is None else self.verdict.why
 
 
 def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> RunPlan:
@@ -119,13 +95,15 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         Checked against the program and the graph (`check_run_options`).
     machine : Machine
     """
-    executor, synchronous = executor_of(graph.m, options, machine), is_synchronous(bound, options)
+    executor, verdict = executor_of(bound, graph, options, machine)
+    synchronous = is_synchronous(bound, options)
     threads = options.threads
     if executor == HYBRID and threads is None:
         threads = cores_beside_gpu(machine.cores)
     pushes, is_tiled = may_push(bound, graph, options), options.mode == PULL_TILED
     return RunPlan(
         executor=executor,
+        verdict=verdict,
         needs_gpu=options.needs_gpu,
         synchronous=synchronous,
         threads=threads,
@@ -139,19 +117,33 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     )
 
 
-def executor_of(edges: int, options: RunOptions, machine: Machine) -> str:
-    """The executor that begins the run: ``"cpu"``, ``"gpu"`` or ``"hybrid"``.
+def executor_of(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> tuple[str, Verdict | None]:
+    """The executor that begins the run, ``"cpu"``, ``"gpu"`` or ``"hybrid"``, and what this choice rests on.
 
-    ``device="auto"`` gives ``"gpu"`` for a large graph even if the machine has no GPU: opening it then fails, and the
-    run goes on with the CPU, and, if there is a driver, with a note that says why.
+    ``device="auto"`` may give ``"gpu"`` even if the machine's GPU cannot be used: opening it then fails, and the run
+    goes on with the CPU, with a note that says why.
     """
     if options.device != ANY:
-        return options.device
-    worth_it = edges >= MIN_GPU_EDGES * (options.threads or machine.cores)
-    if options.mode in CPU_MODES or not worth_it:
-        return CPU
+        return options.device, None
+    verdict = None if options.mode in CPU_MODES else reckon(bound, graph, options, machine)
+    if verdict is None or not verdict.on_gpu:
+        return CPU, verdict
     can_share = options.mode in (ANY, PULL) and not options.deterministic
-    return HYBRID if can_share and machine.has_gpu() else GPU
+    return (HYBRID if can_share and machine.has_gpu() else GPU), verdict
+
+
+def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> Verdict | None:
+    """Whether ``device="auto"`` takes the GPU; None if the graph is small, or there is no driver.
+
+    The choice for a deterministic run depends on nothing that differs from one run to the next.
+    """
+    if graph.m < LEAST_GPU_EDGES or not machine.has_driver():
+        return None
+    threads = options.threads or machine.cores
+    if options.deterministic:
+        return choose(call_of(bound, graph, options, threads, Past()), OnDevice(is_compiled=True), Rates())
+    call, rates = call_of(bound, graph, options, threads, machine.past(bound, graph, options, threads)), machine.rates()
+    return choose(call, machine.on_device(bound, graph, options), rates)
 
 
 def cores_beside_gpu(cores: int) -> int:

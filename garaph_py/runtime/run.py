@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from functools import partial
@@ -14,21 +15,26 @@ from .. import events
 from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
 from ..errors import ParameterError
+from ..executor.gpu import device as gpu_device
+from ..executor.modes import CPU
 from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native.threads import ThreadPool
 from ..output.record import Record
-from ..output.result import Result
+from ..output.result import Result, Stats
 from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
 from ..system import interrupts
 from ..system.arguments import check_listener, explained
 from ..system.watchdog import Watchdog
+from . import learned
 from .debug import interpret
 from .finite import FiniteCheck
+from .machine import Machine
 from .options import Options, RunOptions, check_run_options
-from .plan import Machine, RunPlan, plan
+from .plan import RunPlan, plan
+from .reckoning import Measured
 from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of
@@ -66,11 +72,13 @@ def run(
     device : {"auto", "cpu", "gpu", "hybrid"}
         ``"hybrid"`` uses CPU and GPU. In iterations whose alpha (equation 3) is at least 1, both share the pages; in
         all others the CPU works alone, except for pages that the GPU finishes sooner.
-        ``"auto"`` is ``"cpu"`` for graphs that are too small to be worth starting a GPU (fewer than
-        `plan.MIN_GPU_EDGES` edges per thread) and for modes of the CPU only; ``"gpu"`` for deterministic runs and
-        mode ``"notify-pull"``; otherwise ``"hybrid"``. If no GPU can be used, ``"auto"`` uses the CPU, and logs the
-        reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU fails during the run,
-        the CPU continues from the last complete iteration.
+        ``"auto"`` is ``"cpu"`` or ``"hybrid"`` (for deterministic runs and mode ``"notify-pull"``, ``"gpu"`` instead),
+        whichever is expected to answer sooner, counting all that a GPU needs first; `Stats.why` tells what was
+        expected. It also takes the GPU once calls on the graph have lost as much time on the CPU as it takes to put the
+        graph on the GPU. Sums of floats may differ in their last bits between the devices; with `deterministic`, the
+        choice depends on the program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses
+        the CPU, and logs the reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU
+        fails during the run, the CPU continues from the last complete iteration.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.
@@ -146,18 +154,42 @@ def execute(
         return result
     check_run_options(options, bound, graph)
     graph = encoded(graph, options)
+    started = time.perf_counter()
     chosen = plan(bound, graph, options, Machine.here())
+    planned = time.perf_counter()
     with open_saver(options, on_event, request) as saver:
         with opened(bound, graph, options, chosen, record, saver) as parts:
             finite = FiniteCheck(bound, graph.ids, options.check, parts.pool)
             runner = Runner(bound, graph, chosen, parts, finite, on_event)
             values = runner.run()
         result = result_of(bound, graph, values, runner.stats)
+        remember(bound, graph, options, chosen, result.stats, (planned - started, time.perf_counter() - started))
         record.write(result, graph, parts.pool.spans(), facts_of(bound, graph, options, chosen, result.stats.threads))
         if options.verify:
             on_event(events.Step("verifying", 0, 0, "edges"))
             check(program, graph, result)
         return result if saver is None else replace(result, checkpoints=saver.finish())
+
+
+def remember(
+    bound: BoundProgram, graph: Graph, options: RunOptions, chosen: RunPlan, stats: Stats, seconds: tuple[float, float]
+) -> None:
+    """Learn from a run how long such calls take, so that ``device="auto"`` reckons better with the next one.
+
+    `seconds` are those of planning, which may have found the GPU, and of the whole call. A run that wrote more than its
+    answer, or that the GPU left to the CPU, is no example.
+    """
+    verdict, (planning, whole) = chosen.verdict, seconds
+    writes = options.checkpoint is not None or options.trace is not None or options.report is not None
+    if verdict is None or writes or options.deterministic or (chosen.executor == CPU) != (stats.device == CPU):
+        return
+    found, called = gpu_device.found(), learned.kind(bound, options, verdict.call.threads)
+    starting = 0.0 if found is None or verdict.there.has_context else planning
+    measured = Measured(
+        chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.iterations),
+        stats.compile_seconds, starting, sum(row.active for row in stats.iterations),
+    )  # fmt: skip
+    learned.learn(graph, called, verdict, measured, None if found is None else found.architecture)
 
 
 def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -> None:

@@ -131,7 +131,7 @@ class Runner:
         loop, pool = self._loop, self._parts.pool
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
-            loop.before, compile_seconds() - self._compiled_before,
+            loop.before, compile_seconds() - self._compiled_before, self._plan.why,
         )  # fmt: skip
 
     def run(self) -> Array:

@@ -228,9 +228,10 @@ import sys
 sys.modules["pycuda.driver"] = None
 from garaph_py.cli import main
 from garaph_py.executor.gpu import device
+from tests.support.verdicts import verdict
 from garaph_py.runtime import plan
 device.has_driver = lambda: True
-plan.MIN_GPU_EDGES = 1
+plan.reckon = lambda *_: verdict(True)
 main()
 """
     command = [sys.executable, "-c", script, "run", "PageRank", str(edges)]
@@ -239,8 +240,11 @@ main()
     assert text.stderr.startswith("garaph_py: no GPU used: a package is missing")
     assert text.stderr.count("\n") == 1
     assert "no GPU used" not in text.stdout
+    assert "\ndevice auto: because the test says so\n" in text.stdout
     quoted = subprocess.run([*command, "--json"], check=True, capture_output=True, text=True)
-    assert json.loads(quoted.stdout)["note"].startswith("no GPU used: ")
+    document = json.loads(quoted.stdout)
+    assert document["note"].startswith("no GPU used: ")
+    assert document["why"] == "because the test says so"
 
 
 def test_a_run_on_a_gpu_shows_what_went_over_its_link(capsys: pytest.CaptureFixture[str]) -> None:

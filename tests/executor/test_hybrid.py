@@ -18,6 +18,7 @@ from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
 from tests.support import numpy_gpu, twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
+from tests.support.verdicts import auto_takes
 
 from ..support.runs import run_with
 
@@ -202,18 +203,21 @@ def test_alpha_decides_who_works(device_for, graph_of, monkeypatch, engine, shar
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("worth", "how", "expected"), [
-    (0, {}, {"gpu"}), (1 << 40, {}, {"cpu"}), (0, {"mode": "notify-pull"}, {"gpu"}), (0, {"mode": "push"}, {"cpu"}),
+    (True, {}, {"gpu"}),
+    (False, {}, {"cpu"}),
+    (True, {"mode": "notify-pull"}, {"gpu"}),
+    (True, {"mode": "push"}, {"cpu"}),
 ])  # fmt: skip
 def test_auto_takes_both_where_there_is_a_gpu(device_for, graph_of, monkeypatch, worth, how, expected):
     graph, program = graph_of(GRAPH), Quiet(HUB)
     device_for(program, graph)
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", worth)
+    auto_takes(monkeypatch, worth)
     monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
     result = run(program, graph, device="auto", **how)
     assert {row.device for row in result.stats.iterations} == expected
-    assert (result.stats.iterations[0].alpha is not None) == (worth == 0 and not how)
+    assert (result.stats.iterations[0].alpha is not None) == (worth and not how)
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", None)  # nobody asks for one that would not be used
-    if worth or how.get("mode") == "push":
+    if not worth or how.get("mode") == "push":
         run(program, graph, device="auto", **how)
 
 

@@ -54,6 +54,13 @@ def test_text_from_users_is_escaped() -> None:
     assert not re.search(r"""(src|href)=|url\(|@import""", text)
 
 
+def test_why_auto_chose_the_device_is_said() -> None:
+    assert "<p>Device auto: expected &lt;3 ms.</p>" in "\n".join(
+        page("Test", long_run(1, why="expected <3 ms"), [], 0.0)
+    )
+    assert "Device auto" not in "\n".join(page("Test", long_run(1), [], 0.0))
+
+
 def test_the_table_starts_when_the_timeline_does() -> None:
     text = "\n".join(page("Test", long_run(3), [], 0.0))
     heading, *lines = Reader(text).cells

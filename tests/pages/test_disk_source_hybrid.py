@@ -16,6 +16,7 @@ from garaph_py.storage import directory as store
 from garaph_py.storage.disks import Disk
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, held_after, memory_for
 from tests.support.stored_graphs import opened, with_memory
+from tests.support.verdicts import auto_takes
 
 from ..support.runs import run_with
 
@@ -48,7 +49,7 @@ def test_a_gpu_has_its_pages_from_disk(device_for, graph_of, monkeypatch, tmp_pa
 @pytest.fixture
 def worthwhile(monkeypatch):
     """``device="auto"`` uses a GPU for graphs of any size."""
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
 
 
 def stored_hops(graph_of, tmp_path, directed):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,13 @@ from garaph_py.executor.memory import tile_bytes, vertex_bytes
 from garaph_py.native.threads import LONG_SPINS, SPINS
 from garaph_py.program import bind
 from garaph_py.runtime import options
+from garaph_py.runtime import plan as plan_
+from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions, check_run_options
-from garaph_py.runtime.plan import MIN_GPU_EDGES, Machine, cores_beside_gpu, executor_of, plan
+from garaph_py.runtime.plan import cores_beside_gpu, executor_of, plan, reckon
+from garaph_py.runtime.reckoning import OnDevice, Past, Rates
 from tests.support.stored_graphs import opened
-
-FEW, MANY = 1_000, 8 * MIN_GPU_EDGES
+from tests.support.verdicts import verdict
 
 
 @pytest.fixture(scope="module")
@@ -28,36 +31,74 @@ def planned(program, graph, **given):
 
 
 @pytest.mark.parametrize(
-    ("edges", "has_gpu", "options", "executor"),
+    ("wins", "has_gpu", "options", "executor"),
     [
-        (FEW, True, {}, "cpu"),
-        (FEW, True, {"device": "gpu"}, "gpu"),
-        (FEW, False, {"device": "hybrid"}, "hybrid"),  # opening it will say that there is none
-        (MANY, True, {"device": "cpu"}, "cpu"),
-        (MANY - 1, True, {}, "cpu"),
-        (MANY, True, {}, "hybrid"),
-        (MANY, True, {"mode": "pull"}, "hybrid"),
-        (MANY, False, {}, "gpu"),  # a run that notes why it takes the CPU
-        (MANY, True, {"deterministic": True}, "gpu"),
-        (MANY, True, {"mode": "notify-pull"}, "gpu"),
-        (MANY, True, {"mode": "push"}, "cpu"),
-        (MANY, True, {"mode": "pull-tiled"}, "cpu"),
-        (MANY, True, {"threads": 16}, "cpu"),
-        (FEW, True, {"threads": 1}, "cpu"),
-        (MIN_GPU_EDGES, True, {"threads": 1}, "hybrid"),
+        (False, True, {}, "cpu"),
+        (False, True, {"device": "gpu"}, "gpu"),
+        (False, False, {"device": "hybrid"}, "hybrid"),  # opening it will say that there is none
+        (True, True, {"device": "cpu"}, "cpu"),
+        (True, True, {}, "hybrid"),
+        (True, True, {"mode": "pull"}, "hybrid"),
+        (True, False, {}, "gpu"),  # a run that notes why it takes the CPU
+        (True, True, {"deterministic": True}, "gpu"),
+        (True, True, {"mode": "notify-pull"}, "gpu"),
+        (True, True, {"mode": "push"}, "cpu"),
+        (True, True, {"mode": "pull-tiled"}, "cpu"),
     ],
     ids=str,
 )
-def test_the_executor_that_begins_a_run(edges, has_gpu, options, executor):
-    assert executor_of(edges, RunOptions(**options), Machine(8, lambda: has_gpu)) == executor
+def test_the_executor_that_begins_a_run(monkeypatch, wins, has_gpu, options, executor):
+    monkeypatch.setattr(plan_, "reckon", lambda *_: verdict(wins))
+    assert executor_of(None, None, RunOptions(**options), Machine(8, lambda: has_gpu))[0] == executor
 
 
 @pytest.mark.parametrize(
     "options", [{"device": "cpu"}, {"mode": "push"}, {"device": "gpu"}, {"device": "hybrid"}, {}], ids=str
 )
-def test_the_gpu_is_looked_for_only_if_that_decides_something(options):
-    machine = Machine(8, lambda: pytest.fail("nobody needs to know"))
-    assert executor_of(FEW, RunOptions(**options), machine) == options.get("device", "cpu")
+def test_the_gpu_is_looked_for_only_if_that_decides_something(graph, options):
+    def asked(*_):
+        pytest.fail("nobody needs to know")
+
+    machine, bound = Machine(8, *[asked] * 5), bind(gp.apps.PageRank(), graph)
+    chosen, why = executor_of(bound, graph, RunOptions(**options), machine)
+    assert (chosen, why) == (options.get("device", "cpu"), None)
+
+
+@pytest.fixture
+def reckoned(graph, monkeypatch):
+    """A function that reckons with the small graph as with a large one."""
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 1)
+
+    def reckoned(machine, **options):
+        return reckon(bind(gp.apps.PageRank(), graph), graph, RunOptions(**options), machine)
+
+    return reckoned
+
+
+READY = OnDevice(True, True, 1 << 40)
+SLOW = Rates(cpu_all=1.0)
+"""A CPU that gathers one edge in a second."""
+
+
+def test_nothing_is_reckoned_without_a_driver(reckoned):
+    assert reckoned(Machine(8, lambda: False, lambda: False)) is None
+
+
+def test_what_is_known_decides(reckoned):
+    known = Machine(8, lambda: True, rates=lambda: SLOW, on_device=lambda *_: READY)
+    assert reckoned(known).on_gpu
+    assert not reckoned(Machine(8, lambda: True, on_device=lambda *_: READY)).on_gpu
+    assert not reckoned(replace(known, past=lambda *_: Past(5, cpu=1e-4))).on_gpu
+    assert reckoned(known, iterations=7, threads=3).call.threads == 3
+    assert reckoned(known, iterations=7).call.limit == 7
+
+
+def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
+    """What other runs have left or measured must not decide which device answers."""
+    facts = {"rates": lambda: SLOW, "past": lambda *_: Past(9, 9.0, 1e-3, 99.0), "on_device": lambda *_: READY}
+    machines = Machine(8, lambda: True), Machine(8, lambda: True, **facts)
+    one, other = (reckoned(machine, deterministic=True) for machine in machines)
+    assert one == other
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (4, 4), (5, 3), (64, 62)])

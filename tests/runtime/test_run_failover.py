@@ -21,6 +21,7 @@ from garaph_py.runtime import runner
 from tests.support import twins
 
 from ..support.runs import run_with
+from ..support.verdicts import auto_takes
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def test_the_cpu_continues_after_a_gpu_failure(failing_at, monkeypatch, caplog, 
     graph, program = graph_of(edges), PROGRAMS[name](edges)
     expected = run_with(program, graph, device="cpu", sync=True, page_edges=5000)
     failing_at(at)
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     result = run_with(program, graph, sync=sync, page_edges=5000, **how)
     assert result.values.tobytes() == expected.values.tobytes()
     assert result.stats.converged
@@ -159,7 +160,7 @@ def test_a_gpu_that_is_full_at_the_start(failing_at, monkeypatch, graph_of, edge
     failing_at("start")
     with pytest.raises(DeviceMemoryError, match="full"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     assert gp.run(gp.apps.BFS(0), graph_of(edges)).stats.note == "no GPU used: the fake GPU is full; use another"
 
 
@@ -172,7 +173,7 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
     monkeypatch.setattr(runner, "GpuExecutor", refuse)
     with pytest.raises(ProgramError, match="strange"):
         gp.run(gp.apps.BFS(0), graph_of(edges), device="gpu")
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     assert gp.run(gp.apps.BFS(0), graph_of(edges)).stats.note.startswith("no GPU used: BFS.gather")
 
 

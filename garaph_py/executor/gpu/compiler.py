@@ -51,13 +51,23 @@ def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = ev
     DeviceError
         If the compilers do not know the architecture.
     """
-    key = fingerprint("cubin", bound.key, architecture, environment())
+    key = cubin_key(bound, architecture)
     code = cache.load(key)
     if not code:
         with compiling("compiling for the GPU", 1, listener):
             code = link(bound, architecture, "cubin")
         cache.store(key, code)
     return code
+
+
+def is_compiled(bound: BoundProgram, architecture: str) -> bool:
+    """Whether the cache on disk has the machine code of all kernels for `bound`."""
+    return cache.has(cubin_key(bound, architecture))
+
+
+def cubin_key(bound: BoundProgram, architecture: str) -> str:
+    """The key of the machine code in the cache."""
+    return fingerprint("cubin", bound.key, architecture, environment())
 
 
 def link(bound: BoundProgram, architecture: str, output: str) -> bytes:

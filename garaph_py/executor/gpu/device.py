@@ -94,6 +94,11 @@ def find() -> Device:
         return _found
 
 
+def found() -> Device | None:
+    """The GPU if this process has found it already, and it has not failed."""
+    return None if _broken is not None else _found
+
+
 def open_device() -> Device:
     """The first GPU, with its primary context."""
     try:

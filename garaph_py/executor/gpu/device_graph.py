@@ -127,6 +127,14 @@ class DeviceGraph:
         self._contents[name] = what
 
 
+def held_bytes(arrays: GraphArrays, device: Device) -> int:
+    """Bytes that a graph keeps in the device's memory."""
+    name = f"{NAME} {id(device)}"
+    if name not in arrays.derived:
+        return 0
+    return arrays.derived.get(name, lambda: DeviceGraph(device), lambda _: 0).memory.used
+
+
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
     """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
     return sum(kept.memory.used + kept.memory.spare for kept in idle(device, besides))

@@ -12,6 +12,7 @@ import garaph_py as gp
 from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
 from tests.support import twins
+from tests.support.verdicts import auto_takes
 
 from ...support.runs import run_with
 
@@ -199,7 +200,7 @@ def test_runs_without_a_gpu(install, monkeypatch, caplog, graph_of, edges, why):
     expected = gp.run(program, graph, device="cpu", iterations=3)
     with pytest.raises(DeviceError, match=message):
         gp.run(program, graph, device="gpu", iterations=3)
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     with caplog.at_level(logging.INFO, "garaph_py"):
         result = gp.run(program, graph, iterations=3)
     assert result.values.tobytes() == expected.values.tobytes()
@@ -211,7 +212,7 @@ def test_runs_without_a_gpu(install, monkeypatch, caplog, graph_of, edges, why):
 def test_nothing_is_said_where_there_is_no_driver(install, monkeypatch, caplog, graph_of, edges):
     install(None)
     monkeypatch.setattr(device, "has_driver", lambda: False)
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     result = gp.run(gp.apps.BFS(0), graph_of(edges))
     assert (result.stats.device, result.stats.note) == ("cpu", None)
     assert not warnings_of(caplog)
@@ -226,7 +227,7 @@ def test_no_gpu_is_looked_for_where_none_is_wanted(monkeypatch, caplog, graph_of
     monkeypatch.setattr("garaph_py.executor.gpu.device.find", find)
     graph = graph_of(edges)
     small = gp.run(gp.apps.BFS(0), graph)
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     results = [small, gp.run(gp.apps.BFS(0), graph, device="cpu"), run_with(gp.apps.BFS(0), graph, mode="push")]
     assert [(result.stats.device, result.stats.note) for result in results] == [("cpu", None)] * 3
     assert not warnings_of(caplog)

@@ -12,6 +12,7 @@ from garaph_py.graph.generate import rmat
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
 from tests.support.real_gpu import memory_for
+from tests.support.verdicts import auto_takes
 
 from ...support.runs import run_with
 
@@ -197,7 +198,7 @@ def test_small_graphs(graph_of, shape):
 def test_too_little_memory_is_said(graph_of, edges, monkeypatch):
     with pytest.raises(DeviceMemoryError, match="gpu_memory"):
         run_with(gp.apps.PageRank(), graph_of(edges[None]), device="gpu", gpu_memory="100KiB")
-    monkeypatch.setattr("garaph_py.runtime.plan.MIN_GPU_EDGES", 0)
+    auto_takes(monkeypatch)
     result = run_with(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
     assert result.stats.device == "cpu"
     assert "gpu_memory" in result.stats.note

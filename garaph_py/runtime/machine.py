@@ -1,0 +1,84 @@
+"""The facts about this machine that a plan depends on. Each is looked up when the plan asks for it, not before."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import DeviceError
+from ..executor.gpu import device as gpu_device
+from ..executor.gpu.compiler import is_compiled
+from ..executor.gpu.device_graph import held_bytes
+from ..executor.gpu.memory_plan import FREE_SHARE
+from ..graph import Graph
+from ..native.threads import available_cores
+from ..program import BoundProgram
+from . import learned
+from .options import RunOptions
+from .reckoning import OnDevice, Past, Rates, edge_bytes
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The facts about the machine that a plan depends on; by default one of which nothing more is known.
+
+    Attributes
+    ----------
+    cores : int
+        Cores that this process may use.
+    has_gpu : callable
+        Whether there is a GPU that can be used. `plan` calls it only if the plan depends on it, because the call loads
+        the driver and makes a context.
+    has_driver : callable
+        Whether there is a driver, without which there is no GPU.
+    rates : callable
+        The machine's speeds, as far as they are known.
+    past : callable
+        ``past(bound, graph, options, threads)``: earlier calls like this one.
+    on_device : callable
+        ``on_device(bound, graph, options)``: what is done already of preparing this call on the GPU.
+    """
+
+    cores: int
+    has_gpu: Callable[[], bool]
+    has_driver: Callable[[], bool] = lambda: True
+    rates: Callable[[], Rates] = Rates
+    past: Callable[[BoundProgram, Graph, RunOptions, int], Past] = lambda *_: Past()
+    on_device: Callable[[BoundProgram, Graph, RunOptions], OnDevice] = lambda *_: OnDevice()
+
+    @classmethod
+    def here(cls) -> Machine:
+        """The machine that this process runs on."""
+        return cls(available_cores(), has_gpu, gpu_device.has_driver, learned.rates, past, on_device)
+
+
+def has_gpu() -> bool:
+    """Whether there is a GPU that can be used."""
+    with contextlib.suppress(DeviceError):
+        gpu_device.find()
+        return True
+    return False
+
+
+def past(bound: BoundProgram, graph: Graph, options: RunOptions, threads: int) -> Past:
+    """What this process knows of earlier calls like this one."""
+    return learned.History.of(graph._arrays).past(learned.kind(bound, options, threads))
+
+
+def on_device(bound: BoundProgram, graph: Graph, options: RunOptions) -> OnDevice:
+    """What is done already of preparing this call on the GPU. It does not look for a GPU."""
+    found, arrays = gpu_device.found(), graph._arrays
+    if found is None:
+        architecture = learned.known().architecture
+        return OnDevice(
+            is_compiled=architecture is not None and is_compiled(bound, architecture), room=options.gpu_bytes
+        )
+    layout = learned.History.of(arrays).edge_bytes
+    is_same = layout in (None, edge_bytes(bound, graph))
+    return OnDevice(
+        has_context=True,
+        is_compiled=is_compiled(bound, found.architecture),
+        nbytes=held_bytes(arrays, found) if is_same else 0,
+        room=int(FREE_SHARE * found.memory) if options.gpu_bytes is None else options.gpu_bytes,
+    )

@@ -1,0 +1,417 @@
+"""Reckons how long a whole call takes on the CPU and on the GPU, for ``device="auto"``. Pure: callers state the facts.
+
+A call on the GPU has two parts. *Preparing* is what later calls find done: the GPU's context, the compiled program, the
+graph in the GPU's memory. The rest is done by every call. If preparing costs more than one call saves, calls go to the
+CPU until they have lost together what preparing costs (`choose`). So whatever number of calls follow, they take at most
+twice the time of the best choice, as far as the estimates are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from ..executor.gpu.edges import ArraysOnDevice
+from ..graph import Graph
+from ..program import BoundProgram
+from ..system.sizes import show_seconds
+from .options import RunOptions
+
+ALL, FRONTIER, SEARCH = "all", "frontier", "search"
+"""Kinds of programs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations
+follow the active vertices. ``"search"``: a relaxation with `done`, which leaves most edges out."""
+EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10}
+"""Iterations that are expected of a run without a limit, before a run has told. Over R-MAT graphs of scale 12 to 18,
+PageRank takes 11 to 15, or 50 if rank at dangling vertices is dropped; BFS and SSSP take 6 or 7."""
+CPU_STEP = 3e-5
+"""Fixed time (s) of an iteration on the CPU. A BFS of 747 small supersteps takes 54 ms (docs/results/gpu.md)."""
+GPU_STEP = 1.5e-4
+"""Fixed time (s) of an iteration on the GPU. An iteration of a single page takes 120 to 220 microseconds
+(docs/results/gpu.md)."""
+CPU_VERTEX = 2e-9
+"""Time (s) per vertex that a call on the CPU takes beyond its iterations: 24 to 60 ms for 16.8 M vertices
+(docs/results/gpu.md, "Whole calls")."""
+RANK_THREADS = 6
+"""Threads beyond which ranks are made no faster: 16 threads need 30 ms where one needs 190."""
+VALUE_ARRAYS = 2
+"""Arrays of values that a run pins on the host."""
+OFFSET_BYTES = 8
+"""Bytes of a vertex's offset, which the GPU keeps beside the edges."""
+THERE = 0.9
+"""The share of a graph's estimated bytes on the GPU from which all of it is taken to be there."""
+STAYING = 0.7
+"""The share of the GPU's room that the graph takes if it does not fit; buffers and values take the rest
+(`residency.BUFFERS_SHARE`)."""
+TOLERANCE = 1.25
+"""A rate is wrong if a measurement differs from it by more than this factor. Times vary by less on a quiet machine."""
+RANGE = 100.0
+"""A rate is at most this many times as large, or as small, as its first estimate; other numbers are not believed."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The speeds of one machine. The defaults were measured on a host with 16 Xeon cores and an H200, 2026-11-23.
+
+    All are edges per second unless stated otherwise. For the kinds ``"frontier"`` and ``"search"``, a rate is the
+    edges of the graph divided by the seconds of all iterations.
+
+    Attributes
+    ----------
+    cpu_all, cpu_frontier, cpu_search : float
+        Per thread: PageRank 3.2 G/s on 16 threads, SSSP 0.63 and ConnectedComponents 1.04, BFS 4.2.
+    gpu_all, gpu_frontier, gpu_search : float
+        In a hybrid run with all edges in the GPU's memory: PageRank 94 G/s, SSSP 12.5 and ConnectedComponents 23, BFS
+        8.4.
+    start : float
+        Seconds to find the GPU and to make its context.
+    compile : float
+        Seconds to compile a program for the GPU.
+    placing : float
+        Bytes per second to pin host memory that the GPU has not seen (3.4 G/s) and to copy from it (54 G/s).
+    ranks : float
+        Vertices per second of which one thread makes the ranks: 16.8 M in 190 ms.
+    call : float
+        Seconds that a call on the GPU takes beyond all else, if everything is there.
+    answering : float
+        Bytes of vertex values and answers per second, for all that a call on the GPU does with them beyond its
+        iterations; at best the rate of the link.
+    link : float
+        Bytes per second between pinned host memory and the GPU.
+    """
+
+    cpu_all: float = 2.0e8
+    cpu_frontier: float = 5.0e7
+    cpu_search: float = 2.6e8
+    gpu_all: float = 9.4e10
+    gpu_frontier: float = 1.7e10
+    gpu_search: float = 8.4e9
+    start: float = 0.45
+    compile: float = 2.5
+    placing: float = 3.2e9
+    ranks: float = 8.8e7
+    call: float = 2e-3
+    answering: float = 5.4e10
+    link: float = 5.4e10
+
+    def of(self, processor: str, kind: str) -> float:
+        """The rate of ``"cpu"`` or ``"gpu"`` for a kind of program."""
+        rate: float = getattr(self, f"{processor}_{kind}")
+        return rate
+
+
+NAMES = tuple(field.name for field in fields(Rates))
+"""The names of all rates."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What earlier calls with such a program on the same graph took.
+
+    Attributes
+    ----------
+    iterations : int or None
+        Of the last call; None if there was none.
+    cpu, gpu : float or None
+        Seconds of a call on the CPU, and of one on the GPU that found the graph there; None if not known.
+    lost : float
+        Seconds that the calls on this graph have lost by using the CPU, since the graph last was on the GPU.
+    """
+
+    iterations: int | None = None
+    cpu: float | None = None
+    gpu: float | None = None
+    lost: float = 0.0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of `garaph_py.run`, as far as its time depends on it.
+
+    Attributes
+    ----------
+    kind : {"all", "frontier", "search"}
+    vertices, edges : int
+        The edges are the stored ones.
+    edge_bytes : float
+        Bytes of an edge in the GPU's memory, with its value if the program reads it.
+    value_bytes, answer_bytes : int
+        Bytes of a vertex's value and of what the program reports of it.
+    threads : int
+        Threads of the CPU.
+    limit : int or None
+        The user's limit on iterations.
+    past : Past
+    """
+
+    kind: str
+    vertices: int
+    edges: int
+    edge_bytes: float = 4.0
+    value_bytes: int = 8
+    answer_bytes: int = 8
+    threads: int = 1
+    limit: int | None = None
+    past: Past = Past()
+
+    @property
+    def iterations(self) -> int:
+        """The iterations to expect."""
+        if self.past.iterations is not None:
+            return self.past.iterations
+        return EXPECTED[self.kind] if self.limit is None else min(self.limit, EXPECTED[self.kind])
+
+    @property
+    def work(self) -> float:
+        """The edges to expect in all iterations, in the unit of the rates of this kind."""
+        if self.kind == ALL:
+            return self.edges * self.iterations
+        return self.edges * (1.0 if self.past.iterations is not None else self.iterations / EXPECTED[self.kind])
+
+    @property
+    def graph_bytes(self) -> float:
+        """Bytes of the graph in the GPU's memory."""
+        return self.edges * self.edge_bytes + self.vertices * OFFSET_BYTES
+
+
+@dataclass(frozen=True)
+class OnDevice:
+    """What is done already of preparing a call on the GPU.
+
+    Attributes
+    ----------
+    has_context : bool
+        This process has found the GPU, and made its context.
+    is_compiled : bool
+        The program's code is in the cache on disk.
+    nbytes : int
+        Bytes of the graph in the GPU's memory, in the layout that the call needs.
+    room : int or None
+        Bytes of the GPU's memory that the call may use; None if not known.
+    """
+
+    has_context: bool = False
+    is_compiled: bool = False
+    nbytes: int = 0
+    room: int | None = None
+
+    def staying(self, call: Call) -> float:
+        """Bytes of the graph that stay in the GPU's memory once they are there."""
+        fits = self.room is None or call.graph_bytes <= self.room
+        return call.graph_bytes if fits else STAYING * (self.room or 0)
+
+    def missing(self, call: Call) -> float:
+        """Bytes of the graph that the call would copy to the GPU to stay there."""
+        staying = self.staying(call)
+        return 0.0 if self.nbytes >= THERE * staying else staying - self.nbytes
+
+    def streamed(self, call: Call) -> float:
+        """Bytes of the graph that do not fit, so that each pass over all edges copies them."""
+        return call.graph_bytes - self.staying(call)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a call takes the GPU, and all that this rests on.
+
+    Attributes
+    ----------
+    on_gpu : bool
+    why : str
+        The reason, for the user.
+    call : Call
+    there : OnDevice
+    rates : Rates
+    """
+
+    on_gpu: bool
+    why: str
+    call: Call
+    there: OnDevice
+    rates: Rates
+
+
+def call_of(bound: BoundProgram, graph: Graph, options: RunOptions, threads: int, past: Past) -> Call:
+    """The call of a run with these `options`, on `threads` threads of the CPU."""
+    return Call(
+        kind_of(bound), graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize,
+        threads, options.iterations, past,
+    )  # fmt: skip
+
+
+def kind_of(bound: BoundProgram) -> str:
+    """The kind of a program."""
+    if not bound.is_relaxation:
+        return ALL
+    return SEARCH if "done" in bound.arguments else FRONTIER
+
+
+def edge_bytes(bound: BoundProgram, graph: Graph) -> float:
+    """Mean bytes of an edge that a run of the program copies to the GPU."""
+    return ArraysOnDevice.of(graph._arrays.in_edges, bound.reads_edge_values).width
+
+
+def cpu_seconds(call: Call, rates: Rates) -> float:
+    """The time of a whole call on the CPU."""
+    if call.past.cpu is not None:
+        return call.past.cpu
+    return CPU_VERTEX * call.vertices + cpu_iterating(call, rates)
+
+
+def cpu_iterating(call: Call, rates: Rates) -> float:
+    """The time of all iterations on the CPU."""
+    return call.iterations * CPU_STEP + call.work / (rates.of("cpu", call.kind) * call.threads)
+
+
+def preparing_seconds(call: Call, there: OnDevice, rates: Rates) -> float:
+    """The time that a call on the GPU takes for what later calls find done."""
+    seconds = (0.0 if there.has_context else rates.start) + (0.0 if there.is_compiled else rates.compile)
+    if not there.missing(call):
+        return seconds
+    ranks = call.vertices / (rates.ranks * min(call.threads, RANK_THREADS))
+    return seconds + ranks + placed_bytes(call, there) / rates.placing
+
+
+def placed_bytes(call: Call, there: OnDevice) -> float:
+    """Bytes that the call pins: what is missing of the graph, and with it the values' arrays."""
+    missing = there.missing(call)
+    return missing + VALUE_ARRAYS * call.vertices * call.value_bytes if missing else 0.0
+
+
+def gpu_seconds(call: Call, there: OnDevice, rates: Rates) -> float:
+    """The time of a whole call on the GPU if all is prepared."""
+    if call.past.gpu is not None:
+        return call.past.gpu
+    return rates.call + returning(call, rates) + gpu_iterating(call, there, rates)
+
+
+def returning(call: Call, rates: Rates) -> float:
+    """The time in which the first values, and the answer, are copied to the host."""
+    return answered_bytes(call) / rates.answering
+
+
+def answered_bytes(call: Call) -> float:
+    """Bytes of first values and answers."""
+    return call.vertices * (call.value_bytes + call.answer_bytes)
+
+
+def gpu_iterating(call: Call, there: OnDevice, rates: Rates) -> float:
+    """The time of all iterations on the GPU, once all that fits is in its memory."""
+    passes = call.work / max(call.edges, 1)
+    streaming = passes * there.streamed(call) / rates.link
+    return call.iterations * GPU_STEP + call.work / rates.of("gpu", call.kind) + streaming
+
+
+def choose(call: Call, there: OnDevice, rates: Rates) -> Verdict:
+    """Whether the call takes the GPU.
+
+    It does if the CPU would take longer, preparations included; the time that earlier calls have lost on the CPU counts
+    as if this call lost it. It does not if it would lose even with everything prepared.
+    """
+    on_cpu, warm, preparing = cpu_seconds(call, rates), gpu_seconds(call, there, rates), 0.0
+    on_gpu = on_cpu > warm
+    if on_gpu:
+        preparing = preparing_seconds(call, there, rates)
+        on_gpu = on_cpu + call.past.lost >= preparing + warm
+    cpu, gpu = f"{show_seconds(on_cpu)} on the CPU", f"{show_seconds(preparing + warm)} with the GPU"
+    if preparing:
+        gpu += f", {show_seconds(preparing)} of it to prepare"
+    why = f"expected {gpu}; {cpu}" if on_gpu else f"expected {cpu}; {gpu}"
+    if preparing and (on_gpu and on_cpu < preparing + warm):
+        why += f"; calls on this graph have lost {show_seconds(call.past.lost)} on the CPU"
+    return Verdict(on_gpu, why, call, there, rates)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a call took.
+
+    Attributes
+    ----------
+    on_gpu : bool
+        It used the GPU, to the end.
+    seconds : float
+        From the call to the answer, without compiling and without finding the GPU.
+    iterating : float
+        Seconds of its iterations.
+    iterations : int
+    compiling, starting : float
+        Seconds of compiling, and of finding the GPU and making its context.
+    active : int
+        Vertices that were active, summed over the iterations.
+    """
+
+    on_gpu: bool
+    seconds: float
+    iterating: float
+    iterations: int
+    compiling: float = 0.0
+    starting: float = 0.0
+    active: int = 0
+
+
+LEAST_SECONDS = 5e-3
+"""Seconds below which a measurement says nothing about a rate."""
+MANY_BYTES = 1 << 24
+"""Bytes of values from which on the time beyond a call's iterations depends on them, and not on what is fixed: copying
+so many takes 0.3 ms."""
+LEAST_ACTIVE = 0.1
+"""The share of the vertices that must have been active in a relaxation for it to say anything about a rate: a search
+from a vertex that reaches nobody is no measure of speed."""
+
+
+def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
+    """What the rates should have been for a call to take as long as it did."""
+    call, there, rates = verdict.call, verdict.there, verdict.rates
+    call = replace(call, past=Past(iterations=measured.iterations))
+    found = dict[str, float]()
+    if measured.starting >= LEAST_SECONDS and not there.has_context:
+        found["start"] = measured.starting
+    if measured.on_gpu and not there.is_compiled and measured.compiling >= LEAST_SECONDS:
+        found["compile"] = measured.compiling
+    if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
+        return found
+    step = GPU_STEP if measured.on_gpu else CPU_STEP
+    working = measured.iterating - call.iterations * step
+    if not measured.on_gpu:
+        if working >= LEAST_SECONDS:
+            found[f"cpu_{call.kind}"] = call.work / (working * call.threads)
+    elif not there.missing(call):
+        beyond = measured.seconds - measured.iterating
+        if answered_bytes(call) < MANY_BYTES:
+            found["call"] = beyond - returning(call, rates)
+        elif beyond - rates.call >= LEAST_SECONDS / 10:
+            found["answering"] = answered_bytes(call) / (beyond - rates.call)
+        if working >= LEAST_SECONDS and not there.streamed(call):
+            found[f"gpu_{call.kind}"] = call.work / working
+    else:  # pages are copied during the first iterations, so only the whole call is known
+        made = replace(there, has_context=True, is_compiled=True)
+        other = preparing_seconds(call, made, replace(rates, placing=float("inf"))) + gpu_seconds(call, made, rates)
+        if measured.seconds - other >= LEAST_SECONDS:
+            found["placing"] = placed_bytes(call, there) / (measured.seconds - other)
+    return {name: value for name, value in found.items() if is_believable(name, value)}
+
+
+def is_believable(name: str, value: object) -> bool:
+    """Whether a number may be the rate of this name."""
+    first: float = getattr(Rates, name)
+    return isinstance(value, float) and first / RANGE <= value <= first * RANGE  # False for NaN
+
+
+def revised(
+    rates: Mapping[str, float], doubts: Mapping[str, float], learned: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The rates, and the doubts about them, after the lessons of a call.
+
+    A rate changes when two measurements in succession miss it in the same direction; it becomes their geometric mean.
+    The first one is kept as a doubt.
+    """
+    rates, doubts = dict(rates), dict(doubts)
+    for name, value in learned.items():
+        known, doubt = rates.get(name, getattr(Rates, name)), doubts.pop(name, None)
+        if known / TOLERANCE <= value <= known * TOLERANCE:
+            continue
+        if doubt is not None and (doubt > known) == (value > known):
+            rates[name] = (doubt * value) ** 0.5
+        else:
+            doubts[name] = value
+    return rates, doubts

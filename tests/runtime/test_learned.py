@@ -1,0 +1,231 @@
+"""What calls have taught: the file of rates, which may be damaged, and the history of a graph."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.program import bind
+from garaph_py.runtime import learned
+from garaph_py.runtime.learned import DAYS, MOST_KINDS, History, Learned, kind, teach
+from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.reckoning import ALL, Call, Measured, OnDevice, Past, Rates, Verdict, choose
+from tests.support.numpy_gpu import GRAPH, HUB, Hops
+
+TODAY = date(2026, 11, 23)
+GOOD = {"rates": {"call": 0.01}, "doubts": {"start": 1.0}, "dates": {"call": "2026-11-20"}, "architecture": "sm_90"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def read_anew():
+    learned._known.clear()
+    return learned.known()
+
+
+# The file.
+
+
+def test_lessons_outlive_the_process(folder):
+    assert learned.rates() == Rates()
+    teach({"call": 0.01}, "sm_90")
+    assert learned.rates() == Rates()
+    teach({"call": 0.01}, "sm_90")
+    assert learned.rates() == read_anew_rates() == Rates(call=pytest.approx(0.01))
+    assert learned.known().dates == {"call": date.today().isoformat()}
+    assert learned.known().architecture == "sm_90"
+    (entry,) = folder.iterdir()
+    assert entry.stat().st_mode & 0o777 == 0o600
+
+
+def read_anew_rates():
+    read_anew()
+    return learned.rates()
+
+
+def test_nothing_is_written_if_nothing_was_wrong(folder):
+    teach({"call": Rates.call, "link": Rates.link}, None)
+    assert not folder.exists()
+
+
+def damaged(entry):
+    entry.write_bytes(entry.read_bytes()[:-1])
+
+
+def writable(entry):
+    entry.chmod(0o666)
+
+
+@pytest.mark.parametrize("damage", [damaged, writable, os.unlink])
+def test_a_file_that_cannot_be_trusted_is_ignored_and_written_anew(folder, damage):
+    for _ in range(2):
+        teach({"call": 0.01}, None)
+    (entry,) = folder.iterdir()
+    damage(entry)
+    assert read_anew() == Learned()
+    for _ in range(2):
+        teach({"start": 2.0}, None)
+    assert read_anew_rates() == Rates(start=pytest.approx(2.0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"", b"{", b"[]", b"null", b"\xff", b"[" * 10_000, b'{"rates": [1], "dates": 3}', b" " * 99_999 + b"{}",
+        json.dumps({"rates": {"nonsense": 1.0}, "dates": {"nonsense": "2026-11-20"}}).encode(),
+        json.dumps({"rates": {"call": 1e9}, "doubts": {"call": -1.0}, "dates": {"call": 3}}).encode(),
+        b'{"rates": {"call": NaN}, "doubts": {"call": "0.01"}}',
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_left_out(text):
+    found = Learned.parsed(text, TODAY)
+    assert (found.rates, found.doubts) == ({}, {})
+    Rates(**found.rates)
+
+
+def test_what_makes_sense_is_kept():
+    found = Learned.parsed(json.dumps(GOOD).encode(), TODAY)
+    assert vars(found) == GOOD
+    mixed = GOOD | {"rates": {"call": 0.01, "start": "fast"}}
+    assert Learned.parsed(json.dumps(mixed).encode(), TODAY).rates == {"call": 0.01}
+
+
+def test_old_rates_are_forgotten():
+    later = TODAY + timedelta(DAYS)
+    assert Learned.parsed(json.dumps(GOOD).encode(), later).rates == {}
+
+
+def test_another_gpu_starts_anew():
+    known = Learned(
+        {"gpu_all": 2e10, "cpu_all": 1e8}, {"call": 0.1}, {"gpu_all": "2026-11-20", "cpu_all": "2026-11-20"}
+    )
+    assert known.after({}, None, TODAY) == known
+    assert replace(known, architecture="sm_80").after({}, "sm_80", TODAY).rates == known.rates
+    other = replace(known, architecture="sm_80").after({}, "sm_90", TODAY)
+    assert (other.rates, other.doubts, other.architecture) == ({"cpu_all": 1e8}, {}, "sm_90")
+
+
+def test_processes_that_learn_at_once_leave_a_whole_file(folder):
+    script = (
+        "from garaph_py.runtime.learned import teach\nfor k in range(40): teach({'call': 0.01 + 0.002 * k}, 'sm_90')"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert read_anew().architecture == "sm_90"
+    assert set(read_anew().rates) == {"call"}
+
+
+def test_a_cache_that_cannot_be_used_is_no_problem(monkeypatch):
+    monkeypatch.setenv("GARAPH_CACHE_DIR", "relative")
+    for _ in range(2):
+        teach({"call": 0.01}, None)
+    assert learned.rates() == Rates()
+
+
+# The history of a graph.
+
+CALL = Call(ALL, 1_000_000, 50_000_000, threads=8, limit=10)
+HERE = OnDevice(True, True, 1 << 40)
+FOUND = OnDevice(True, True)
+
+
+def reckoned(call=CALL, there=FOUND):
+    return choose(call, there, Rates())
+
+
+def test_the_median_of_the_last_calls_counts():
+    history = History()
+    for seconds in 9.0, 0.5, 0.6, 0.4:
+        history.add("PageRank", reckoned(), Measured(False, seconds, 0.3, 8))
+    for seconds in 0.02, 0.03:
+        assert history.past("PageRank").gpu is None
+        history.add("PageRank", reckoned(there=HERE), Measured(True, seconds, 0.01, 7))
+    assert history.past("PageRank") == Past(7, 0.5, 0.02, history.lost)
+    assert history.past("BFS") == Past(lost=history.lost)
+
+
+def test_of_the_first_call_only_the_iterations_count():
+    history = History()
+    history.add("PageRank", reckoned(), Measured(False, 9.0, 0.3, 8))
+    assert history.past("PageRank").cpu == pytest.approx(0.3 + 2e-9 * CALL.vertices)
+
+
+def test_a_call_that_brings_the_graph_is_not_taken_for_a_warm_one():
+    history = History()
+    history.add("PageRank", reckoned(), Measured(False, 0.4, 0.3, 8))
+    assert history.lost > 0.3
+    history.add("PageRank", reckoned(), Measured(True, 0.4, 0.3, 8))
+    assert history.past("PageRank").gpu is None
+    assert (history.lost, history.edge_bytes) == (0.0, 4.0)
+
+
+def test_a_graph_remembers_few_kinds():
+    history = History()
+    for k in range(2 * MOST_KINDS):
+        history.add(str(k), reckoned(), Measured(False, 0.4, 0.3, 8))
+    assert history.past("0").cpu is None
+    assert history.past(str(2 * MOST_KINDS - 1)).cpu is not None
+
+
+def test_kinds_of_calls():
+    graph = gp.from_edges([0, 1], [1, 2])
+    same, other = RunOptions(verify=True), RunOptions(iterations=3)
+    kinds = [kind(bind(gp.apps.BFS(k), graph), options, 4) for k, options in ((0, same), (1, RunOptions()), (1, other))]
+    assert kinds[0] == kinds[1] != kinds[2]
+    assert kind(bind(gp.apps.SSSP(0), graph), same, 4) != kinds[0] != kind(bind(gp.apps.BFS(0), graph), same, 2)
+
+
+def test_history_goes_with_the_graph_s_other_arrays():
+    graph = gp.from_edges([0, 1], [1, 2])
+    History.of(graph._arrays).lost = 1.0
+    assert History.of(graph._arrays).lost == 1.0
+    graph.release()
+    assert History.of(graph._arrays).lost == 0.0
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Small graphs are reckoned with as large ones, and there is a driver; a function sets the rates."""
+    monkeypatch.setattr("garaph_py.runtime.plan.LEAST_GPU_EDGES", 1)
+    monkeypatch.setattr("garaph_py.executor.gpu.device.has_driver", lambda: True)
+    return lambda **known: monkeypatch.setattr(learned, "rates", lambda: Rates(**known))
+
+
+def test_which_runs_are_remembered(monkeypatch, folder, large, tmp_path):
+    large(cpu_all=1e12)
+    graph, program, verdicts = gp.rmat(8), gp.apps.PageRank(), list[Verdict]()
+    monkeypatch.setattr(History, "add", lambda self, called, verdict, measured: verdicts.append(verdict))
+    result = gp.run(program, graph, iterations=2)
+    assert [verdict.why for verdict in verdicts] == [result.stats.why]
+    assert result.stats.why.startswith("expected ")
+    gp.run(program, graph, iterations=2, device="cpu")
+    gp.run(program, graph, iterations=2, options=gp.Options(deterministic=True))
+    gp.run(program, graph, iterations=2, report=tmp_path / "report.html")
+    assert len(verdicts) == 1
+
+
+def test_calls_begin_on_the_cpu_and_go_to_the_gpu_when_they_have_lost_enough(
+    monkeypatch, folder, large, device_for, graph_of
+):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    large(start=0.0, compile=0.0, call=1e-6, gpu_frontier=1e13, link=1e13, ranks=1e13, placing=2e7)
+    monkeypatch.setattr("garaph_py.runtime.reckoning.GPU_STEP", 0.0)
+    for _ in range(1000):
+        stats = gp.run(program, graph).stats
+        if stats.device != "cpu":
+            break
+        lost = History.of(graph._arrays).lost
+        assert "to prepare" in stats.why
+        assert lost > 0
+    assert "calls on this graph have lost" in stats.why
+    assert History.of(graph._arrays).lost == 0

@@ -1,0 +1,50 @@
+"""The facts about this machine: what is done already of preparing a call on the GPU."""
+
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.gpu import device
+from garaph_py.executor.gpu.compiler import cubin_key
+from garaph_py.native import cache
+from garaph_py.program import bind
+from garaph_py.runtime import learned
+from garaph_py.runtime.learned import History, Learned
+from garaph_py.runtime.machine import on_device
+from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.reckoning import OnDevice
+from tests.support.numpy_gpu import GRAPH, HUB, MEMORY, Hops
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("folder")
+def test_before_a_gpu_is_found_only_the_cache_is_known(graph_of, monkeypatch):
+    graph, options = graph_of(GRAPH), RunOptions(gpu_memory="1GiB")
+    bound = bind(Hops(HUB), graph)
+    assert on_device(bound, graph, options) == OnDevice(room=1 << 30)
+    cache.store(cubin_key(bound, "sm_90"), b"code")
+    assert not on_device(bound, graph, options).is_compiled  # no run has told which GPU there is
+    monkeypatch.setattr(learned, "known", lambda: Learned(architecture="sm_90"))
+    assert on_device(bound, graph, options) == OnDevice(is_compiled=True, room=1 << 30)
+    assert not on_device(bind(gp.apps.BFS(0), graph), graph, options).is_compiled
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_graph_has_on_the_gpu(graph_of, device_for, monkeypatch):
+    graph, program = graph_of(GRAPH), Hops(HUB)
+    device_for(program, graph)
+    monkeypatch.setattr(device, "_found", device.find())
+    bound = bind(program, graph)
+    assert on_device(bound, graph, RunOptions()) == OnDevice(has_context=True, room=int(0.9 * MEMORY))
+    gp.run(program, graph, device="gpu")
+    there = on_device(bound, graph, RunOptions())
+    assert there.nbytes > 4 * graph.m
+    History.of(graph._arrays).edge_bytes = 8.0  # the last run read edge values, which lie beside the sources
+    assert on_device(bound, graph, RunOptions()).nbytes == 0
+    graph.release()
+    assert on_device(bound, graph, RunOptions()).nbytes == 0
+    monkeypatch.setattr(device, "_broken", "lost")
+    assert not on_device(bound, graph, RunOptions()).has_context

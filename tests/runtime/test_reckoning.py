@@ -1,0 +1,214 @@
+"""What a call is expected to take, and the choice that follows, in plain numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.program import bind
+from garaph_py.runtime import reckoning
+from garaph_py.runtime.options import RunOptions
+from garaph_py.runtime.reckoning import (
+    ALL,
+    CPU_STEP,
+    CPU_VERTEX,
+    FRONTIER,
+    GPU_STEP,
+    SEARCH,
+    Call,
+    Measured,
+    OnDevice,
+    Past,
+    Rates,
+    call_of,
+    choose,
+    cpu_seconds,
+    gpu_seconds,
+    lessons,
+    preparing_seconds,
+    revised,
+)
+
+M, N = 134_000_000, 4_194_304
+"""R-MAT of scale 22, symmetric."""
+H200 = Rates()
+HERE = OnDevice(has_context=True, is_compiled=True, nbytes=1 << 40)
+FOUND = replace(HERE, nbytes=0)
+NEW = OnDevice()
+
+
+def pagerank(**more):
+    return Call(ALL, N, M, value_bytes=4, answer_bytes=4, threads=16, limit=10, **more)
+
+
+def bfs(**more):
+    return Call(SEARCH, N, M, threads=16, **more)
+
+
+def sssp(**more):
+    return Call(FRONTIER, N, M, edge_bytes=8, threads=16, **more)
+
+
+def short(value):
+    """A readable name of a parameter."""
+    named = {id(HERE): "all is there", id(FOUND): "GPU found", id(NEW): "nothing there"}
+    return value.kind if isinstance(value, Call) else named.get(id(value))
+
+
+# What a call takes.
+
+
+def test_the_parts_of_a_call():
+    rates = Rates(cpu_all=1e6, gpu_all=1e8, start=1.0, compile=3.0, placing=1e6, ranks=1e5, call=0.01, answering=1e7)
+    call = Call(ALL, 1_000, 1_000_000, 4.0, 4, 8, threads=2, limit=5)
+    assert cpu_seconds(call, rates) == pytest.approx(5 * CPU_STEP + 5 / 2 + CPU_VERTEX * 1000)
+    assert gpu_seconds(call, NEW, rates) == pytest.approx(0.01 + 12_000 / 1e7 + 5 * GPU_STEP + 5e6 / 1e8)
+    placing = (4e6 + 8_000 + 2 * 4_000) / 1e6
+    assert preparing_seconds(call, NEW, rates) == pytest.approx(1 + 3 + placing + 1_000 / 2e5)
+    assert preparing_seconds(call, FOUND, rates) == pytest.approx(placing + 1_000 / 2e5)
+    assert preparing_seconds(call, HERE, rates) == 0
+    most = replace(FOUND, nbytes=2_000_000)
+    assert preparing_seconds(call, most, rates) == pytest.approx(placing - 2 + 1_000 / 2e5)
+
+
+def test_edges_that_do_not_fit_are_streamed_in_each_pass():
+    call, room = pagerank(), 200_000_000
+    small = replace(FOUND, room=room)
+    extra = gpu_seconds(call, small, H200) - gpu_seconds(call, FOUND, H200)
+    assert extra == pytest.approx(10 * (call.graph_bytes - 0.7 * room) / H200.link)
+    assert replace(small, nbytes=int(0.5 * room)).missing(call) == pytest.approx(0.2 * room)
+    assert not replace(small, nbytes=int(0.7 * room)).missing(call)
+    assert not replace(FOUND, room=1 << 40).streamed(call)
+
+
+def test_iterations_to_expect():
+    assert [replace(pagerank(), limit=limit).iterations for limit in (None, 10, 1000)] == [30, 10, 30]
+    assert replace(pagerank(), limit=1000, past=Past(600)).iterations == 600
+    assert replace(sssp(), limit=1).work == pytest.approx(0.1 * M)
+    assert sssp(past=Past(700)).work == M
+
+
+def test_measured_calls_count_more_than_estimates():
+    call = pagerank(past=Past(10, cpu=0.3, gpu=0.02))
+    assert cpu_seconds(call, H200) == 0.3
+    assert gpu_seconds(call, HERE, H200) == 0.02
+    assert preparing_seconds(call, FOUND, H200) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    [
+        (gp.apps.PageRank(), ALL),
+        (gp.apps.SSSP(0), FRONTIER),
+        (gp.apps.ConnectedComponents(), FRONTIER),
+        (gp.apps.BFS(0), SEARCH),
+    ],
+    ids=str,
+)
+def test_the_call_of_a_run(program, kind):
+    edges = np.arange(9), np.arange(1, 10)
+    graph = gp.from_edges(*edges, np.ones(9, np.int32), directed=kind == ALL)
+    call = call_of(bind(program, graph), graph, RunOptions(iterations=4), 3, Past(7))
+    assert (call.kind, call.vertices, call.edges) == (kind, 10, graph.m)
+    assert (call.threads, call.limit, call.iterations) == (3, 4, 7)
+    assert call.edge_bytes == (8 if isinstance(program, gp.apps.SSSP) else 4 + 4 * (kind == ALL))
+
+
+# The choice, with the rates of the host that they were measured on.
+
+
+@pytest.mark.parametrize(
+    ("call", "there", "on_gpu"),
+    [
+        (pagerank(), HERE, True),  # 28 ms against 400
+        (pagerank(), FOUND, True),
+        (pagerank(), NEW, False),  # the GPU's compiler takes longer
+        (bfs(), FOUND, False),
+        (bfs(), HERE, True),
+        (sssp(), HERE, True),
+        (replace(pagerank(), edges=1_000_000, vertices=65_536), FOUND, False),
+        (replace(pagerank(), edges=4 * M, vertices=4 * N), NEW, False),
+        (replace(pagerank(), edges=40 * M, vertices=40 * N), NEW, True),
+        (replace(pagerank(), edges=M // 100, vertices=65_536, limit=1), HERE, False),
+        (replace(bfs(), edges=560_000, vertices=140_000, past=Past(747)), HERE, False),  # a grid: 54 ms against 112
+    ],
+    ids=short,
+)
+def test_who_is_sooner(call, there, on_gpu):
+    assert choose(call, there, H200).on_gpu == on_gpu
+
+
+def test_the_reason_names_both_times():
+    assert choose(sssp(), HERE, H200).why == "expected 12.6 ms with the GPU; 176 ms on the CPU"
+    assert choose(bfs(), FOUND, H200).why == "expected 40.9 ms on the CPU; 228 ms with the GPU, 207 ms of it to prepare"
+
+
+@pytest.mark.parametrize("there", [NEW, FOUND, replace(FOUND, is_compiled=False)], ids=short)
+@pytest.mark.parametrize("call", [pagerank(), bfs(), sssp()], ids=short)
+@pytest.mark.parametrize("calls", [1, 2, 5, 10, 30, 1000])
+def test_any_number_of_calls_takes_at_most_twice_the_best(call, there, calls):
+    cpu, warm = cpu_seconds(call, H200), gpu_seconds(call, there, H200)
+    preparing = preparing_seconds(call, there, H200)
+    spent, lost = 0.0, 0.0
+    for _ in range(calls):
+        if choose(replace(call, past=Past(lost=lost)), there, H200).on_gpu:
+            spent, there, lost = spent + preparing_seconds(call, there, H200) + warm, HERE, 0.0
+        else:
+            spent, lost = spent + cpu, lost + max(cpu - warm, 0)
+    assert spent <= 2 * min(calls * cpu, preparing + calls * warm)
+
+
+def test_what_was_lost_does_not_help_a_slower_gpu():
+    call = bfs(past=Past(7, cpu=0.01, gpu=0.02, lost=100.0))
+    assert not choose(call, HERE, H200).on_gpu
+
+
+def test_lost_time_is_part_of_the_reason():
+    verdict = choose(bfs(past=Past(lost=0.3)), FOUND, H200)
+    assert verdict.on_gpu
+    assert verdict.why.endswith("; calls on this graph have lost 300 ms on the CPU")
+
+
+# What a call teaches.
+
+
+def test_a_call_as_long_as_expected_teaches_the_same_rates():
+    call, n = sssp(), 3 * N
+    for there in HERE, FOUND:
+        seconds = preparing_seconds(call, there, H200) + gpu_seconds(call, there, H200)
+        known = replace(call, past=Past(call.iterations))
+        measured = Measured(True, seconds, reckoning.gpu_iterating(known, there, H200), 10, active=n)
+        for name, value in lessons(choose(call, there, H200), measured).items():
+            assert value == pytest.approx(getattr(H200, name)), name
+    measured = Measured(False, cpu_seconds(call, H200), reckoning.cpu_iterating(call, H200), 10, active=n)
+    learned = lessons(choose(call, HERE, H200), measured)
+    assert learned == {"cpu_frontier": pytest.approx(H200.cpu_frontier)}
+
+
+@pytest.mark.parametrize(
+    ("call", "there", "measured", "names"),
+    [
+        (pagerank(), HERE, Measured(True, 0.03, 0.02, 10), ["answering", "gpu_all"]),
+        (pagerank(), HERE, Measured(True, 0.03, 0.002, 10), ["answering"]),  # too short
+        (replace(pagerank(), vertices=9_999), HERE, Measured(True, 0.03, 0.02, 10), ["call", "gpu_all"]),
+        (pagerank(), FOUND, Measured(True, 0.3, 0.1, 10), ["placing"]),
+        (pagerank(), NEW, Measured(True, 0.3, 0.1, 10, 2.0, 0.5), ["compile", "placing", "start"]),
+        (pagerank(), NEW, Measured(False, 0.5, 0.4, 10, 2.0), ["cpu_all"]),
+        (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=N), ["cpu_search"]),
+        (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=1), []),  # reached nobody
+        (pagerank(), HERE, Measured(True, 0.03, 1e5, 10), []),  # not believable
+    ],
+    ids=short,
+)
+def test_what_is_taught(call, there, measured, names):
+    assert sorted(lessons(choose(call, there, H200), measured)) == names
+
+
+def test_a_rate_changes_when_it_was_wrong_twice():
+    rates, doubts = revised({}, {}, {"call": 0.01})
+    assert (rates, doubts) == ({}, {"call": 0.01})
+    assert revised(rates, doubts, {"call": 0.04}) == ({"call": pytest.approx(0.02)}, {})
+    assert revised(rates, doubts, {"call": 0.002}) == ({}, {})  # right after all
+    assert revised(rates, doubts, {"call": 0.001}) == ({}, {"call": 0.001})  # wrong in the other direction
+    assert revised(rates, doubts, {"start": 0.46}) == (rates, doubts)
