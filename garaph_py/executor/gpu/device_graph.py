@@ -7,6 +7,7 @@ in use makes another for itself, which is freed at its end.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import threading
 import weakref
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
 from .device import Device, failing
+from .handles import Handles
 from .launch import Launcher
 from .memory import DeviceMemory
 from .packing import measured
@@ -37,6 +39,8 @@ class DeviceGraph:
 
     Attributes
     ----------
+    handles : Handles
+        The streams and events of the run.
     memory : DeviceMemory
         All allocations. `give_back` frees those that the run has made for itself.
     pinned : Pinned
@@ -48,8 +52,9 @@ class DeviceGraph:
         self._measured: tuple[Array, float] | None = None
         self._contents: dict[str, Hashable] = {}
         self._ranks: Ranks | None = None
+        self.handles = Handles(device.driver)
         self._in_use, self._is_found = threading.Lock(), False
-        weakref.finalize(self, free, device, self.memory, self.pinned).atexit = False
+        weakref.finalize(self, free, device, self.memory, self.pinned, self.handles).atexit = False
 
     @classmethod
     def take(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
@@ -60,6 +65,7 @@ class DeviceGraph:
             found._in_use.acquire()
             return found
         found._is_found = True
+        found.handles.begin()
         with _lock:
             _recent[:] = [other for other in _recent if other() not in (found, None)]
             _recent.append(weakref.ref(found))
@@ -82,6 +88,7 @@ class DeviceGraph:
         """Free everything. The device's context must be current."""
         self._contents.clear()
         self._measured = self._ranks = None
+        self.handles.close()
         try:
             self.memory.close()
         finally:
@@ -110,10 +117,20 @@ class DeviceGraph:
             self._measured = measured(arrays, launcher, self.device, budget, self.pinned)
         return self._measured
 
-    def retain(self, contents: Mapping[str, Hashable]) -> None:
-        """Free all allocations except those that hold what `contents` names."""
-        self._contents = {name: what for name, what in self._contents.items() if contents.get(name) == what}
+    def retain(self, wanted: Mapping[str, Hashable], room: int = 0) -> int:
+        """Free all allocations except those that hold what is `wanted`, and other parts of the graph within `room`.
+
+        Returns the bytes of these other parts.
+        """
+        others = 0
+        for name, what in list(self._contents.items()):
+            size = self.memory.size(name)
+            if name not in wanted and others + size <= room:
+                others += size
+            elif wanted.get(name) != what:
+                del self._contents[name]
         self.memory.retain(self._contents)
+        return others
 
     def place(self, name: str, nbytes: int, what: Hashable) -> tuple[int, bool]:
         """The address of the allocation `name`, and whether it holds `what` already; if not, it holds zeros."""
@@ -165,9 +182,17 @@ def idle(device: Device, besides: DeviceGraph | None = None) -> list[DeviceGraph
     ]  # fmt: skip
 
 
-def free(device: Device, memory: DeviceMemory, pinned: Pinned) -> None:
+@atexit.register
+def destroy_handles() -> None:
+    """Destroy the handles of all graphs, while there is a context in which PyCUDA can do so."""
+    for kept in filter(None, [reference() for reference in _recent]):
+        with contextlib.suppress(Exception), kept.device:
+            kept.handles.close()
+
+
+def free(device: Device, memory: DeviceMemory, pinned: Pinned, handles: Handles) -> None:
     """Free what nobody uses any more, also after the device has failed."""
     with contextlib.suppress(Exception), device:
-        for part in memory, pinned:
+        for part in memory, pinned, handles:
             with contextlib.suppress(Exception):
                 part.close()

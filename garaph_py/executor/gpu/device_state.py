@@ -14,6 +14,7 @@ from ...program import BoundProgram
 from ..state import State
 from .device import failing
 from .device_graph import DeviceGraph
+from .handles import NON_BLOCKING
 from .interface import float_fields
 from .launch import Launcher
 from .memory_plan import REPORT_VERTICES
@@ -22,9 +23,6 @@ from .pinned_pool import PinnedPool
 from .run_arrays import RunArrays
 
 Array = npt.NDArray[Any]
-
-NON_BLOCKING = 1
-"""CU_STREAM_NON_BLOCKING of the CUDA driver: the default stream does not wait for the stream."""
 
 
 @dataclass
@@ -145,7 +143,7 @@ class DeviceState:
         driver, n, names = self._device.driver, self._n, ("values", "frontier")
         arrays = self._pool_array(n, self._bound.value), self._pool_array(-(-n // WORD), np.dtype(np.uint64))
         with self._device, failing(driver):
-            written = driver.Event()
+            written = self._kept.handles.event()
             try:
                 places = [
                     self._kept.memory.allocate(f"copy of {name}", array.nbytes)
@@ -156,11 +154,11 @@ class DeviceState:
                     self._read(name, array)
                 written.record()
                 return StateCopy(*arrays, written)
-            self._stream = self._stream or driver.Stream(NON_BLOCKING)
+            self._stream = self._stream or self._kept.handles.stream(NON_BLOCKING)
             for name, place, array in zip(names, places, arrays, strict=True):
                 if array.nbytes:
                     driver.memcpy_dtod(place, self._arrays.address(name), array.nbytes)
-            copied = driver.Event()
+            copied = self._kept.handles.event()
             copied.record()
             self._stream.wait_for_event(copied)
             for place, array in zip(places, arrays, strict=True):

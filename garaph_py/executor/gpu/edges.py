@@ -6,7 +6,7 @@ packed array can only be decoded from the beginning of a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -28,12 +28,8 @@ ALIGNMENT = 256
 """Alignment of each array in a page's device memory, in bytes; the same as that of the driver's own allocations."""
 
 
-class EdgeLayout(Protocol):
-    """The layout of any page's edges in device memory."""
-
-    @property
-    def encoding(self) -> str:
-        """The codec of the sources."""
+class Sizes(Protocol):
+    """How many bytes any page's edges take in device memory."""
 
     @property
     def width(self) -> float:
@@ -41,6 +37,17 @@ class EdgeLayout(Protocol):
 
     def sizes(self, page: Page) -> list[int]:
         """Bytes of each of the page's buffers."""
+
+
+class EdgeLayout(Sizes, Protocol):
+    """The layout of any page's edges in device memory."""
+
+    @property
+    def encoding(self) -> str:
+        """The codec of the sources."""
+
+    def parts(self, page: Page) -> list[tuple[str, Hashable]]:
+        """For each of the page's buffers: a name, and what it holds of the page, equal for equal bytes."""
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
@@ -179,6 +186,13 @@ class ArraysOnDevice:
     def sizes(self, page: Page) -> list[int]:
         return [size for array in self._arrays for size in array.sizes(page)]
 
+    def parts(self, page: Page) -> list[tuple[str, Hashable]]:
+        return [
+            (f"{name} {k}", (array.codec, array.width, size))
+            for name, array in zip(("sources", "values"), self._arrays, strict=False)
+            for k, size in enumerate(array.sizes(page))
+        ]
+
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         count = self.sources.buffers
         self.sources.write_args(args, SOURCES, page, addresses[:count])
@@ -213,7 +227,7 @@ def places(sizes: Iterable[int]) -> list[int]:
     return list(accumulate((-(-size // ALIGNMENT) * ALIGNMENT for size in sizes), initial=0))
 
 
-def page_bytes(page: Page, layout: EdgeLayout) -> int:
+def page_bytes(page: Page, layout: Sizes) -> int:
     """Bytes of device memory for a page's edges."""
     return places(layout.sizes(page))[-1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -46,7 +46,7 @@ from .pinned_pool import PinnedPool, pool_of
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
-from .streams import Buffer, Streams, contents, page_name
+from .streams import Buffer, Streams, contents
 from .work import PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
@@ -210,12 +210,12 @@ class GpuExecutor(StepByParts):
     def _make_room(self, budget: int) -> None:
         """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
         residency, kept = self.residency, self._kept
-        kept.retain(
-            {name: name for name in OF_GRAPH if name in self._plan.arrays}
-            | {page_name(page): contents(page, self.edges.arrays) for page in residency.pages[: residency.resident]}
-        )
+        wanted: dict[str, Hashable] = {name: name for name in OF_GRAPH if name in self._plan.arrays}
+        for page in residency.pages[: residency.resident]:
+            wanted |= contents(page, self.edges.arrays)
+        others = kept.retain(wanted, budget - residency.used)
         kept.memory.trim(max(budget - kept.memory.used, 0))
-        make_room(self.device, kept, budget - residency.used)
+        make_room(self.device, kept, budget - residency.used - others)
         kept.memory.budget = budget
 
     def _start(self, synchronous: bool, budget: int) -> State:
@@ -385,7 +385,7 @@ class GpuExecutor(StepByParts):
 
     def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
         """The argument of a kernel over `page`, whose edges are in `buffer`."""
-        key = page, None if buffer is None else buffer.address
+        key = page, None if buffer is None else buffer.addresses[0]
         arguments = self._arguments.get(key)
         if arguments is None:
             arguments = self._arguments_of(page, buffer)

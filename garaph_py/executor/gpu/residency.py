@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...pages.layout import Page, layout
 from ...system.sizes import show_bytes
-from .edges import EdgeLayout, page_bytes
+from .edges import Sizes, page_bytes
 
 Array = npt.NDArray[Any]
 
@@ -66,7 +66,7 @@ class Residency:
 
 
 def plan(
-    offsets: Array, arrays: EdgeLayout, fixed: int, budget: int, streams: int, page_edges: int | None = None
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None
 ) -> Residency:
     """Lay out pages and choose the resident ones, within `budget`.
 
@@ -74,7 +74,7 @@ def plan(
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
-    arrays : EdgeLayout
+    arrays : Sizes
         The layout of edges in device memory, which gives the bytes of a page.
     fixed : int
         Bytes of everything except edges: values, offsets, indexes.

@@ -8,6 +8,7 @@ these would wait longer for the GIL than for the GPU.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Hashable, Iterable
@@ -24,7 +25,8 @@ from ...system import interrupts
 from ..modes import COPIED
 from .device import Device
 from .device_graph import DeviceGraph
-from .edges import EdgeLayout, page_bytes, places
+from .edges import EdgeLayout, places
+from .handles import NON_BLOCKING
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .residency import Residency
 from .thread_time import ThreadTime
@@ -35,8 +37,6 @@ COMPUTE_STREAMS = 3
 """Streams for the kernels of resident pages, which use them in turn. With one stream, multiprocessors would idle while
 the last blocks of a kernel run. With one stream per page, the GPU could copy back no values until nearly all gathers
 have ended."""
-NON_BLOCKING = 1
-"""CU_STREAM_NON_BLOCKING of the CUDA driver: the default stream does not wait for the stream."""
 FEW_CORES = 4
 """With at most this many cores, the GPU thread sleeps while it waits for the GPU. It wakes about 50 microseconds later
 than a thread that spins, but leaves its core to the threads that compute."""
@@ -48,7 +48,8 @@ class Buffer:
 
     Attributes
     ----------
-    address : int
+    addresses : list of int
+        Where each of a resident page's arrays is. A stream's buffer has one address, where the first begins.
     stream : pycuda.driver.Stream
     copied, computed, idle : pycuda.driver.Event
         Recorded after the copy of the edges, after the kernels, and after the copies of new values to the host.
@@ -56,15 +57,18 @@ class Buffer:
         The page whose edges are in the buffer, or are being copied to it.
     copied_bytes : int
         Bytes of edges copied since the page was last processed.
+    found : tuple of bool
+        Which of a resident page's arrays are there since an earlier run.
     """
 
-    address: int
+    addresses: list[int]
     stream: Any
     copied: Any
     computed: Any
     idle: Any
     page: Page | None = None
     copied_bytes: int = 0
+    found: tuple[bool, ...] = ()
 
 
 class Work(Protocol):
@@ -117,40 +121,43 @@ class Streams:
     ) -> None:  # fmt: skip
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
-        driver = device.driver
-        self.compute = [driver.Stream() for _ in range(COMPUTE_STREAMS)]
-        self.back, self.back_early, self.forth = driver.Stream(), driver.Stream(), driver.Stream()
-        self._prefetch = driver.Stream(NON_BLOCKING)
-        streams = [driver.Stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
+        self._handles = handles = kept.handles
+        self.compute = [handles.stream() for _ in range(COMPUTE_STREAMS)]
+        self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
+        self._prefetch = handles.stream(NON_BLOCKING)
+        streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
         self._resident = [self._resident_buffer(page, kept) for page in residency.pages[: residency.resident]]
         self._streams = [*self.compute, *streams]
         self._free = deque(
-            self._buffer(kept.memory.allocate(f"stream {k}", residency.buffer_bytes), stream)
+            self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
             for k, stream in enumerate(streams)
         )
         self.thread = ThreadTime("GPU's thread")
-        self.timeline = None if spans is None else Timeline(driver, self._streams, spans)
+        self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans)
 
     def _resident_buffer(self, page: Page, kept: DeviceGraph) -> Buffer:
-        """The buffer of a resident page, whose edges may be there since an earlier run."""
-        what = contents(page, self._arrays)
-        address, is_filled = kept.place(page_name(page), page_bytes(page, self._arrays), what)
-        buffer = self._buffer(address, self.compute[0])
-        buffer.page = page if is_filled else None
+        """The buffer of a resident page, whose arrays may be there since an earlier run."""
+        sizes = self._arrays.sizes(page)
+        parts = zip(contents(page, self._arrays).items(), sizes, strict=True)
+        places = [kept.place(name, size, what) for (name, what), size in parts]
+        buffer = self._buffer([address for address, _ in places], self.compute[0])
+        buffer.found = tuple(is_filled for _, is_filled in places)
+        buffer.page = page if all(buffer.found) else None
         return buffer
 
     def keep(self, kept: DeviceGraph) -> None:
         """Have later runs find the resident pages whose edges are on the device. All copies must have ended."""
         for page, buffer in zip(self._pages, self._resident, strict=False):
             if buffer.page is not None:
-                kept.keep(page_name(page), contents(page, self._arrays))
+                for name, what in contents(page, self._arrays).items():
+                    kept.keep(name, what)
 
-    def _buffer(self, address: int, stream: Any) -> Buffer:
-        driver = self._device.driver
-        flags = driver.event_flags.DISABLE_TIMING
+    def _buffer(self, addresses: list[int], stream: Any) -> Buffer:
+        known = self._device.driver.event_flags
+        flags = int(known.DISABLE_TIMING)
         if available_cores() <= FEW_CORES:
-            flags |= driver.event_flags.BLOCKING_SYNC
-        return Buffer(address, stream, *(driver.Event(flags) for _ in range(3)))
+            flags |= int(known.BLOCKING_SYNC)
+        return Buffer(addresses, stream, *(self._handles.event(flags) for _ in range(3)))
 
     def write_spans(self) -> None:
         """Write the spans of all copies and computations that have ended."""
@@ -171,7 +178,7 @@ class Streams:
         The copies are on a stream of their own, so that work on the default stream, such as copies of values, does not
         wait for them.
         """
-        filled = self._device.driver.Event()
+        filled = self._handles.event()
         filled.record()  # the default stream fills new buffers with zeros
         self._prefetch.wait_for_event(filled)
         for page, buffer in zip(self._pages, self._resident, strict=False):
@@ -278,7 +285,9 @@ class Streams:
     def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""
         began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
-        copied = self._transfer.send(source.edges(page), self.places(page, buffer), buffer.stream)
+        found = buffer.found or itertools.repeat(False)
+        wanted = [None if there else place for place, there in zip(self.places(page, buffer), found, strict=False)]
+        copied = self._transfer.send(source.edges(page), wanted, buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied
@@ -299,16 +308,16 @@ class Streams:
 
     def places(self, page: Page, buffer: Buffer) -> list[int]:
         """The addresses of a page's arrays in a buffer."""
+        if page.number < len(self._resident):
+            return buffer.addresses
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
-        return [buffer.address + at for at in self._offsets[page.number]]
+        return [buffer.addresses[0] + at for at in self._offsets[page.number]]
 
 
-def page_name(page: Page) -> str:
-    """The name of a resident page's allocation."""
-    return f"page {page.number}"
+def contents(page: Page, layout: EdgeLayout) -> dict[str, Hashable]:
+    """The allocations of a resident page by name, and what each holds: an array of the page, or a part of one.
 
-
-def contents(page: Page, layout: EdgeLayout) -> Hashable:
-    """What a resident page's memory holds: which edges of the graph, in which layout."""
-    return page, layout.encoding, layout.width, tuple(layout.sizes(page))
+    Pages of the same edges have allocations in common, whether a program reads edge values or not.
+    """
+    return {f"{name} of page {page.number}": (page, what) for name, what in layout.parts(page)}

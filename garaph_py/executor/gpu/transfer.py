@@ -5,7 +5,7 @@ An engine is a policy (dispatch/policy.py) and the transfer that it names.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ...pages.source import PageEdges
@@ -17,15 +17,16 @@ from .edges import host_arrays
 class Transfer(Protocol):
     """One way to bring edges to a device. The device's context must be current."""
 
-    def send(self, edges: PageEdges, addresses: list[int], stream: Any) -> int:
+    def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
         """Start to bring a page's edges to the device, on `stream`.
 
         Parameters
         ----------
         edges : PageEdges
             The edges in host memory, valid until the page is released.
-        addresses : list of int
-            The device address of each of the page's buffers, which begins at a multiple of `ranks.RUN` edges.
+        addresses : sequence of int or None
+            The device address of each of the page's buffers, which begins at a multiple of `ranks.RUN` edges; None for
+            those that are there already.
         stream : pycuda.driver.Stream
 
         Returns
@@ -40,11 +41,11 @@ class CopyTransfer:
     def __init__(self, device: Device) -> None:
         self._driver = device.driver
 
-    def send(self, edges: PageEdges, addresses: list[int], stream: Any) -> int:
+    def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
         sent = 0
         # If the program does not read edge values, there are fewer addresses than arrays.
         for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
-            if array.nbytes:
+            if array.nbytes and address is not None:
                 self._driver.memcpy_htod_async(address + offset, array, stream)
                 sent += array.nbytes
         return sent

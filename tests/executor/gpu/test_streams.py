@@ -11,6 +11,7 @@ import pytest
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu.device import failing
 from garaph_py.executor.gpu.edges import raw_layout
+from garaph_py.executor.gpu.handles import Handles
 from garaph_py.executor.gpu.ranks import RUN
 from garaph_py.executor.gpu.residency import plan
 from garaph_py.executor.gpu.streams import Streams
@@ -94,8 +95,8 @@ class FakeMemory:
 class NothingKept:
     """The `DeviceGraph` of a first run."""
 
-    def __init__(self):
-        self.memory = FakeMemory()
+    def __init__(self, driver):
+        self.memory, self.handles = FakeMemory(), Handles(driver)
 
     def place(self, name, nbytes, what):
         return self.memory.allocate(name, nbytes), False
@@ -116,7 +117,7 @@ def setting(graph_of):
         device = FakeDevice(fails_at)
         return (
             device,
-            Streams(device, residency, width, NothingKept(), spans),
+            Streams(device, residency, width, NothingKept(device.driver), spans),
             MemoryPageSource(graph._arrays.in_edges, pages=residency.pages),
         )
 
@@ -156,7 +157,7 @@ def test_every_page_finds_its_edges(setting, share):
         seen, before = [], set(left.values())
 
         def see(page, buffer, seen=seen):
-            left[buffer.address] = page
+            left[buffer.addresses[0]] = page
             sources, weights = found_in(device, streams, page, buffer)
             edges = source.edges(page)
             np.testing.assert_array_equal(sources, edges.sources.data)
