@@ -32,10 +32,14 @@ PACKAGES = ("numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvidia-cuda-nv
 """Packages whose versions are part of the cache key, because the machine code depends on them."""
 GENERATING = ("codec", "executor", "executor/gpu", "native", "program")
 """Folders of the package whose modules generate GPU code. Their text is part of the cache key."""
+KEPT = 16
+"""How many cubins a process keeps in memory; each has some hundred KB."""
+_kept: dict[str, bytes] = {}
+"""The cubins that were used last, by key."""
 
 
 def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = events.ignore) -> bytes:
-    """Return the machine code of all kernels for `bound`, from the cache on disk if it was compiled before.
+    """Return the machine code of all kernels for `bound`, from memory or the cache on disk if it was compiled before.
 
     Parameters
     ----------
@@ -52,11 +56,14 @@ def cubin(bound: BoundProgram, architecture: str, listener: events.Listener = ev
         If the compilers do not know the architecture.
     """
     key = fingerprint("cubin", bound.key, architecture, environment())
-    code = cache.load(key)
+    code = _kept.pop(key, None) or cache.load(key)
     if not code:
         with compiling("compiling for the GPU", 1, listener):
             code = link(bound, architecture, "cubin")
         cache.store(key, code)
+    _kept[key] = code
+    for oldest in list(_kept)[:-KEPT]:
+        _kept.pop(oldest, None)
     return code
 
 

@@ -161,6 +161,7 @@ def links(monkeypatch, tmp_path):
         return f"{program.name} for {architecture} as {output}".encode()
 
     monkeypatch.setattr(compiler, "link", link)
+    monkeypatch.setattr(compiler, "_kept", {})
     yield asked
     forget_files()
 
@@ -193,6 +194,19 @@ def test_code_is_kept_by_architecture_program_and_types(links):
     for number, item in enumerate(known):
         compiler.cubin(*item)
         assert len(links) == number + 1
+
+
+def test_code_is_read_once(links, monkeypatch):
+    """A process keeps what it used last in memory."""
+    programs = [(bound(apps.PageRank()), f"sm_{number}") for number in range(compiler.KEPT + 1)]
+    codes = [compiler.cubin(*item) for item in programs]
+    reads, load = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda key: reads.append(key) or load(key))
+    assert [compiler.cubin(*item) for item in programs[1:]] == codes[1:]
+    assert not reads
+    assert compiler.cubin(*programs[0]) == codes[0]
+    assert len(reads) == 1
+    assert len(links) == len(programs)
 
 
 FILES = sorted(path.name for path in compiler.folder().glob("*.cu*"))
@@ -265,6 +279,7 @@ def test_a_damaged_entry_is_compiled_anew(links, damage):
     code = compiler.cubin(program, "sm_90")
     (entry,) = cache.folder().glob("*.o")
     entry.write_bytes(damage(entry.read_bytes()))
+    compiler._kept.clear()
     assert compiler.cubin(program, "sm_90") == code
     assert compiler.cubin(program, "sm_90") == code
     assert len(links) == 2
