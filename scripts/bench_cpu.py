@@ -1,7 +1,8 @@
-"""How fast are the CPU kernels? Times PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
+"""How fast is a run on the CPU? Times PageRank, BFS, SSSP and CC beside other programs, in turns on the same machine.
 
     python scripts/bench_cpu.py kron20.wsg [...] [--peer NAME COMMAND]... [--apps pr,pr-tiled,bfs,sssp,cc] [--rounds 5]
         [--threads N] [--order given|degree] [--scaling 1,2,4,8,16]
+    python scripts/bench_cpu.py --calls 2,16
 
 Graphs are files in any format that `garaph_py.read` knows, or graph directories. A peer is another program. Its COMMAND
 is run by the shell, with ``{graph}`` (the file's name without its extension), ``{app}`` (pr, bfs, sssp, cc),
@@ -12,6 +13,9 @@ median of the rounds' ratios.
 Our time is that of the whole call of `garaph_py.run` on a graph in memory, from binding the program to the reported
 values; the time of the iterations alone follows in brackets. PageRank runs ten iterations in float32 and drops the
 dangling rank; its time is that of one iteration. ``--scaling`` times several numbers of threads, without peers.
+
+``--calls`` times what a call costs however small its graph is: medians of 200 calls on a graph of ten edges, with each
+number of threads.
 """
 
 from __future__ import annotations
@@ -32,6 +36,9 @@ ITERATIONS = 10
 TRIALS = 3
 """How often a round calls `garaph_py.run`."""
 APPS = ("pr", "pr-tiled", "bfs", "sssp", "cc")
+CALLS = 200
+"""How often ``--calls`` calls `garaph_py.run`, and how often before, to warm up."""
+TEN_EDGES = [0, 0, 1, 2, 2, 3, 4, 5, 6, 6], [1, 2, 3, 3, 4, 5, 6, 0, 7, 2]
 
 
 def load(path: Path, order: str) -> gp.Graph:
@@ -114,16 +121,36 @@ def scale(graph: gp.Graph, name: str, options: argparse.Namespace) -> None:
         print(f"{name:<12} {app:<5} {cells}", flush=True)
 
 
+def calls(counts: list[int]) -> None:
+    """Print what calls on a graph of ten edges cost, for each number of threads."""
+    graph = gp.from_edges(*TEN_EDGES)
+    programs = {"bfs": (gp.apps.BFS(0), None), "pr": (gp.apps.PageRank(stop="never"), ITERATIONS)}
+    print("app  threads  call ms  iterations ms  beside them ms")
+    for name, (program, iterations) in programs.items():
+        for threads in counts:
+            times = []
+            for _ in range(2 * CALLS):
+                started = time.perf_counter()
+                stats = gp.run(program, graph, iterations=iterations, device="cpu", threads=threads).stats
+                call = time.perf_counter() - started
+                times.append((call, stats.seconds, call - stats.seconds))
+            call, inside, beside = (1e3 * statistics.median(column) for column in zip(*times[CALLS:], strict=True))
+            print(f"{name:<4} {threads:>7}  {call:7.2f}  {inside:13.2f}  {beside:14.2f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("graphs", nargs="+", type=Path)
+    parser.add_argument("graphs", nargs="*", type=Path)
     parser.add_argument("--peer", nargs=2, action="append", default=[], metavar=("NAME", "COMMAND"))
     parser.add_argument("--apps", default=",".join(APPS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=available_cores())
     parser.add_argument("--order", choices=["given", "degree"], default="given")
     parser.add_argument("--scaling", help="numbers of threads to time, separated by commas")
+    parser.add_argument("--calls", help="numbers of threads for calls on a tiny graph, separated by commas")
     options = parser.parse_args()
+    if options.calls:
+        calls([int(count) for count in options.calls.split(",")])
     for path in options.graphs:
         graph = load(path, options.order)
         print(f"# {path.name}, order {options.order}: {graph}", flush=True)

@@ -26,6 +26,8 @@ log = logging.getLogger("garaph_py.native")
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _loaded: dict[str, tuple[int, Callable[..., int]]] = {}
 """Loaded code by kernel key: its address, and a function that calls it with the addresses of result, exception, row."""
+_read: dict[str, bytes] = {}
+"""Code that has been read from disk, and that nobody has called yet, by kernel key."""
 
 
 class Kernel:
@@ -61,7 +63,7 @@ class Kernel:
         with compiling.lock:
             if self.key in _loaded:
                 return _loaded[self.key]
-            code = cache.load(self.key)
+            code = _read.pop(self.key, None) or cache.load(self.key)
             if code is None:
                 from .compiler import compile_object
 
@@ -79,7 +81,12 @@ class Kernel:
     @property
     def is_ready(self) -> bool:
         """Whether it has been compiled, so that a call need not compile it."""
-        return self.key in _loaded or cache.load(self.key) is not None
+        if self.key in _loaded or self.key in _read:
+            return True
+        code = cache.load(self.key)
+        if code is not None:
+            _read[self.key] = code
+        return code is not None
 
     def __call__(self, *arguments: Any) -> int:
         """Run the kernel and return its result. Arrays are passed by address: dtypes are checked, sizes are not."""

@@ -10,10 +10,18 @@ import enum
 import hashlib
 import types
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+CONSTANTS = (
+    int, float, complex, bool, str, bytes, type(None), types.CodeType, types.FunctionType, types.BuiltinFunctionType,
+    types.ModuleType, np.ufunc,
+)  # fmt: skip
+"""Types whose objects do not change, except that functions and modules refer to others."""
+MISSING = object()
+"""Stands for the value of a name that is not defined."""
 KNOWN = ("numpy", "math", "cmath", "operator", "builtins")
 """Modules whose contents are not hashed: they follow from their versions, which are part of the cache key."""
 
@@ -113,18 +121,68 @@ def fingerprint(*objects: Any) -> str:
 
     It is the same in every process: it depends neither on addresses nor on the order of sets.
     """
+    return hashed(*objects).digest.hexdigest()
+
+
+def hashed(*objects: Any) -> Hasher:
+    """A `Hasher` that has visited `objects`."""
     hasher = Hasher()
     for item in objects:
         hasher.visit(item)
-    return hasher.digest.hexdigest()
+    return hasher
+
+
+class References:
+    """What `functions` refer to, as it was when this object was made.
+
+    What has been computed from the functions holds as long as they are `unchanged`. To find that out takes some
+    microseconds, because only values that can change in place are hashed again.
+
+    Attributes
+    ----------
+    fingerprint : str
+        That of the functions.
+    """
+
+    def __init__(self, functions: Mapping[str, types.FunctionType]) -> None:
+        hasher = hashed(functions)
+        self.fingerprint = hasher.digest.hexdigest()
+        values = [(read, read()) for read in hasher.reads]
+        self._constant = [(read, value) for read, value in values if is_constant(value)]
+        self._mutable = [(read, fingerprint(value)) for read, value in values if not is_constant(value)]
+
+    def unchanged(self) -> bool:
+        """Whether the functions and all that they refer to are the same as before."""
+        return all(read() is value for read, value in self._constant) and all(
+            fingerprint(read()) == digest for read, digest in self._mutable
+        )
+
+
+def is_constant(value: Any) -> bool:
+    """Whether an object that has not been replaced by another one cannot have changed either."""
+    if type(value) is tuple:
+        return all(map(is_constant, value))
+    return (
+        value is MISSING
+        or type(value) in CONSTANTS
+        or isinstance(value, (type, np.number, np.bool_))
+        or plain(value) is not None
+    )
 
 
 class Hasher:
-    """Hashes objects and all that they refer to; see `fingerprint`."""
+    """Hashes objects and all that they refer to; see `fingerprint`.
+
+    Attributes
+    ----------
+    reads : list of callable
+        Each reads a part of a visited function again, or something that it refers to by name.
+    """
 
     def __init__(self) -> None:
         self.digest = hashlib.blake2b(digest_size=16)
         self.seen: dict[int, int] = {}  # the functions visited so far, by address, in order
+        self.reads: list[Callable[[], Any]] = []
 
     def add(self, *parts: object) -> None:
         """Hash the text of `parts`, each with its length."""
@@ -174,6 +232,9 @@ class Hasher:
         self.visit(function.__defaults__)
         self.visit(function.__kwdefaults__)
         attributes = names_in(function)
+        self.reads += [partial(getattr, function, part) for part in ("__code__", "__defaults__", "__kwdefaults__")]
+        self.reads += [partial(getattr, cell, "cell_contents") for cell in function.__closure__ or ()]
+        self._note(function.__globals__, attributes)
         for name, target in (global_references(function) | closure_references(function)).items():
             self.add(name)
             if isinstance(target, types.ModuleType):
@@ -193,6 +254,7 @@ class Hasher:
         self.add("module", module.__name__)
         if is_known(module) or module.__name__ in visiting:
             return
+        self._note(vars(module), attributes)
         for name in attributes:
             if name in vars(module):
                 self.add(name)
@@ -201,3 +263,7 @@ class Hasher:
                     self.visit_module(target, attributes, visiting | {module.__name__})
                 else:
                     self.visit(target)
+
+    def _note(self, space: dict[str, Any], names: list[str]) -> None:
+        """Note that the values of these `names` in a namespace have been read, and which are not there."""
+        self.reads += [partial(space.get, name, MISSING) for name in names]

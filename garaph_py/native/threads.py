@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache, cached_property
 from time import perf_counter_ns
@@ -34,6 +34,7 @@ from .job import (
     empty_job,
     notes_of,
 )
+from .teams import Team, give_back, taken
 
 T = TypeVar("T")
 Array = npt.NDArray[np.int64]
@@ -72,7 +73,8 @@ def check_threads(threads: int | None) -> int | None:
 class ThreadPool:
     """A pool of `size` threads, including the calling one, for code that releases the GIL.
 
-    A pool serves one caller. Runs in several Python threads use a pool each.
+    A pool serves one caller. Runs in several Python threads use a pool each. The threads besides the caller are a
+    `Team`, which the pool takes when it first needs them, and gives back at its end.
 
     `run` calls any function, at a cost of about 50 microseconds. `launch` runs calls of one kernel, which compiled code
     hands out to the threads, at a cost of a few microseconds. For that, threads wait for the next job for a moment
@@ -98,7 +100,8 @@ class ThreadPool:
 
     def __init__(self, size: int | None = None, spins: int = SPINS) -> None:
         self.size, self._spins = check_threads(size) or available_cores(), spins
-        self._pool = ThreadPoolExecutor(self.size - 1, thread_name_prefix="garaph-cpu") if self.size > 1 else None
+        self._team: Team | None = None
+        self._at_work = False  # threads may hold tasks or arrays of the caller
         self._job = empty_job(self.size)
         self._notes = notes_of(self._job)
         self._made = self._notes[:, MADE]
@@ -114,9 +117,10 @@ class ThreadPool:
         more.
         """
         first, *rest = tasks
-        if self._pool is None or not rest:
+        if self.size == 1 or not rest:
             return [function(*task) for task in (first, *rest)]
-        others = [self._submit(self._pool, function, task) for task in rest]
+        self._at_work = True
+        others = [self._submit(self._threads(), function, task) for task in rest]
         try:
             results = [function(*first)]
             for future, task in zip(others, rest, strict=True):
@@ -126,9 +130,16 @@ class ThreadPool:
             for future in others:
                 if not future.cancel():
                     future.exception()  # waits for the thread
+            self._at_work = False
+
+    def _threads(self) -> Team:
+        """The threads besides the caller."""
+        if self._team is None:
+            self._team = taken(self.size - 1)
+        return self._team
 
     @staticmethod
-    def _submit(pool: ThreadPoolExecutor, function: Callable[..., T], task: Sequence[Any]) -> Future[T]:
+    def _submit(team: Team, function: Callable[..., T], task: Sequence[Any]) -> Future[T]:
         """The future of ``function(*task)``, which no thread begins if the system allows none."""
         future: Future[T] = Future()
 
@@ -140,7 +151,7 @@ class ThreadPool:
                     future.set_exception(error)
 
         with suppress(RuntimeError):  # the system allows no further thread, but `perform` waits for those that exist
-            pool.submit(perform)
+            team.submit(perform)
         return future
 
     def launch(self, rows: ArgumentTable) -> Array:
@@ -180,7 +191,7 @@ class ThreadPool:
     def _launch(self, rows: ArgumentTable) -> bool:
         """Run all calls in `rows`; return whether several threads shared them."""
         self._rows = rows
-        if self._pool is None or len(rows) < 2:
+        if self.size == 1 or len(rows) < 2:
             for k in range(len(rows)):
                 rows(k)
             self._rows = None
@@ -189,6 +200,7 @@ class ThreadPool:
         publish, work = self._calls
         self._job[REMAINING], self._job[DONE] = 0, len(rows)  # counts as done until it is published
         interrupt: KeyboardInterrupt | None = None
+        self._at_work = True
         try:
             publish()
             self._wake(min(self.size, len(rows)) - 1)
@@ -200,7 +212,7 @@ class ThreadPool:
                     os.sched_yield()
                 except KeyboardInterrupt as error:
                     interrupt = error
-            self._rows = None
+            self._rows, self._at_work = None, False
         if interrupt is not None:
             raise interrupt
         if self._job[FAILED]:
@@ -216,22 +228,18 @@ class ThreadPool:
 
     def start(self) -> None:
         """Create the threads now, so that the first `launch` need not: a dozen takes two milliseconds."""
-        if self._pool is not None:
-            begun = threading.Event()
-            with suppress(RuntimeError):  # the system allows no further thread: those that exist do the work
-                for _ in range(self.size - 1):
-                    self._pool.submit(begun.wait)
-            begun.set()
+        if self.size > 1:
+            self._threads().start()
 
     def _wake(self, helpers: int) -> None:
         """Wake sleeping workers, so that this many are awake besides the leader."""
-        assert self._pool is not None
+        team = self._threads()
         with self._lock:
             awake = self.size - 1 - len(self._asleep)
             called = [self._asleep.pop() for _ in range(helpers - awake)]
         with suppress(RuntimeError):  # the system allows no further thread: those that exist do the work
             for worker in called:
-                self._pool.submit(self._serve, worker)
+                team.submit(self._serve, worker)
 
     def _serve(self, worker: int) -> None:
         """Work on jobs as this worker until there are none for a while."""
@@ -251,17 +259,22 @@ class ThreadPool:
         if rows is None:
             return "cpu: idle"
         where = f" of page {about['page']}" if "page" in about else ""
-        if self._pool is None or len(rows) < 2:
+        if self.size == 1 or len(rows) < 2:
             return f"cpu: {rows.kernel.name}{where}"
         calls, done = len(rows), int(job[DONE])
         working = calls - done - max(int(job[REMAINING]), 0)
         return f"cpu: {rows.kernel.name}{where}, {done} of {calls} calls done, {working} of {self.size} threads at work"
 
     def close(self) -> None:
-        """End the threads."""
-        if self._pool is not None:
-            self._job[REMAINING] = CLOSED
-            self._pool.shutdown()
+        """Give back the threads; end them if one may still work for the caller, whom exceptions kept from waiting."""
+        team, self._team = self._team, None
+        if team is None:
+            return
+        self._job[REMAINING] = CLOSED  # sends the workers to sleep
+        if self._at_work:
+            team.end()
+        else:
+            give_back(team)
 
     def __enter__(self) -> ThreadPool:
         return self

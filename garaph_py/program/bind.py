@@ -18,9 +18,8 @@ import numpy.typing as npt
 from ..errors import GaraphError, GraphError, ParameterError, ProgramError
 from ..graph import Graph, VertexIds
 from ..graph.adjacency import type_name
-from ..native.references import fingerprint
 from .fields import NUMBERS, PerVertex, VertexId, hints
-from .signatures import check_functions, function_of_sum
+from .known import Known, known
 from .vertex_program import VertexProgram
 
 Array = npt.NDArray[Any]
@@ -54,8 +53,8 @@ class BoundProgram:
         The numeric parameters and the identity of `sum`: what compiled functions see as `self`.
     vertex_data : ndarray of a structure, shape (n,), or None
         The values of the `PerVertex` parameters.
-    arguments : dict of str to tuple of str
-        The functions that the program defines, and the names of the arguments each asks for.
+    known : Known
+        What is known about the program's class.
     """
 
     program: VertexProgram
@@ -68,7 +67,7 @@ class BoundProgram:
     vertex_fields: tuple[str, ...]
     parameters: Array
     vertex_data: Array | None
-    arguments: dict[str, tuple[str, ...]]
+    known: Known
 
     @property
     def name(self) -> str:
@@ -77,9 +76,9 @@ class BoundProgram:
     @cached_property
     def key(self) -> str:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
-        kinds = [self.value, self.accumulator, self.total, self.real, self.edge, self.reports, self.parameters.dtype]
         data = None if self.vertex_data is None else self.vertex_data.dtype
-        return fingerprint(self.functions, self.program.sum.name, self.arguments, kinds, data)
+        numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
+        return self.known.key(*numbers, self.parameters.dtype, data)
 
     @property
     def is_relaxation(self) -> bool:
@@ -121,11 +120,14 @@ class BoundProgram:
         return self.is_relaxation and self.program.monotone and "done" not in self.arguments
 
     @property
+    def arguments(self) -> dict[str, tuple[str, ...]]:
+        """The functions that the program defines, and the names of the arguments each asks for."""
+        return self.known.arguments
+
+    @property
     def functions(self) -> dict[str, types.FunctionType]:
         """The functions that the program defines, by name, with its own `sum` if it has one."""
-        kind, monoid = type(self.program), self.program.sum
-        own = {} if monoid.is_named else {"sum": function_of_sum(kind, monoid)}
-        return {name: getattr(kind, name) for name in self.arguments} | own
+        return self.known.functions
 
     def identity(self) -> Any:
         """The accumulator's identity: a number, or a tuple in the order of the fields."""
@@ -155,8 +157,10 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
             f"{type(given).__name__}.for_graph returns {program!r}; return a VertexProgram, such as self"
         )
     kind = type(program)
-    vertex_fields = tuple(name for name, hint in hints(kind).items() if hint == PerVertex)
-    arguments = check_functions(kind, vertex_fields, compiled)
+    annotations = hints(kind)
+    vertex_fields = tuple(name for name, hint in annotations.items() if hint == PerVertex)
+    found = known(program, vertex_fields, compiled)
+    arguments = found.arguments
     asked_for = {name for asked in arguments.values() for name in asked}
     vertex_fields = tuple(name for name in vertex_fields if name in asked_for)
     if program.gathers not in ("in", "both"):
@@ -177,13 +181,13 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields,
-        np.zeros(1), vertex_data(program, vertex_fields, graph, real), arguments,
+        np.zeros(1), vertex_data(program, vertex_fields, graph, real), found,
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)
-    check_vertices(bound, graph.ids)
+    check_vertices(bound, graph.ids, annotations)
     program.check_graph(graph)
-    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids))
+    return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, annotations))
 
 
 def dtype_of(program: VertexProgram, name: str, edge: DType | None) -> DType:
@@ -273,15 +277,13 @@ def check_apply(bound: BoundProgram) -> None:
         )
 
 
-def check_vertices(bound: BoundProgram, ids: VertexIds) -> None:
+def check_vertices(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, Any]) -> None:
     """Refuse a number that means a vertex by its name, where compiled functions would take it as an internal id.
 
     A function that reads such a parameter and asks for an id compares them. That is right only if the user's ids are
     the internal ones.
     """
-    suspects = [
-        name for name, hint in hints(type(bound.program)).items() if name in VERTEX_NAMES and hint in (int, Any)
-    ]
+    suspects = [name for name, hint in annotations.items() if name in VERTEX_NAMES and hint in (int, Any)]
     for name in suspects:
         readers = [
             function
@@ -306,11 +308,11 @@ def holds(dtype: DType, value: Any) -> bool:
     return bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max and int(value) == value)
 
 
-def parameters(bound: BoundProgram, ids: VertexIds) -> Array:
+def parameters(bound: BoundProgram, ids: VertexIds, annotations: Mapping[str, Any]) -> Array:
     """The numeric parameters and ``identity`` as one record, which compiled functions see as `self`."""
     program, real = bound.program, bound.real or np.dtype(np.float64)
     columns: list[tuple[str, DType, Any]] = []
-    for name, hint in hints(type(program)).items():
+    for name, hint in annotations.items():
         value = getattr(program, name)
         if hint == VertexId:
             columns.append((name, np.dtype(np.int64), ids.index(value)))

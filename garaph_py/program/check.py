@@ -10,6 +10,7 @@ import linecache
 import re
 import types
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from .. import events
 from ..errors import ParameterError, ProgramError, did_you_mean
-from ..native import cache
+from ..native import cache as stored
 from ..native.compiling import compiling, lock
 from ..native.references import fingerprint
 from .bind import BoundProgram, record_class, scalars
@@ -30,7 +31,13 @@ from .signatures import MISSPELT
 DType = np.dtype[Any]
 
 _passed: set[str] = set()
-"""Keys of the programs that have passed in this process."""
+"""Keys of the programs that have passed, as far as this process knows."""
+
+
+@cache
+def rules() -> list[bytes]:
+    """The text of the checks, which is part of the key on disk."""
+    return [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "inference.py")]
 
 
 def check_types(bound: BoundProgram, listener: events.Listener = events.ignore) -> None:
@@ -43,19 +50,23 @@ def check_types(bound: BoundProgram, listener: events.Listener = events.ignore) 
     ProgramError
         If a function does not compile, returns the wrong type, or computes in float64 in a float32 program.
     """
-    functions = bound.functions
-    rules = [Path(__file__).with_name(name).read_bytes() for name in ("check.py", "inference.py")]
-    key = fingerprint(cache.environment(), rules, bound.key)
-    if key in _passed or cache.load(key) is not None:
+    if bound.key in _passed:
         return
+    key = fingerprint(stored.environment(), rules(), bound.key)
+    if stored.load(key) is None:
+        check_all(bound, listener)
+        stored.store(key, b"")
+    _passed.add(bound.key)
+
+
+def check_all(bound: BoundProgram, listener: events.Listener) -> None:
+    """Check the types of all functions of `bound`, and of its sum."""
     with lock, compiling("checking the program's types", 1, listener):
         given = argument_types(bound)
-        for name, function in functions.items():
+        for name, function in bound.functions.items():
             asked = ("self", *bound.arguments[name]) if name in bound.arguments else ("left", "right")
             place = Place(f"{bound.name}.{name}", function)
             check_function(bound, place, {item: given[item] for item in asked}, expected(bound, name))
-    _passed.add(key)
-    cache.store(key, b"")
 
 
 def expected(bound: BoundProgram, name: str) -> DType | None:

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import sys
+import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any
 
@@ -34,18 +35,27 @@ def hints(kind: type) -> dict[str, Any]:
     An annotation that is a string is evaluated in its class's module. If that fails, as for a class defined inside a
     function, the last part of its name decides whether it is a `VertexId`, a `PerVertex` or anything else.
     """
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[Any, type]] = {}
     for base in reversed(kind.__mro__):
-        scope = dict(vars(sys.modules[base.__module__])) if base.__module__ in sys.modules else {}
-        for name, hint in vars(base).get("__annotations__", {}).items():
-            if isinstance(hint, str):
-                try:
-                    found[name] = eval(hint, scope)
-                except Exception:
-                    found[name] = {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
-            else:
-                found[name] = hint
-    return {field.name: found[field.name] for field in dataclasses.fields(kind)}
+        found.update({name: (hint, base) for name, hint in vars(base).get("__annotations__", {}).items()})
+    return {field.name: evaluated(*found[field.name]) for field in dataclasses.fields(kind)}
+
+
+def evaluated(hint: Any, owner: type) -> Any:
+    """The annotation `hint` of a parameter of the class `owner`, with a string evaluated."""
+    if not isinstance(hint, str):
+        return hint
+    scope = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
+    try:  # `eval` would add the built-in names to a namespace that has none
+        return eval(compiled(hint.lstrip()), scope if "__builtins__" in scope else dict(scope))
+    except Exception:
+        return {"VertexId": VertexId, "PerVertex": PerVertex}.get(hint.rpartition(".")[2], Any)
+
+
+@functools.lru_cache(1024)
+def compiled(hint: str) -> types.CodeType:
+    """The bytecode of an annotation."""
+    return compile(hint, "<annotation>", "eval")
 
 
 def checked(make: Callable[..., None]) -> Callable[..., None]:
@@ -54,9 +64,9 @@ def checked(make: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(make)
     def __init__(self: Any, *values: Any, **named: Any) -> None:
         kind = type(self)
-        types = hints(kind)
+        allowed = hints(kind)
         for name, value in arguments(kind, make, values, named):
-            check_value(kind, name, types.get(name), value)
+            check_value(kind, name, allowed.get(name), value)
         make(self, *values, **named)
 
     return __init__

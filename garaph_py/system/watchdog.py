@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class Heartbeat:
 
 
 class Watchdog:
-    """In ``with``: a thread that looks at the parts of a run regularly, and logs a line if none has changed for long.
+    """In ``with``: a thread looks at the parts of a run regularly, and logs a line if none has changed for long.
 
     It is progress if any part does something else than before: another page, another iteration, or more calls for the
     same page.
@@ -48,15 +49,17 @@ class Watchdog:
     ----------
     parts : list
         The parts. ``str(part)`` says what a part is doing.
+    interval : float
+        Seconds between two looks; the thread may look more often.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.parts: list[Any] = []
-        self._patience, self._interval = patience, patience / LOOKS
+        self.interval = patience / LOOKS
+        self._patience = patience
         self._seen: tuple[str, ...] | None = None
         self._since, self._limit = 0.0, patience
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="garaph-watchdog", daemon=True)
+        self._ended, self._looking = False, threading.Lock()
 
     def look(self, now: float) -> str | None:
         """The report that is due at the time `now` (seconds); None if none is."""
@@ -68,20 +71,85 @@ class Watchdog:
             return f"no progress for {now - self._since:.0f} s; {'; '.join(seen)}"
         return None
 
-    def _watch(self) -> None:
-        while not self._ended.wait(self._interval):
-            report = self.look(time.monotonic())
-            if report is not None:
+    def report(self) -> None:
+        """Log the report that is due, if one is and the block has not ended."""
+        with self._looking:
+            if not self._ended and (report := self.look(time.monotonic())) is not None:
                 log.warning("%s", report)
 
     def __enter__(self) -> Watchdog:
-        with contextlib.suppress(RuntimeError):  # the system allows no further thread: the run goes on unwatched
-            self._thread.start()
+        _watch.add(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ended.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        _watch.remove(self)
+        with self._looking:
+            self._ended = True
+
+
+class Watch:
+    """The thread that looks at all watchdogs. It starts with the first run, and ends after an interval without runs:
+    starting it for each would take a tenth of a millisecond."""
+
+    def __init__(self) -> None:
+        self._dogs: list[Watchdog] = []
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._waits = 0.0  # seconds until the thread looks again
+
+    def add(self, dog: Watchdog) -> None:
+        """Look at `dog` from now on."""
+        with self._changed:
+            self._dogs.append(dog)
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="garaph-watchdog", daemon=True)
+                with contextlib.suppress(RuntimeError):  # the system allows no further thread: runs go on unwatched
+                    thread.start()
+                    self._thread = thread
+            elif dog.interval < self._waits:
+                self._changed.notify()
+
+    def remove(self, dog: Watchdog) -> None:
+        """Look at `dog` no more."""
+        with self._changed:
+            if dog in self._dogs:  # it is not in a child whose parent forked during the run
+                self._dogs.remove(dog)
+
+    def end_idle(self) -> None:
+        """End the thread, unless there are runs."""
+        with self._changed:
+            thread = None if self._dogs else self._thread
+            self._changed.notify()
+        if thread is not None:
+            thread.join(1.0)  # unless a run has begun since
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._dogs:
+                    self._thread = None
+                    return
+                self._waits = min(dog.interval for dog in self._dogs)
+                self._changed.wait(self._waits)
+                dogs = list(self._dogs)
+            for dog in dogs:
+                dog.report()
+
+
+_watch = Watch()
+
+
+def end_idle() -> None:
+    """End the thread of the watchdogs, unless there are runs."""
+    _watch.end_idle()
+
+
+def _forget() -> None:
+    """Forget the thread and the runs of the parent, which a child does not have."""
+    global _watch
+    _watch = Watch()
+
+
+os.register_at_fork(before=end_idle, after_in_child=_forget)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -22,6 +21,7 @@ from tests.support.checkpoint_files import Failing, Watched
 from tests.support.command import garaph
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, memory_for
 from tests.support.programs import DataDriven
+from tests.support.threads import at_work
 
 from ..support.runs import run_with
 
@@ -339,7 +339,7 @@ def test_an_interrupt_leaves_a_checkpoint_of_the_iteration_under_way(graph, dire
     assert made == ([] if again else [4])
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
     assert directory.exists() != again
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]
+    assert not at_work()
     result = resumed(program, graph, directory, device="cpu")
     assert result.values.tobytes() == gp.run(program, graph, device="cpu").values.tobytes()
     assert result.stats.resumed == (0 if again else 4)

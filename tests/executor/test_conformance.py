@@ -3,8 +3,6 @@
 A new executor is one more line in `tests.support.executors.KINDS`.
 """
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,7 @@ from garaph_py.executor.protocol import Capabilities
 from tests.support import twins
 from tests.support.executors import KINDS, run_on
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after
+from tests.support.threads import at_work
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -138,13 +137,13 @@ def test_a_pull_gathers_every_edge_once(device_for, graph, kind):
 @kinds
 def test_it_gives_everything_back(device_for, graph, kind):
     """It also does so if it is closed between two iterations, or was never opened."""
-    before = set(threading.enumerate())
+    before = at_work("")
     for iterations in (None, 0, 1, 3):
         with run_on(kind, PROGRAMS["total"], graph, device_for) as run:
             if iterations is not None:
                 run.iterate(run.open(True), iterations)
         assert [held_after(driver, graph) for driver in run.drivers] == [0] * len(run.drivers)
-        assert set(threading.enumerate()) == before
+        assert at_work("") == before
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from garaph_py.system.watchdog import Heartbeat
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for, when_iterations_begin
 from tests.support.programs import DataDriven
+from tests.support.threads import at_work
 
 from ..support.runs import run_with
 
@@ -268,4 +269,4 @@ def test_other_errors_than_the_gpus_end_the_run(device_for, graph_of, monkeypatc
             streams=3,
         )
     assert held_after(driver, graph) == 0
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]
+    assert not at_work()

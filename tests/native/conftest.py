@@ -10,6 +10,7 @@ def folder(tmp_path, monkeypatch):
     """An empty cache, and a process that has loaded nothing yet."""
     monkeypatch.setenv("GARAPH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(kernel, "_loaded", {})
+    monkeypatch.setattr(kernel, "_read", {})
     return tmp_path / "cache"
 
 

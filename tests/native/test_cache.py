@@ -79,6 +79,19 @@ def test_a_warm_kernel_is_loaded_not_compiled(folder, compilations, monkeypatch)
     assert compilations == ["triple"]
 
 
+def test_an_entry_is_read_once(folder, monkeypatch):
+    compiled_entry(folder)
+    monkeypatch.setattr(kernel, "_loaded", {})
+    reads, load = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda key: reads.append(key) or load(key))
+    for _ in range(2):
+        again = Kernel("i64", triple)
+        assert again.is_ready
+        assert again.is_ready
+        assert again(6) == 18
+    assert reads == [again.key]
+
+
 @pytest.mark.parametrize("below", [".", "deeper"])
 def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path, monkeypatch, below):
     (tmp_path / "file").write_text("no folder")

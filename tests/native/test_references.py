@@ -3,11 +3,12 @@
 import collections
 import enum
 import math
+import types
 
 import numpy as np
 import pytest
 
-from garaph_py.native.references import fingerprint, rebuild
+from garaph_py.native.references import References, fingerprint, rebuild
 from tests.support.compiled import define, module, python
 
 
@@ -84,6 +85,40 @@ def test_whatever_a_function_freezes_is_in_its_key(pair):
     one, other = map(fingerprint, pair)
     assert one != other
     assert one == fingerprint(pair[0])
+
+
+Point = collections.namedtuple("Point", "values")
+IN_PLACE = {
+    "list": ([1, 2], lambda value: value.append(3)),
+    "dict": ({"a": 1}, lambda value: value.update(a=2)),
+    "set": ({1, 2}, lambda value: value.add(3)),
+    "array": (np.arange(3), lambda value: value.fill(7)),
+    "array in a tuple": ((1, np.arange(3)), lambda value: value[1].fill(7)),
+    "list in a named tuple": (Point([1]), lambda value: value.values.append(2)),
+    "object": (types.SimpleNamespace(a=1), lambda value: setattr(value, "a", 2)),
+    "function in a list": ([define("def f(x): return x")], lambda value: setattr(value[0], "__defaults__", (1,))),
+}
+
+
+@pytest.mark.parametrize(("value", "change"), IN_PLACE.values(), ids=IN_PLACE)
+def test_a_change_in_place_is_found(value, change):
+    function = define("def f(x): return K", K=value)
+    found = References({"f": function})
+    assert found.unchanged()
+    assert found.fingerprint == References({"f": function}).fingerprint
+    change(value)
+    assert not found.unchanged()
+    assert found.fingerprint != References({"f": function}).fingerprint
+
+
+def test_what_is_put_back_is_the_same():
+    function = define("def f(x): return x * K", K=2)
+    found = References({"f": function})
+    for value, same in ((3, False), (2, True), (2.0, False)):
+        function.__globals__["K"] = value
+        assert found.unchanged() == same
+    del function.__globals__["K"]
+    assert not found.unchanged()
 
 
 def test_a_key_does_not_depend_on_what_the_function_does_not_use():

@@ -15,6 +15,7 @@ import pytest
 from garaph_py.errors import ParameterError
 from garaph_py.native import Kernel, PerCall, atomic_add, compare_and_swap
 from garaph_py.native.threads import ThreadPool, available_cores, split
+from tests.support.threads import at_work, end_idle
 
 
 def test_available_cores_obeys_affinity() -> None:
@@ -36,7 +37,7 @@ def test_results_come_in_order_and_the_caller_takes_part(size: int) -> None:
 def test_threads_are_made_ahead() -> None:
     with ThreadPool(5) as pool:
         pool.start()
-        assert sum(thread.name.startswith("garaph-cpu") for thread in threading.enumerate()) == 4
+        assert len(at_work("garaph-cpu")) == 4
         assert pool.run(pow, [(2, k) for k in range(9)]) == [2**k for k in range(9)]
 
 
@@ -65,10 +66,12 @@ def test_without_further_threads_those_that_exist_do_the_tasks(allowed: int, mon
         start(thread)
 
     done = []
+    end_idle()
     with ThreadPool(4) as pool:
         monkeypatch.setattr(threading.Thread, "start", refuse)
         assert pool.run(lambda k: done.append(k) or k, [(k,) for k in range(9)]) == list(range(9))
     assert sorted(done) == list(range(9))
+    assert not at_work("garaph-cpu")
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.0, True, "2", 5000])

@@ -11,7 +11,9 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import ProgramError
-from tests.support.programs import FLOAT64, PROGRAM, RING, WEIGHTED, check, program
+from garaph_py.native import cache
+from garaph_py.program import check as rules
+from tests.support.programs import FLOAT64, PROGRAM, RING, WEIGHTED, Sum, check, program
 
 from ..support.runs import run_with
 
@@ -218,3 +220,13 @@ def test_the_librarys_programs_are_not_refused_in_single_precision(name):
     kind = getattr(gp.apps, name)
     single = {"dtype": np.float32} if any(field.name == "dtype" for field in dataclasses.fields(kind)) else {}
     check(kind(**LIBRARY.get(name, {}), **single), WEIGHTED.symmetrized() if kind.gathers == "both" else WEIGHTED)
+
+
+def test_a_program_that_has_passed_is_looked_up_once(monkeypatch):
+    check(Sum())
+    reads, load = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda key: reads.append(key) or load(key))
+    monkeypatch.setattr(rules, "_passed", set())
+    for _ in range(3):
+        check(Sum())
+    assert len(reads) == 1

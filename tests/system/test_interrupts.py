@@ -15,6 +15,7 @@ from garaph_py.executor.gpu import device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.system import interrupts
 from tests.support.numpy_gpu import GRAPH, HUB, FakePinned, Hops, held_after, memory_for
+from tests.support.threads import at_work
 
 from ..support.runs import run_with
 
@@ -164,7 +165,7 @@ def test_interrupted_anywhere_nothing_stays(device_for, graph_of, monkeypatch, p
         except KeyboardInterrupt:
             interrupted = True
         assert interrupted == bool(reached), target  # none is lost
-        assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")], target
+        assert not at_work(), target
         assert held_after(driver, graph) == 0, target
         assert arrays == [], target
         assert signal.getsignal(signal.SIGINT) is handler, target

@@ -4,6 +4,7 @@ import logging
 import queue
 import re
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from garaph_py.native import Kernel, atomic_load, atomic_store, compiler
 from garaph_py.native.threads import ThreadPool
 from garaph_py.runtime import run as runtime
 from garaph_py.system.watchdog import Heartbeat, Watchdog
+from tests.support.compiled import python
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, held_after, memory_for, when_iterations_begin
+from tests.support.threads import at_work, end_idle
 
 from ..support.runs import run_with
 
@@ -33,11 +36,49 @@ def test_reports_come_at_growing_intervals():
     assert dog.look(330.0) == "no progress for 30 s; worker: copying page 3; other: idle"
 
 
-def test_the_thread_ends_with_the_block():
-    with pytest.raises(ValueError), Watchdog():  # noqa: PT011, PT012
-        assert "garaph-watchdog" in [thread.name for thread in threading.enumerate()]
+def watching():
+    return [thread for thread in threading.enumerate() if thread.name == "garaph-watchdog"]
+
+
+def test_runs_share_a_thread_which_ends_with_the_last():
+    end_idle()
+    with pytest.raises(ValueError), Watchdog(0.03):  # noqa: PT011, PT012
+        (thread,) = watching()
+        with Watchdog(0.03), Watchdog():
+            assert watching() == [thread]
         raise ValueError
-    assert "garaph-watchdog" not in [thread.name for thread in threading.enumerate()]
+    thread.join(10)
+    assert not watching()
+    with Watchdog():
+        assert len(watching()) == 1
+
+
+def test_a_thread_that_waits_long_looks_soon_for_a_hasty_run(reports):
+    end_idle()
+    part = Heartbeat("worker")
+    with Watchdog():
+        time.sleep(0.05)
+        with Watchdog(0.03) as dog:
+            dog.parts = [part]
+            assert reports.lines.get(timeout=10).endswith("worker: idle")
+        assert at_work("garaph-watchdog")
+    while not reports.lines.empty():
+        reports.lines.get()
+    time.sleep(0.1)
+    assert reports.lines.empty()
+
+
+def test_a_child_has_no_thread_of_its_parent():
+    prints = "import os, threading, sys; from garaph_py.system.watchdog import Watchdog\n" \
+             "def names(): return sorted(thread.name for thread in threading.enumerate())\n" \
+             "with Watchdog(): pass\n" \
+             "before = names()\n" \
+             "if os.fork() == 0:\n" \
+             "    alone = names()\n" \
+             "    with Watchdog(): print(before, alone, names())\n" \
+             "    sys.exit()\n" \
+             "os.wait()"  # fmt: skip
+    assert python(prints) == "['MainThread', 'garaph-watchdog'] ['MainThread'] ['MainThread', 'garaph-watchdog']\n"
 
 
 def wait(state, k):
@@ -74,6 +115,14 @@ class Reports(logging.Handler):
     def emit(self, record):
         if "no progress" in record.getMessage():
             self.lines.put(record.getMessage())
+
+
+@pytest.fixture
+def reports():
+    handler = Reports()
+    logging.getLogger("garaph_py").addHandler(handler)
+    yield handler
+    logging.getLogger("garaph_py").removeHandler(handler)
 
 
 class Compiled(Exception):
@@ -138,7 +187,7 @@ def test_a_copy_that_takes_its_time(device_for, graph_of, monkeypatch, device):
     assert re.search(r"no progress for \d+ s; dispatcher: iteration 0 pull; cpu: ", said)
     assert re.search(r"GPU's thread: copying page \d+", said)
     assert device == "gpu" or "CPU and GPU: waiting for the GPU's thread" in said
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]
+    assert not at_work()
 
 
 @pytest.fixture
@@ -153,6 +202,7 @@ def no_more_threads(monkeypatch):
                 raise RuntimeError("can't start new thread")
             begin(self)
 
+        end_idle()
         monkeypatch.setattr(threading.Thread, "start", fails)
 
     return refuse
@@ -174,7 +224,7 @@ def test_threads_that_cannot_be_had(device_for, graph_of, monkeypatch, no_more_t
     lost = name in ("garaph", "garaph-gpu") and device == "hybrid"
     assert (result.stats.note is not None and "can't start new thread" in result.stats.note) == lost
     assert held_after(driver, graph) == 0
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("garaph")]
+    assert not at_work()
 
 
 @pytest.mark.parametrize("call", ["memset_d8", "memcpy_htod"])

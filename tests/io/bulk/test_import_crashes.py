@@ -5,7 +5,6 @@ import errno
 import fcntl
 import os
 import shutil
-import threading
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from garaph_py.storage import directory as store
 from garaph_py.storage.write import creating
 from tests.support.crashes import CALLS, MAIN, PARTS, Crash, calls_of
 from tests.support.graphs import equal
+from tests.support.threads import at_work
 
 OTHER = from_numbered_edges([0, 1], [1, 2], 3, directed=False)
 EDGES = "".join(f"{k * k % 97} {k % 31} {k % 7}\n" for k in range(300))
@@ -106,7 +106,7 @@ def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
     job = job("ab")
     points, _ = calls_of(monkeypatch, job.run, names=CALLS)
     assert job.there()
-    handles, threads = os.listdir("/proc/self/fd"), set(threading.enumerate())
+    handles, threads = os.listdir("/proc/self/fd"), set(at_work(""))
     for point, name in points.items():
         if number is None and name not in PARTS:
             continue
@@ -114,7 +114,7 @@ def test_a_call_that_fails_leaves_all_or_nothing(job, monkeypatch, number):
         assert raised is None or isinstance(raised, DiskFullError) or str(job.folder) in str(raised), (point, name)
         assert isinstance(raised, GaraphError | None)
         assert job.there() or raised is not None
-        for thread in set(threading.enumerate()) - threads:
+        for thread in set(at_work("")) - threads:
             thread.join(10)  # which has nothing to do, but must see that
             assert not thread.is_alive(), (point, name)
         assert os.listdir("/proc/self/fd") == handles, (point, name)

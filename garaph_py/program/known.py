@@ -1,0 +1,111 @@
+"""What is known about a program's class, kept until the class changes, or anything that its functions refer to."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import is_
+from typing import Any
+
+from ..native.references import References, fingerprint
+from .monoids import Monoid
+from .signatures import check_functions, function_of_sum
+from .vertex_program import VertexProgram
+
+KEPT = "_garaph_known"
+"""The attribute of a class that keeps its `Known`. It is freed with the class, which an entry in a dictionary of all
+classes would not be, because it refers to the class."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A class whose functions have been checked.
+
+    Attributes
+    ----------
+    vertex_fields : tuple of str
+        The names of its `PerVertex` parameters.
+    sum : Monoid
+        The operation that the program sums with.
+    arguments : dict of str to tuple of str
+        The functions that it defines, and the names of the arguments each asks for.
+    functions : dict of str to function
+        These functions, with that of `sum` if it is the author's own.
+    members : list of dict
+        The attributes of the class and of each class that it inherits from.
+    keys : dict
+        What `key` has returned.
+    """
+
+    vertex_fields: tuple[str, ...]
+    sum: Monoid
+    arguments: dict[str, tuple[str, ...]]
+    functions: dict[str, types.FunctionType]
+    members: list[dict[str, Any]]
+    keys: dict[Hashable, str] = field(default_factory=dict)
+
+    @cached_property
+    def references(self) -> References:
+        """What the functions refer to."""
+        return References(self.functions)
+
+    def holds(self, program: VertexProgram, vertex_fields: tuple[str, ...]) -> bool:
+        """Whether all of it is true of the class of `program` now."""
+        return (
+            self.vertex_fields == vertex_fields
+            and self.sum is program.sum
+            and all_same(self.members, members(type(program)))
+            and self.references.unchanged()
+        )
+
+    def key(self, *more: Hashable) -> str:
+        """A hash of the functions and all that they refer to, of what each asks for, and of `more`."""
+        if more not in self.keys:
+            self.keys[more] = fingerprint(self.references.fingerprint, self.sum.name, self.arguments, more)
+        return self.keys[more]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy it as None: another process that gets the class has to check it again."""
+        return types.NoneType, ()
+
+
+def known(program: VertexProgram, vertex_fields: tuple[str, ...], compiled: bool) -> Known:
+    """What is known about the class of `program`: kept from an earlier call, or found out now.
+
+    What has been found out about functions that are not to be `compiled` is not kept.
+
+    Raises
+    ------
+    ProgramError
+        See `check_functions`.
+    """
+    kind = type(program)
+    kept: Known | None = vars(kind).get(KEPT)
+    if compiled and kept is not None and kept.holds(program, vertex_fields):
+        return kept
+    before = members(kind)
+    arguments = check_functions(kind, vertex_fields, compiled)
+    own = {} if program.sum.is_named else {"sum": function_of_sum(kind, program.sum)}
+    functions = {name: getattr(kind, name) for name in arguments} | own
+    found = Known(vertex_fields, program.sum, arguments, functions, before)
+    if compiled:
+        _ = found.references
+        setattr(kind, KEPT, found)
+    return found
+
+
+def members(kind: type) -> list[dict[str, Any]]:
+    """The attributes of `kind` and of each class that it inherits from, but for those of `object`."""
+    found = [dict(vars(base)) for base in kind.__mro__[:-1]]
+    for each in found:
+        each.pop(KEPT, None)
+    return found
+
+
+def all_same(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> bool:
+    """Whether the dictionaries `now` have the same objects under the same names as those `before`, in this order."""
+    return list(map(list, before)) == list(map(list, now)) and all(
+        all(map(is_, one.values(), other.values())) for one, other in zip(before, now, strict=True)
+    )
