@@ -172,13 +172,18 @@ class DeviceState:
         if "result" not in self._bound.arguments:
             return state.values
         n, driver = self._n, self._device.driver
-        out = self._pool_array(n, self._bound.reports)
+        out, half = self._pool_array(n, self._bound.reports), -(-min(n, REPORT_VERTICES) // 2)
         with self._device, failing(driver):
-            place = self._kept.memory.allocate("reported", min(n, REPORT_VERTICES) * out.itemsize)
-            for first in range(0, n, REPORT_VERTICES):
-                last = min(first + REPORT_VERTICES, n)
+            place = self._kept.memory.allocate("reported", 2 * half * out.itemsize)
+            # While one half of the buffer is copied, a kernel fills the other.
+            halves = [(self._kept.handles.stream(), place + k * half * out.itemsize) for k in range(2)]
+            for first in range(0, n, half):
+                last = min(first + half, n)
+                stream, at = halves[first // half % 2]
                 task = self._arrays.task_of_range(first, last)
-                task["page"]["reported"] = place
-                self._launcher.on_threads("report", last - first, None, task)
-                driver.memcpy_dtoh(out[first:last].view(np.uint8), place)
+                task["page"]["reported"] = at
+                self._launcher.on_threads("report", last - first, stream, task)
+                driver.memcpy_dtoh_async(out[first:last].view(np.uint8), at, stream)
+            for stream, _ in halves:
+                stream.synchronize()
         return out

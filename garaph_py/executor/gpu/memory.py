@@ -37,8 +37,8 @@ class DeviceMemory:
         self._allocations: dict[str, tuple[Any, int]] = {}
         self._spares: list[tuple[Any, int]] = []  # the oldest first
 
-    def allocate(self, name: str, nbytes: int) -> int:
-        """Allocate `nbytes` bytes of zeros and return their address.
+    def allocate(self, name: str, nbytes: int, clear: bool = True) -> int:
+        """Allocate `nbytes` bytes and return their address; they are zeros unless `clear` is False.
 
         An allocation with the same name is used again if it is as large, and freed otherwise.
 
@@ -54,7 +54,8 @@ class DeviceMemory:
                 raise refused(name, nbytes, self.used, self.budget)
             self._allocations[name] = self._take_spare(nbytes) or self._new(nbytes), nbytes
             self.used += nbytes
-        self.driver.memset_d8(self.at(name), 0, nbytes)
+        if clear:
+            self.driver.memset_d8(self.at(name), 0, nbytes)
         return self.at(name)
 
     def _take_spare(self, nbytes: int) -> Any:

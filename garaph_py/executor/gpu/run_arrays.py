@@ -22,6 +22,10 @@ OF_GRAPH = ("in_offsets", "out_offsets", "run_ranks", "word_ranks", "destination
 """The arrays that depend on the graph alone; they are kept from one run to the next."""
 
 
+WRITTEN = ("values", "next_values", "vertex_data", "total")
+"""The arrays of which every byte is written before it is read."""
+
+
 class RunArrays:
     """The arrays of a run in device memory. The device's context must be current.
 
@@ -49,7 +53,7 @@ class RunArrays:
                 self.context[name], is_filled = kept.place(name, nbytes, name)
                 missing += [name] * (not is_filled)
             else:
-                self.context[name] = kept.memory.allocate(name, nbytes)
+                self.context[name] = kept.memory.allocate(name, nbytes, clear=name not in WRITTEN)
         context = self.context
         context["n"], context["parameters"] = self._arrays.n, self._bound.parameters
         if not self._arrays.directed:

@@ -9,6 +9,7 @@ import pytest
 
 from garaph_py.errors import DeviceError
 from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu import pinned_pool
 from garaph_py.executor.gpu.device_graph import DeviceGraph, kept_bytes
 from tests.support import twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for, when_iterations_begin
@@ -140,3 +141,39 @@ def test_it_is_among_the_graphs_derived_arrays(device_for, graph_of):
     run_on_gpu(Hops(HUB), graph)
     assert any("GPU" in name for name in graph._arrays.derived.names)
     assert graph._arrays.derived.nbytes == 0  # of the host's memory
+
+
+def test_nothing_waits_for_the_garbage_collector(device_for, graph_of, monkeypatch):
+    """The arrays of a run are free for the next one as soon as nothing refers to its result."""
+    graph, made = graph_of(GRAPH), []
+    device_for(Hops(HUB), graph)
+    block = pinned_pool.Block
+    monkeypatch.setattr(pinned_pool, "Block", lambda nbytes: made.append(nbytes) or block(nbytes))
+    gc.collect()
+    gc.disable()
+    try:
+        for device in ("gpu", "hybrid") * 2:
+            result = run_on_gpu(Hops(HUB), graph, device)
+        many = len(made)
+        for device in ("gpu", "hybrid") * 2:
+            result = run_on_gpu(Hops(HUB), graph, device)
+        assert result.stats.converged
+        assert len(made) == many
+    finally:
+        gc.enable()
+
+
+class Weighted(Quiet):
+    """Reads edge values, too."""
+
+    def gather(self, src, edge):
+        return src + 1 if src != self.identity else src
+
+
+def test_programs_have_the_arrays_of_a_page_in_common(device_for, graph_of):
+    """A program that reads edge values finds the sources that another has left, and the other way round."""
+    graph = graph_of(twins.skewed(3, 9000, 60000, "int32"))
+    device_for(Quiet(HUB), graph)
+    for program, all_bytes, found in ((Quiet(HUB), 4, 0), (Weighted(HUB), 8, 4), (Quiet(3), 4, 4), (Weighted(3), 8, 8)):
+        result = run_on_gpu(program, graph)
+        assert sum(copied(result)) == (all_bytes - found) * graph.m

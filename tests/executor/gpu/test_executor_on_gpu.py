@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.errors import DeviceMemoryError, ParameterError
+from garaph_py.errors import DeviceMemoryError, NumberError, ParameterError
 from garaph_py.executor.gpu import device as devices
 from garaph_py.graph.generate import rmat
 from tests.support import twins
@@ -202,3 +202,35 @@ def test_too_little_memory_is_said(graph_of, edges, monkeypatch):
     result = run_with(gp.apps.PageRank(), graph_of(edges[None]), iterations=2, device="auto", gpu_memory="100KiB")
     assert result.stats.device == "cpu"
     assert "gpu_memory" in result.stats.note
+
+
+class Overflow(gp.VertexProgram):
+    """Values of two fields, of which one grows a thousandfold in each iteration at vertex 7, and nowhere else."""
+
+    value = {"steps": np.int32, "size": np.float32}  # noqa: RUF012
+    accumulator = np.float32
+    sum = gp.add
+    start: float = 1.0
+
+    def init(self, id):
+        return 0, self.start if id == 7 else 0.0
+
+    def gather(self, src):
+        return src.size
+
+    def apply(self, acc, old, id):
+        return old.steps + 1, 1000.0 * old.size if id == 7 else 0.0
+
+    def activate(self, new, old):
+        return True
+
+
+@pytest.mark.parametrize("check", ["auto", "finite"])
+def test_numbers_that_are_not_finite_are_found_on_the_gpu(graph_of, edges, check):
+    graph = graph_of(edges[None])
+    where = "after iteration 12" if check == "finite" else "after 20 iterations"
+    with pytest.raises(NumberError, match=rf"value.size of vertex 7 is inf {where}"):
+        run_with(Overflow(), graph, device="gpu", iterations=20, check=check)
+    meant = run_with(Overflow(start=np.inf), graph, device="gpu", iterations=20, check=check)
+    assert np.isinf(meant.values["size"][7])
+    assert run_with(Overflow(), graph, device="gpu", iterations=12, check=check).values["size"][7] == np.float32(1e36)

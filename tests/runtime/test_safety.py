@@ -1,0 +1,97 @@
+"""A GPU that is lost after so many iterations: the CPU goes on from the newest whole copy, or begins again."""
+
+import numpy as np
+import pytest
+
+from garaph_py.executor.gpu.device_state import DeviceState
+from garaph_py.runtime import runner
+from tests.support import twins
+from tests.support.numpy_gpu import FakeFunction, Hops, Quiet
+
+from ..support.runs import run_with
+
+LENGTH = 40
+PATH = twins.Edges(LENGTH, np.arange(LENGTH - 1), np.arange(1, LENGTH))
+
+
+@pytest.fixture
+def lost_after(device_for, monkeypatch):
+    """A function that says after how many launches of apply the GPU is lost; then every call of its driver fails."""
+
+    def begin(program, graph, launches):
+        driver, left = device_for(program, graph), [launches]
+        update = FakeFunction.update
+
+        def fails(*how):
+            raise driver.Error("the device is lost")
+
+        def counted(self, context, page):
+            left[0] -= self.name == "apply_vertices"
+            if left[0] < 0:
+                for call in ("memcpy_dtoh", "memcpy_dtoh_async", "memcpy_dtod", "mem_alloc"):
+                    setattr(driver, call, fails)
+                fails()
+            update(self, context, page)
+
+        monkeypatch.setattr(FakeFunction, "update", counted)
+        return driver
+
+    return begin
+
+
+@pytest.fixture
+def copied_every(monkeypatch):
+    """A function that sets the interval of copies."""
+    return lambda seconds: monkeypatch.setattr(runner, "INTERVAL", seconds)
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("program", [Hops(0), Quiet(0)], ids=["total", "quiet"])
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("launches", [0, 1, 7, 30])
+def test_the_answer_is_the_same(lost_after, copied_every, graph_of, monkeypatch, device, program, sync, launches):
+    monkeypatch.setattr("garaph_py.dispatch.rates.Rates.ratio", property(lambda self: 1e9))
+    monkeypatch.setattr("garaph_py.dispatch.rates.Rates.cpu_helps", False)
+    graph = graph_of(PATH)
+    expected = run_with(program, graph, device="cpu", sync=True)
+    copied_every(0.0)
+    lost_after(program, graph, launches)
+    result = run_with(program, graph, device=device, sync=sync, mode="pull")
+    np.testing.assert_array_equal(result.values, expected.values)
+    rows = result.stats.iterations
+    assert [row.number for row in rows] == list(range(len(rows)))
+    # A copy begins at the end of an iteration, and is seen to be whole at the end of the next one.
+    kept = max(launches - 1, 0)
+    assert [row.device for row in rows] == ["gpu"] * kept + ["cpu"] * (len(rows) - kept)
+    assert len(rows) == LENGTH or not sync  # an asynchronous iteration of the CPU may go further
+    goes_on = f"goes on from iteration {kept}" if kept else "begins again"
+    assert f"failed after {launches} iterations, the CPU {goes_on}: " in result.stats.note
+
+
+def test_without_a_copy_the_cpu_begins_again(lost_after, copied_every, graph_of):
+    program, graph = Hops(0), graph_of(PATH)
+    copied_every(1e9)
+    lost_after(program, graph, 20)
+    result = run_with(program, graph, device="gpu", sync=True)
+    np.testing.assert_array_equal(result.values, np.arange(LENGTH))
+    assert "the CPU begins again" in result.stats.note
+    assert [row.number for row in result.stats.iterations] == list(range(LENGTH))
+
+
+def test_a_copy_that_finds_no_room_is_made_at_once(lost_after, copied_every, graph_of, monkeypatch):
+    program, graph = Hops(0), graph_of(PATH)
+    copied_every(0.0)
+    driver = lost_after(program, graph, 20)
+    start = DeviceState.start_copy
+
+    def start_when_full(self):
+        driver.refuses, before = 0, driver.refuses
+        try:
+            return start(self)
+        finally:
+            driver.refuses = before
+
+    monkeypatch.setattr(DeviceState, "start_copy", start_when_full)
+    result = run_with(program, graph, device="gpu", sync=True)
+    np.testing.assert_array_equal(result.values, np.arange(LENGTH))
+    assert "goes on from iteration 19" in result.stats.note
