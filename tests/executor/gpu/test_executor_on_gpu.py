@@ -213,13 +213,13 @@ class Overflow(gp.VertexProgram):
     start: float = 1.0
 
     def init(self, id):
-        return 0, self.start if id == 7 else 0.0
+        return 0, float(self.start if id == 7 else 0.0)
 
     def gather(self, src):
         return src.size
 
     def apply(self, acc, old, id):
-        return old.steps + 1, 1000.0 * old.size if id == 7 else 0.0
+        return old.steps + 1, float(1000.0 * old.size if id == 7 else 0.0)
 
     def activate(self, new, old):
         return True
