@@ -16,6 +16,7 @@ pytestmark = pytest.mark.gpu
 FAILING = """
 import numpy as np, garaph_py as gp
 from garaph_py.executor.gpu.executor import GpuExecutor
+from garaph_py.runtime import runner
 graph = gp.rmat(14, seed=1)
 calls = []
 original = GpuExecutor.task_of
@@ -28,6 +29,7 @@ def broken(self, page, buffer=None):
     return task
 
 GpuExecutor.task_of = broken
+runner.INTERVAL = 0.0  # a copy of the state after every iteration
 program = gp.apps.PageRank(stop="never")
 expected = gp.run(program, graph, iterations=9, device="cpu").values
 options = gp.Options(sync=SYNC, gather="segmented")

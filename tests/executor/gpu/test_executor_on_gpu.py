@@ -124,6 +124,8 @@ def test_fifty_runs_take_no_more_memory_than_one(graph_of, edges):
     given = edges["int32"]
     graph, program = graph_of(given), gp.apps.SSSP(hub(given))
     found = devices.find()
+    run_with(program, graph, device="gpu")  # the kernels stay loaded
+    graph.release()
     before = found.free_memory()
     run_with(program, graph, device="gpu")
     kept = found.free_memory()
@@ -152,7 +154,7 @@ def test_resident_pages_are_copied_once(graph_of, edges):
     result = run_with(gp.apps.PageRank(), graph, iterations=3, device="gpu", page_edges=10000)
     copied = [row.to_device for row in result.stats.iterations]
     assert copied == [4 * graph.m, 0, 0]
-    assert all(row.from_device >= 8 * graph.n for row in result.stats.iterations)
+    assert all(row.from_device < graph.n for row in result.stats.iterations)  # counts; the values stay there
 
 
 def test_pages_nobody_notified_are_skipped(graph_of):
