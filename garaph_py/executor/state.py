@@ -77,8 +77,8 @@ have none) and ``"nan"`` or ``"inf"``."""
 class State:
     """The values and frontiers of one run.
 
-    A device that works alone keeps `values`, `next_values`, `frontier` and `next_frontier` in its own memory. The host
-    copies them when it reads them: for its own turn, a checkpoint or the result.
+    A device that works alone keeps values and frontiers in its own memory. The host copies them when it reads them: for
+    its own turn, a checkpoint or the result. It makes its other sets when it needs them.
 
     Attributes
     ----------
@@ -114,8 +114,6 @@ class State:
     """
 
     synchronous: bool
-    notified: VertexSet
-    pending: VertexSet
     active_count: int
     active_edges: int
     changeable: int
@@ -125,6 +123,8 @@ class State:
     next_values: OnHost[Array] = OnHost()
     frontier: OnHost[VertexSet] = OnHost()
     next_frontier: OnHost[VertexSet] = OnHost()
+    notified: OnHost[VertexSet] = OnHost()
+    pending: OnHost[VertexSet] = OnHost()
     holders: Holders = field(default_factory=Holders)
     elsewhere: dict[str, Copy] = field(init=False, default_factory=dict)
     scan: Scan | None = field(init=False, default=None)
@@ -134,8 +134,8 @@ class State:
         """A state of `n` vertices without active ones or a total; its other sets are empty."""
         other, notified, pending = (VertexSet.empty(n) for _ in range(3))
         return cls(
-            synchronous, notified, pending, 0, 0, 0, None, np.zeros(2, values.dtype), values=values,
-            next_values=next_values, frontier=frontier, next_frontier=other,
+            synchronous, 0, 0, 0, None, np.zeros(2, values.dtype), values=values, next_values=next_values,
+            frontier=frontier, next_frontier=other, notified=notified, pending=pending,
         )  # fmt: skip
 
     def leave_on(self, memory: str, scan: Scan, **copies: Copy) -> None:

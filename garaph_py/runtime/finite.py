@@ -131,8 +131,8 @@ class FiniteCheck:
 
 
 def is_finite_number(total: Array | None) -> bool:
-    """Whether there is no `total`, or it is one finite number: a test of 0.2 microseconds, for each iteration."""
-    return total is None or (total.dtype.names is None and math.isfinite(total[0]))
+    """Whether there is no `total`, or all its numbers are finite: a test of a microsecond, for each iteration."""
+    return total is None or all(map(math.isfinite, total.item() if total.dtype.names else total))
 
 
 def columns(name: str, array: Array | None) -> Iterator[tuple[str, Array]]:

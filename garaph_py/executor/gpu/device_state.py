@@ -77,8 +77,10 @@ class DeviceState:
 
     def made(self, synchronous: bool) -> State:
         """A state without anything on the host, for a run that begins on the device."""
-        none, sets = np.empty(0, self._bound.value), VertexSet.empty(0)
-        return State.empty(self._n, none, none, synchronous, sets)
+        none = np.empty(0, self._bound.value)
+        state = State.empty(0, none, none, synchronous, VertexSet.empty(0))
+        state.elsewhere |= dict.fromkeys(("notified", "pending"), self._new_set)
+        return state
 
     def leave(self, state: State, memory: str) -> None:
         """Record that only this device, whose `memory` has this name, has the state after an iteration."""
@@ -95,6 +97,9 @@ class DeviceState:
         array = self._spare_values(state, old)
         self._read("values", array)
         return array
+
+    def _new_set(self, state: State, old: VertexSet) -> VertexSet:
+        return VertexSet.empty(self._n)
 
     def _empty_set(self, _: State, old: VertexSet) -> VertexSet:
         """A set with any vertices, which whoever reads the next frontier has cleared first."""
