@@ -9,5 +9,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_not_finite(const __gr
   i64 v = t.page.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x;
   u64 bits = v < t.page.last_vertex ? not_finite_bits(c.values[v]) : 0;
   bits = warp_reduce(bits, [](u64 a, u64 b) { return a | b; });
-  if (lane_id() == 0 && (bits & ~ld_cg(found))) atomicOr(found, bits);  // many vertices may have the same bits
+  if (lane_id() == 0 && bits && bits & ~ld_cg(found)) atomicOr(found, bits);  // many vertices may have the same bits
 }

@@ -41,6 +41,8 @@ class DeviceGraph:
     ----------
     handles : Handles
         The streams and events of the run.
+    gathers : dict of str to str
+        Which gather was measured to be faster, by program (`Gather`).
     memory : DeviceMemory
         All allocations. `give_back` frees those that the run has made for itself.
     pinned : Pinned
@@ -53,6 +55,7 @@ class DeviceGraph:
         self._contents: dict[str, Hashable] = {}
         self._ranks: Ranks | None = None
         self.handles = Handles(device.driver)
+        self.gathers: dict[str, str] = {}
         self._in_use, self._is_found = threading.Lock(), False
         weakref.finalize(self, free, device, self.memory, self.pinned, self.handles).atexit = False
 

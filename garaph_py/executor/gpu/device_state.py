@@ -15,7 +15,7 @@ from ..state import State
 from .device import failing
 from .device_graph import DeviceGraph
 from .handles import NON_BLOCKING
-from .interface import float_fields
+from .interface import float_fields, not_finite_fields
 from .launch import Launcher
 from .memory_plan import REPORT_VERTICES
 from .pinned import Pinned
@@ -61,6 +61,11 @@ class DeviceState:
     launcher : Launcher
     pool : PinnedPool or Pinned
         Makes the host's arrays.
+
+    Attributes
+    ----------
+    found : frozenset or None
+        What `not_finite` returns for the values as they are; None if nobody has looked yet.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class DeviceState:
         self._bound, self._n, self._arrays, self._kept = bound, n, arrays, kept
         self._launcher, self._pool, self._device = launcher, pool, kept.device
         self._stream: Any = None  # of `start_copy`
+        self.found: frozenset[tuple[str, str]] | None = None
 
     def close(self) -> None:
         """Let go of the device's memory, even if a state refers to this object."""
@@ -84,6 +90,7 @@ class DeviceState:
 
     def leave(self, state: State, memory: str) -> None:
         """Record that only this device, whose `memory` has this name, has the state after an iteration."""
+        self.found = None if float_fields(self._bound.value) else frozenset()
         state.leave_on(
             memory, self.not_finite, values=self._values,
             next_values=self._spare_values if state.synchronous else lambda state, _: state.values,
@@ -127,18 +134,25 @@ class DeviceState:
 
     def not_finite(self) -> frozenset[tuple[str, str]]:
         """Which fields of the values are NaN or infinite somewhere (`executor.state.Scan`)."""
-        fields = float_fields(self._bound.value)
-        if not fields:
-            return frozenset()
-        found, driver = np.zeros(1, np.uint64), self._device.driver
-        with self._device, failing(driver):
-            task = self._arrays.task_of_range(0, self._n)
-            place = task["page"]["not_finite"] = self._kept.memory.allocate("not finite", found.nbytes)
-            self._launcher.on_threads("find_not_finite", self._n, None, task)
-            driver.memcpy_dtoh(found.view(np.uint8), place)
-        bits = int(found[0])
-        kinds = [(name, kind) for name in fields for kind in ("nan", "inf")]
-        return frozenset(pair for k, pair in enumerate(kinds) if bits >> k & 1)
+        if self.found is None:
+            with self._device, failing(self._device.driver):
+                task = self._arrays.task_of_range(0, self._n)
+                task["page"]["not_finite"] = self.place_of_found()
+                self._launcher.on_threads("find_not_finite", self._n, None, task)
+                self.read_found()
+        assert self.found is not None
+        return self.found
+
+    def place_of_found(self) -> int:
+        """The address of the bits of fields that are not finite, which are 0 now."""
+        return self._kept.memory.allocate("not finite", 8)
+
+    def read_found(self) -> None:
+        """Set `found` to what a kernel has written at `place_of_found`."""
+        if float_fields(self._bound.value):
+            bits = np.zeros(1, np.uint64)
+            self._device.driver.memcpy_dtoh(bits.view(np.uint8), self._kept.memory.at("not finite"))
+            self.found = not_finite_fields(self._bound.value, int(bits[0]))
 
     def start_copy(self) -> StateCopy:
         """Start to copy values and frontier to the host, beside the next iterations.

@@ -233,8 +233,9 @@ class GpuExecutor(StepByParts):
             self._arguments: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
             self.gather = Gather(
-                bound, self.launcher, self._kept.memory, self._ranks, pages, kind, self.settings.replication
-            )
+                bound, self.launcher, self._kept.memory, self._ranks, pages, kind, self.settings.replication,
+                self._kept.gathers,
+            )  # fmt: skip
             if not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
                     self._kept.pinned.pin(array)
@@ -249,8 +250,8 @@ class GpuExecutor(StepByParts):
                 self._arrays.share("next_values", "values")
             self.state = DeviceState(bound, graph.n, self._arrays, self._kept, self.launcher, self._pool)
             state = self.state.made(synchronous)
+            self.state.leave(state, self.memory_name)
             results = self._initial_values()
-        self.state.leave(state, self.memory_name)
         state.advance(0, 0, 0)
         state.active_count = sum(result.active for result in results)
         state.active_edges = sum(result.active_edges for result in results)
@@ -286,11 +287,12 @@ class GpuExecutor(StepByParts):
 
     def _initial_values(self) -> list[PageResult]:
         """Run `init`, `frontier` and `aggregate` on the device."""
-        stream = self.streams.compute[0]
+        self._bases = self._base_arguments(self.residency.pages)
+        self._bases["not_finite"] = self.state.place_of_found()
         for page in self.residency.pages:
-            self.launcher.on_blocks("initialize", page.vertices, stream, self.task_of(page))
-        stream.synchronize()
+            self.launcher.on_blocks("initialize", page.vertices, self.streams.compute[0], self.task_of(page))
         self._read_tallies()
+        self.state.read_found()
         return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
 
     def _read_tallies(self) -> None:
@@ -395,11 +397,17 @@ class GpuExecutor(StepByParts):
 
     def _arguments_of(self, page: Page, buffer: Buffer | None) -> bytes:
         """The bytes of a page's arguments, which are the same in every iteration."""
-        arguments = self._arrays.page_arguments(page, self._tally_address + page.number * self._tallies.itemsize)
-        self.gather.write_args(arguments, page)
+        is_whole = page == self.residency.pages[page.number]
+        arguments = self._bases[[page.number]] if is_whole else self._base_arguments([page])
         if buffer is not None:
             self.edges.arrays.write_args(arguments, page, self.streams.places(page, buffer))
         return arguments.tobytes()
+
+    def _base_arguments(self, pages: Sequence[Page]) -> Array:
+        """The arguments of pages, without the addresses of their edges."""
+        arguments = self._arrays.page_arguments(pages, self._tally_address)
+        self.gather.write_args(arguments, pages)
+        return arguments
 
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()

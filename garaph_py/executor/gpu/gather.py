@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +66,8 @@ class Gather:
         ``"auto"``: ``"replicated"`` or ``"segmented"``, whichever is faster on the first page with at least
         `MIN_MEASURED_EDGES` edges.
     replication : {"custom", "calibrated"} or int
+    known : dict of str to str
+        The kinds of gather that were faster for other programs on this graph; this one is added.
     """
 
     def __init__(
@@ -77,10 +79,12 @@ class Gather:
         pages: list[Page],
         kind: str,
         replication: str | int,
+        known: dict[str, str],
     ) -> None:
         self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
         if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
+        self._known, self._key = known, f"{bound.key} {replication}"
         self._launcher, self._memory, self._ranks = launcher, memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
@@ -100,11 +104,12 @@ class Gather:
         hubs["rank"] = self._ranks.before[vertices]
         return hubs
 
-    def write_args(self, args: Array, page: Page) -> None:
-        """Write the addresses of a page's hubs and of its blocks' partial totals to the page's arguments."""
-        first = int(self._hub_starts[page.number])
-        args["partials"] = self._partials + int(self._partial_starts[page.number])
-        args["hub_count"] = int(np.searchsorted(self._ranks.hubs, page.last_vertex)) - first
+    def write_args(self, args: Array, pages: Sequence[Page]) -> None:
+        """Write the addresses of each page's hubs and of its blocks' partial totals to the pages' arguments."""
+        numbers = [page.number for page in pages]
+        first = self._hub_starts[numbers]
+        args["partials"] = self._partials + self._partial_starts[numbers]
+        args["hub_count"] = np.searchsorted(self._ranks.hubs, [page.last_vertex for page in pages]) - first
         args["hubs"] = self._hubs + first * self._launcher.layouts.hub.itemsize
 
     @property
@@ -114,7 +119,8 @@ class Gather:
 
     def launch(self, page: Page, task: Array, stream: Any) -> None:
         if self.kind == AUTO and page.edges >= MIN_MEASURED_EDGES:
-            self.kind = self._faster(page, task, stream)
+            self.kind = self._known.get(self._key) or self._faster(page, task, stream)
+            self._known[self._key] = self.kind
         if self.kind == REPLICATED:
             self._replicated(page, task, stream, self._items_of(page, task, stream))
         else:

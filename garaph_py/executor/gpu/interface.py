@@ -191,6 +191,12 @@ def float_fields(dtype: DType) -> list[str]:
     return [name for name, kind in fields.items() if kind.kind == "f"]
 
 
+def not_finite_fields(dtype: DType, bits: int) -> frozenset[tuple[str, str]]:
+    """The fields of `dtype` that are ``"nan"`` or ``"inf"`` by these bits of `not_finite_bits`."""
+    kinds = [(name, kind) for name in float_fields(dtype) for kind in ("nan", "inf")]
+    return frozenset(pair for k, pair in enumerate(kinds) if bits >> k & 1)
+
+
 def not_finite_bits(bound: BoundProgram) -> str:
     """The C++ function that says of a value which of its `float_fields` are NaN, and which are infinite."""
     tests = ["u64 bits = 0;"]

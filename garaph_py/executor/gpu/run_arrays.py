@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,13 +106,15 @@ class RunArrays:
         task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
         return task
 
-    def page_arguments(self, page: Page, tally: int) -> Array:
-        """A page's arguments, except the addresses of its edges; `tally` is the address of the page's counts."""
-        arguments = np.zeros(1, self._launcher.layouts.page)
-        arguments["first_vertex"], arguments["last_vertex"] = page.first_vertex, page.last_vertex
-        arguments["first_edge"], arguments["last_edge"] = page.first_edge, page.last_edge
-        arguments["base_edge"] = page.first_edge // RUN * RUN
-        first_rank, last_rank = self._ranks.before[[page.first_vertex, page.last_vertex]]
-        arguments["first_rank"], arguments["last_rank"] = first_rank, last_rank
-        arguments["tally"], arguments["blocks"] = tally, block_count(page.vertices)
+    def page_arguments(self, pages: Sequence[Page], tallies: int) -> Array:
+        """The arguments of pages, except the addresses of their edges; `tallies` is the address of all counts."""
+        layouts = self._launcher.layouts
+        arguments = np.zeros(len(pages), layouts.page)
+        for name in ("first_vertex", "last_vertex", "first_edge", "last_edge"):
+            arguments[name] = [getattr(page, name) for page in pages]
+        arguments["base_edge"] = [page.first_edge // RUN * RUN for page in pages]
+        arguments["first_rank"] = self._ranks.before[arguments["first_vertex"]]
+        arguments["last_rank"] = self._ranks.before[arguments["last_vertex"]]
+        arguments["tally"] = [tallies + page.number * layouts.tally.itemsize for page in pages]
+        arguments["blocks"] = [block_count(page.vertices) for page in pages]
         return arguments
