@@ -89,6 +89,7 @@ def gpu_lines(gpu: Measured) -> list[str]:
         f"driver {gpu.driver}",
         *aligned([
             ("memory", show_bytes(gpu.memory), f"{show_bytes(gpu.free)} free"),
+            ("for graphs", show_bytes(gpu.graphs), "and their runs, at most; a process keeps its graphs there"),
             ("shared memory", show_bytes(gpu.block_memory), f"a block, {show_bytes(gpu.multiprocessor_memory)} a "
              "multiprocessor"),
             ("to the GPU", show_speed(gpu.to_device), link),

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..graph import Graph
-    from ..output.result import Result, Stats
+    from ..output.result import Result
+    from ..output.stats import Stats
 
 
 def iterations(stats: Stats) -> None:
@@ -42,7 +43,8 @@ def ending(stats: Stats) -> str:
         return text
     rows = [row for row in stats.iterations if row.device != "cpu"]
     there, back = (sum(getattr(row, name) for row in rows) for name in ("to_device", "from_device"))
-    return f"{text}; {show_bytes(there)} to the GPU and {show_bytes(back)} back, {per_edge(rows)} bytes an edge"
+    text += f"; {show_bytes(there)} to the GPU and {show_bytes(back)} back, {per_edge(rows)} bytes an edge"
+    return text + (f"; {stats.kept}" if stats.kept else "")
 
 
 def ended(result: Result, seconds: tuple[float, float], quiet: bool, verified: bool) -> None:
@@ -100,6 +102,8 @@ def document(result: Result, graph: Graph, best: list[tuple[Any, Any]], read_sec
         "note": result.stats.note,
         "why": result.stats.why,
         "encoding": result.stats.encoding,
+        "device_bytes": result.stats.device_bytes,
+        "found_bytes": result.stats.found_bytes,
         "threads": result.stats.threads,
         "resumed": result.stats.resumed,
         "seconds": {"read": read_seconds, "compile": result.stats.compile_seconds, "run": result.stats.seconds},

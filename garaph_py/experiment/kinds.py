@@ -19,7 +19,7 @@ from .. import events
 from ..graph import Graph
 from ..graph.order import ORDERS
 from ..io.read import read
-from ..output.result import Stats
+from ..output.stats import Stats
 from ..program import VertexProgram
 from ..runtime import options
 from ..runtime import run as runtime

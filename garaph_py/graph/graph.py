@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import events
 from ..codec.arrays import PACKED, RAW
 from ..errors import GraphError, ParameterError
 from ..native.threads import ThreadPool
+from ..system.arguments import explained
 from .adjacency import Adjacency
 from .arrays import GraphArrays
 from .compress import compress
@@ -136,6 +138,54 @@ class Graph:
         GPU's memory. The next use makes them again. A run that is under way keeps those that it uses.
         """
         self._arrays.derived.release()
+
+    @explained
+    def to_device(
+        self, program: Any = None, *, gpu_memory: int | str | None = None, on_event: events.Listener = events.ignore
+    ) -> Graph:
+        """Put the graph into the GPU's memory, so that the next run there copies none of its edges.
+
+        The first run that uses the GPU does so too; this does it ahead. It stays there until `release`, until the end
+        of the graph's life, or until another graph needs the memory. `garaph_py.on_device` frees it at the end of a
+        ``with`` block. If this function fails or is interrupted, the GPU's memory keeps nothing of the graph.
+
+        It copies sources and values of the edges, as far as they fit; a run streams the others. If another thread's run
+        uses the graph on the GPU, the graph is there already, and this function does nothing.
+
+        Parameters
+        ----------
+        program : VertexProgram, optional
+            The program that will run first. It is compiled and loaded too, edge values are copied only if it reads
+            them, and the pages are those of its runs; give it if the edges are on disk, or do not all fit. By default,
+            programs are left to their first runs.
+        gpu_memory : int or str, optional
+            As in `Options`. Give it here and to the runs that follow, or to neither.
+        on_event : callable, optional
+            Receives `events.Step` records as compiling and copying proceed.
+
+        Returns
+        -------
+        Graph
+            This graph.
+
+        Raises
+        ------
+        DeviceError
+            If no GPU can be used.
+        DeviceMemoryError
+            If the GPU's memory, or `gpu_memory`, has too little room for the vertices. This error is a DeviceError too.
+        GraphError
+            If the edges are on disk, and the graph was opened with too little memory for a run on a GPU.
+
+        Examples
+        --------
+        >>> graph = gp.rmat(20).to_device()  # doctest: +SKIP
+        >>> gp.run(gp.apps.PageRank(), graph, device="gpu").stats.found_bytes  # doctest: +SKIP
+        76546112
+        """
+        from .. import to_device  # from the layer above, by the package's facade
+
+        return to_device(self, program, gpu_memory=gpu_memory, on_event=on_event)
 
     @property
     def in_degrees(self) -> Array:

@@ -11,7 +11,7 @@ from ..events import Iteration, Span
 from ..system.files import write_whole
 from ..system.sizes import show_bytes, show_number, show_seconds
 from . import draw
-from .result import Stats
+from .stats import Stats
 
 STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; color: #202124; background: #fff; max-width: 1200px; margin: 24px auto;
@@ -97,10 +97,11 @@ def summary(stats: Stats) -> str:
     count, seconds = len(stats.iterations), stats.seconds
     speed = f", {show_number(stats.edges / seconds / 1e6)} M edges/s" if seconds > 0 else ""
     compiled = f" Compiling took {show_seconds(stats.compile_seconds)} more." if stats.compile_seconds else ""
+    kept = f" {stats.kept}." if stats.kept else ""
     return (
         f"{'Converged' if stats.converged else 'Stopped'} after {count:,} iteration{'s' * (count != 1)} in "
         f"{show_seconds(seconds)} on {stats.device}, {stats.threads} threads, edges {stats.encoding}. "
-        f"{stats.edges:,} edges visited{speed}.{compiled}"
+        f"{stats.edges:,} edges visited{speed}.{compiled}{kept}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The result of a run: values by the user's ids, and statistics of each iteration."""
+"""The result of a run: values by the user's ids."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..codec.arrays import RAW
 from ..errors import ParameterError, printable
-from ..events import COLUMNS, Iteration
 from ..graph import VertexIds
 from ..system.files import write_whole
-from ..system.sizes import show_seconds
 from .lookup import Lookup
-from .table import table
+from .stats import Stats, import_pandas
 
 Array = npt.NDArray[Any]
 
@@ -36,64 +33,6 @@ SHOWN = 10
 """Vertices that a notebook shows of a result."""
 SHOWN_CHARACTERS = 60
 """Characters of an id or a value that a notebook shows."""
-
-
-@dataclass(frozen=True)
-class Stats:
-    """Statistics of a run. ``print(stats)`` shows a table of its iterations.
-
-    Attributes
-    ----------
-    iterations : list of events.Iteration
-    converged : bool
-        False if the limit on iterations ended the run.
-    seconds : float
-        Wall time of all iterations, without compiling.
-    threads : int
-        CPU threads.
-    device : str
-        The device at the end of the run: ``"cpu"``, or the GPU's name.
-    note : str or None
-        Why a GPU was not used although there is a driver, was not used to the end, or was used with less than was asked
-        for.
-    encoding : {"raw", "packed"}
-        How the edges were stored.
-    resumed : int
-        If the run resumed from a checkpoint: the iterations that were done before it.
-    compile_seconds : float
-        Wall time that the run spent compiling, before iterations and in them; 0.0 if all code was compiled already.
-    why : str or None
-        Why ``device="auto"`` chose the device that began the run: the time that was expected of the whole call on each.
-        None if a device was given, if there is no driver of a GPU, and for small graphs, which the CPU takes.
-    """
-
-    iterations: list[Iteration]
-    converged: bool
-    seconds: float
-    threads: int
-    device: str = "cpu"
-    note: str | None = None
-    encoding: str = RAW
-    resumed: int = 0
-    compile_seconds: float = 0.0
-    why: str | None = None
-
-    @property
-    def edges(self) -> int:
-        """Edges visited in all iterations."""
-        return sum(iteration.edges for iteration in self.iterations)
-
-    def columns(self) -> dict[str, list[Any]]:
-        """The table of iterations: a list for each column, by name."""
-        return {name: [getattr(iteration, name) for iteration in self.iterations] for name in COLUMNS}
-
-    def to_pandas(self) -> Any:
-        """The table of iterations as a DataFrame."""
-        return _pandas().DataFrame(self.columns())
-
-    def __str__(self) -> str:
-        compiled = f"\ncompiling took {show_seconds(self.compile_seconds)} more" if self.compile_seconds else ""
-        return table(self.iterations) + compiled
 
 
 class Checkpoints(Protocol):
@@ -351,7 +290,7 @@ class Result:
         a    0.5
         b    0.5
         """
-        pandas = _pandas()
+        pandas = import_pandas()
         index = pandas.Index(self.ids, name="id")
         if name is not None and self.values.dtype.names is None:
             columns = {name: self.column()}
@@ -489,11 +428,3 @@ def extreme(values: Array, among: Array, k: int, smallest: bool) -> Array:
 def _plain(value: Any) -> Any:
     """A NumPy number as a Python number."""
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        raise ParameterError("to_pandas needs pandas; install it with `pip install pandas`") from None
-    return pandas

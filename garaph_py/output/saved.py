@@ -19,7 +19,8 @@ from ..graph.ids import IntegerIds, StringIds, VertexIds
 from ..io.formats.format import check_memory, malformed
 from ..io.formats.parquet import plain
 from ..system.files import did_you_mean_file
-from .result import FORMULA, UNREACHED, Result, Stats
+from .result import FORMULA, UNREACHED, Result
+from .stats import Stats
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -22,7 +22,7 @@ from ..errors import GaraphError, NumberError, ProgramError
 from ..executor.modes import PULL
 from ..graph import Graph
 from ..native.references import rebuild
-from ..output.result import Stats
+from ..output.stats import Stats
 from ..pages.passes import listed
 from ..program import BoundProgram, monoids
 from ..program.bind import holds, record_class, scalars

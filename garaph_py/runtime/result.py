@@ -7,7 +7,8 @@ from typing import Any
 import numpy.typing as npt
 
 from ..graph import Graph
-from ..output.result import Result, Stats
+from ..output.result import Result
+from ..output.stats import Stats
 from ..program import BoundProgram, VertexId, VertexProgram
 from .options import RunOptions
 from .plan import RunPlan

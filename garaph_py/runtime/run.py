@@ -21,7 +21,8 @@ from ..graph import Graph
 from ..graph.arguments import check_graph
 from ..native.threads import ThreadPool
 from ..output.record import Record
-from ..output.result import Result, Stats
+from ..output.result import Result
+from ..output.stats import Stats
 from ..pages.memory import check_verifying
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram, VertexProgram, bind
@@ -196,11 +197,16 @@ def check_arguments(program: VertexProgram, graph: Graph, options: RunOptions) -
     """Refuse arguments that are not a program or a graph, and `verify` for a program without a verifier."""
     if isinstance(program, Graph):
         raise ParameterError("run takes the program first, then the graph; write run(program, graph)")
-    if not isinstance(program, VertexProgram):
-        raise ParameterError(f"run takes an instance of a VertexProgram, not {refused(program)}")
+    check_program(program, "run")
     check_graph(graph, "run")
     if options.verify:
         verifier_of(program)
+
+
+def check_program(program: object, function: str) -> None:
+    """Refuse what is no program, in a call of `function`."""
+    if not isinstance(program, VertexProgram):
+        raise ParameterError(f"{function} takes an instance of a VertexProgram, not {refused(program)}")
 
 
 def refused(program: object) -> str:

@@ -29,7 +29,7 @@ from ..graph import Graph
 from ..native.compiling import compile_seconds, notice, work_clock
 from ..native.threads import ThreadPool
 from ..output.record import Record
-from ..output.result import Stats
+from ..output.stats import Stats
 from ..pages.provider import SourceFactory
 from ..program import BoundProgram
 from ..program.check import check_types
@@ -120,6 +120,7 @@ class Runner:
         began = parts.record.began
         self._loop = Loop(bound, graph.n, graph.m, plan.schedule, began, on_event, self._heartbeat)
         self._converged, self._seconds, self._device = False, 0.0, CPU
+        self._on_device = 0, 0  # bytes of the graph that a GPU's memory keeps, and that the run found there
         self._has_ended = False  # the iterations are complete
         self._state: State | None = None
         self._copies: SafetyCopies | None = None  # while the run is on a GPU
@@ -131,7 +132,7 @@ class Runner:
         loop, pool = self._loop, self._parts.pool
         return Stats(
             loop.done, self._converged, self._seconds, pool.size, self._device, self.note, self._graph.encoding,
-            loop.before, compile_seconds() - self._compiled_before, self._plan.why,
+            loop.before, compile_seconds() - self._compiled_before, self._plan.why, *self._on_device,
         )  # fmt: skip
 
     def run(self) -> Array:
@@ -148,8 +149,9 @@ class Runner:
                 with contextlib.ExitStack() as stack:
                     begun = self._begin_on_gpu(stack)
                     values = None if begun is None else self._run_on_gpu(begun)
-                    if values is not None:
-                        return values
+                if begun is not None and values is not None:
+                    self._on_device = begun.gpu.kept_bytes
+                    return values
             return self._run_on_cpu()
         finally:  # this object is in cycles, so its arrays would only go when the garbage collector runs
             self._state = self._copies = self._loop.after = None

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ import garaph_py as gp
 from garaph_py.cli import run, show
 from garaph_py.events import Iteration
 from garaph_py.executor.gpu import device
-from garaph_py.output.result import Stats
+from garaph_py.output.stats import Stats
 from garaph_py.storage import write
 from tests.support.command import Shell
 
@@ -261,6 +262,9 @@ def test_a_run_on_a_gpu_shows_what_went_over_its_link(capsys: pytest.CaptureFixt
     assert {len(line) for line in lines} == {len(heading)}
     ending = "converged after 3 iterations in 300 ms on cpu, 2 threads; 3.9 KiB to the GPU and 500 B back, 4.50 bytes "
     assert show.ending(stats) == ending + "an edge"
+    kept = replace(stats, device_bytes=3 << 20, found_bytes=1 << 20)
+    there = "; 3.0 MiB of the graph in the GPU's memory, 1.0 MiB found there"
+    assert show.ending(kept) == show.ending(stats) + there
 
 
 def test_defaults_are_those_of_the_api() -> None:

@@ -25,7 +25,8 @@ from garaph_py.system import machine
 from tests.support.command import garaph
 
 GPU = gpu.Measured(
-    "NVIDIA X", "9.0", 80 << 30, 70 << 30, 132, 227 << 10, 228 << 10, "580.65.06, CUDA 13.0", 55e9, 56e9, True, 4e12
+    "NVIDIA X", "9.0", 80 << 30, 70 << 30, 132, 227 << 10, 228 << 10, "580.65.06, CUDA 13.0", 55e9, 56e9, True, 4e12,
+    63 << 30,
 )  # fmt: skip
 
 
@@ -77,7 +78,8 @@ def test_a_gpu_in_table_and_json(
     lines = capsys.readouterr().out.partition("GPU   ")[2].splitlines()
     assert lines[0] == "NVIDIA X, compute capability 9.0, 132 multiprocessors, driver 580.65.06, CUDA 13.0"
     assert lines[1].split() == ["memory", "80.0", "GiB", "70.0", "GiB", "free"]
-    assert lines[3].split() == ["to", "the", "GPU", "55.0", "GB/s", "pinned", "memory"]
+    assert lines[2].split()[:4] == ["for", "graphs", "63.0", "GiB"]
+    assert lines[4].split() == ["to", "the", "GPU", "55.0", "GB/s", "pinned", "memory"]
     assert garaph(monkeypatch, "devices", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["gpus"] == [dataclasses.asdict(GPU)]

@@ -71,6 +71,7 @@ class HalfDone:
 
     name, modes = "gpu", (PULL,)
     at = 0
+    kept_bytes = 0, 0
 
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._processed = ThreadPool(1), 0

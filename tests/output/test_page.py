@@ -13,7 +13,7 @@ import pytest
 import garaph_py as gp
 from garaph_py.events import Iteration, Span
 from garaph_py.output.page import page
-from garaph_py.output.result import Stats
+from garaph_py.output.stats import Stats
 from tests.support.reports import EVIL, Reader
 
 from ..support.runs import run_with
@@ -52,6 +52,12 @@ def test_text_from_users_is_escaped() -> None:
     assert read.tags["svg"] == 3
     assert text.count("&lt;script&gt;") > 5
     assert not re.search(r"""(src|href)=|url\(|@import""", text)
+
+
+def test_what_stays_of_the_graph_is_said() -> None:
+    kept = "".join(page("Test", long_run(1, device_bytes=3 << 20, found_bytes=1 << 20), [], 0.0))
+    assert "3.0 MiB of the graph in the GPU&#x27;s memory, 1.0 MiB found there.</p>" in kept
+    assert "of the graph" not in "".join(page("Test", long_run(1), [], 0.0))
 
 
 def test_why_auto_chose_the_device_is_said() -> None:

@@ -15,7 +15,8 @@ import garaph_py as gp
 from garaph_py.errors import GraphError, ParameterError
 from garaph_py.events import Iteration
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
-from garaph_py.output.result import Result, Stats
+from garaph_py.output.result import Result
+from garaph_py.output.stats import Stats
 from tests.support import twins
 
 from ..support.runs import run_with

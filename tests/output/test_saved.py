@@ -7,8 +7,9 @@ import pytest
 
 from garaph_py.errors import FormatError, ParameterError
 from garaph_py.graph.ids import IntegerIds, StringIds, VertexIds
-from garaph_py.output.result import Result, Stats
+from garaph_py.output.result import Result
 from garaph_py.output.saved import read_result
+from garaph_py.output.stats import Stats
 
 STATS = Stats([], True, 0.0, 1)
 NAMES = StringIds(["a", "=1+1", "'=x", "d"])

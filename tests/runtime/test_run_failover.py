@@ -39,6 +39,7 @@ class FailingGpu(StepByParts):
     name, modes = "gpu", (PULL, NOTIFY_PULL)
     at: object = 0
     is_short = False
+    kept_bytes = 0, 0
 
     def __init__(self, bound, graph, found, settings, host, listener):
         self._pool, self._count, self._page_edges = ThreadPool(2), 0, settings.page_edges

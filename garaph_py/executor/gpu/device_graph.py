@@ -47,6 +47,8 @@ class DeviceGraph:
         All allocations. `give_back` frees those that the run has made for itself.
     pinned : Pinned
         The arrays that the graph's edges are copied from.
+    found_bytes : int
+        Bytes that the run has found, of what it needs.
     """
 
     def __init__(self, device: Device) -> None:
@@ -56,41 +58,47 @@ class DeviceGraph:
         self._ranks: Ranks | None = None
         self.handles = Handles(device.driver)
         self.gathers: dict[str, str] = {}
-        self._in_use, self._is_found = threading.Lock(), False
+        self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
         weakref.finalize(self, free, device, self.memory, self.pinned, self.handles).atexit = False
+
+    @classmethod
+    def of(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
+        """The graph's device memory on `device`, made if there is none yet."""
+        return arrays.derived.get(f"{NAME} {id(device)}", lambda: cls(device), lambda _: 0)
 
     @classmethod
     def take(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
         """The graph's device memory on `device`, for one run, which must call `give_back`."""
-        found = arrays.derived.get(f"{NAME} {id(device)}", lambda: cls(device), lambda _: 0)
+        found = cls.of(arrays, device)
         if not found._in_use.acquire(blocking=False):
             found = cls(device)
             found._in_use.acquire()
             return found
-        found._is_found = True
+        found._is_found, found.found_bytes = True, 0
         found.handles.begin()
         with _lock:
             _recent[:] = [other for other in _recent if other() not in (found, None)]
             _recent.append(weakref.ref(found))
         return found
 
-    def give_back(self, is_whole: bool) -> None:
+    def give_back(self, is_whole: bool) -> tuple[int, int]:
         """End the run's use: free what it has made for itself, or everything unless the graph's part `is_whole`.
 
-        The device's context must be current.
+        Returns the bytes that stay, and those that the run found. The device's context must be current.
         """
         try:
             if is_whole and self._is_found:
                 self.memory.retain(self._contents)
             else:
                 self.clear()
+            return self.memory.used, self.found_bytes
         finally:
             self._in_use.release()
 
     def clear(self) -> None:
         """Free everything. The device's context must be current."""
         self._contents.clear()
-        self._measured = self._ranks = None
+        self._measured, self._ranks, self.found_bytes = None, None, 0
         self.handles.close()
         try:
             self.memory.close()
@@ -138,6 +146,7 @@ class DeviceGraph:
     def place(self, name: str, nbytes: int, what: Hashable) -> tuple[int, bool]:
         """The address of the allocation `name`, and whether it holds `what` already; if not, it holds zeros."""
         if name in self._contents and self._contents[name] == what and self.memory.size(name) == max(nbytes, 16):
+            self.found_bytes += self.memory.size(name)
             return self.memory.at(name), True
         self._contents.pop(name, None)
         return self.memory.allocate(name, nbytes), False
@@ -152,7 +161,28 @@ def held_bytes(arrays: GraphArrays, device: Device) -> int:
     name = f"{NAME} {id(device)}"
     if name not in arrays.derived:
         return 0
-    return arrays.derived.get(name, lambda: DeviceGraph(device), lambda _: 0).memory.used
+    return DeviceGraph.of(arrays, device).memory.used
+
+
+def is_in_use(arrays: GraphArrays, device: Device) -> bool:
+    """Whether a run uses what the graph keeps in the device's memory."""
+    name = f"{NAME} {id(device)}"
+    return name in arrays.derived and DeviceGraph.of(arrays, device)._in_use.locked()
+
+
+def drop(arrays: GraphArrays, device: Device) -> None:
+    """Free what the graph keeps in the device's memory, once no run uses it."""
+    name = f"{NAME} {id(device)}"
+    if name not in arrays.derived:
+        return
+    kept = DeviceGraph.of(arrays, device)
+    arrays.derived.release(name)
+    if kept._in_use.acquire(blocking=False):  # else the end of the run that uses it frees it
+        try:
+            with contextlib.suppress(Exception), device:
+                kept.clear()
+        finally:
+            kept._in_use.release()
 
 
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:

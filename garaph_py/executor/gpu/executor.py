@@ -85,6 +85,8 @@ class GpuExecutor(StepByParts):
         If this is a list before `initialize`, each copy and each computation on the GPU appends a span.
     memory_name : str
         The name of the device's memory in `State.holders`.
+    kept_bytes : tuple of int
+        Bytes of the graph that the device keeps after `close`, and bytes that were found there.
     """
 
     name: ClassVar[str] = GPU
@@ -95,6 +97,7 @@ class GpuExecutor(StepByParts):
     state: DeviceState
     spans: list[events.Span] | None = None
     memory_name: str = "gpu 0"
+    kept_bytes: tuple[int, int] = 0, 0
 
     def __init__(
         self, bound: BoundProgram, graph: Graph, device: Device, settings: Settings, host: Notifier | None = None,
@@ -260,6 +263,11 @@ class GpuExecutor(StepByParts):
             partials = [result.partials for result in results if result.partials is not None]
             state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
         return state
+
+    def fill(self, listener: events.Listener) -> None:
+        """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
+        with self.device, failing(self.device.driver):
+            self.streams.fill(self.source, listener)
 
     def _pin(self, array: Array) -> None:
         """Pin a buffer of the page source, in the thread that allocates it.
@@ -458,7 +466,7 @@ class GpuExecutor(StepByParts):
             with contextlib.suppress(Exception):
                 self.streams.keep(self._kept)
             with contextlib.suppress(Exception):
-                self._kept.give_back(is_whole)
+                self.kept_bytes = self._kept.give_back(is_whole)
             with contextlib.suppress(Exception):
                 self._pinned.close()
             with contextlib.suppress(Exception):

@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import DeviceMemoryError
 from .device import FALLBACK, Device, failing, seconds
 from .memory import DeviceMemory
+from .memory_plan import FREE_SHARE
 from .pinned import Pinned
 
 COPIED = 256 << 20
@@ -46,6 +47,8 @@ class Measured:
         False if the system refused to pin host memory; the copies were then slower.
     copy : float
         Bytes per second of a copy within device memory; bytes read and bytes written both count.
+    graphs : int
+        Bytes that a run, and graphs that stay from one run to the next, may take together by default.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Measured:
     from_device: float
     pinned: bool
     copy: float
+    graphs: int
 
 
 def measure(device: Device) -> Measured:
@@ -94,7 +98,7 @@ def measure(device: Device) -> Measured:
     return Measured(
         device.name, compute_capability(device.architecture), device.memory, free, device.multiprocessors,
         device.shared_memory, device.multiprocessor_memory, version, size / to_device, size / from_device, is_pinned,
-        2 * size / copy,
+        2 * size / copy, int(FREE_SHARE * free),
     )  # fmt: skip
 
 

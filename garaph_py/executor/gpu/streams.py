@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...events import Span
+from ...events import Listener, Span, Step
 from ...native.threads import available_cores
 from ...pages.layout import Page
 from ...pages.queue import PageQueue, Split, device_order, take_buffered
@@ -185,6 +185,27 @@ class Streams:
             if buffer.page is None:
                 buffer.stream = self._prefetch
                 self._copy(page, buffer, source)
+        self.thread.doing = ("idle",)
+
+    def fill(self, source: PageSource, listener: Listener) -> None:
+        """Copy the resident pages that are neither on the device nor being copied there, and wait for all copies."""
+        both = list(zip(self._pages, self._resident, strict=False))
+        missing = [page for page, buffer in both if buffer.page is None]
+        coming = [(page, buffer) for page, buffer in both if buffer.page is None or buffer.copied_bytes]
+        done, total = 0, sum(page.edges for page, _ in coming)
+        source.prefetch(missing)
+        for page, buffer in coming:
+            listener(Step("copying to the GPU", done, total, "edges"))
+            interrupts.check()
+            is_missing = buffer.page is None
+            if is_missing:
+                self._copy(page, buffer, source)
+            buffer.copied.synchronize()
+            if is_missing:
+                source.release(page)
+            done += page.edges
+        if coming:
+            listener(Step("copying to the GPU", done, total, "edges"))
         self.thread.doing = ("idle",)
 
     def order(self, pages: Iterable[Page], shared: bool = False, split: Split | None = None) -> PageQueue[Buffer]:
