@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .. import events
 from ..errors import ProgramError
 from ..executor.protocol import Decision, Executor, PageDecision, StepResult, SupportsPriority, sum_partials
-from ..executor.state import State
+from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
 from ..program import BoundProgram, VertexProgram
 from ..program.fields import TRUTHS
@@ -104,7 +104,8 @@ class Loop:
     def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> events.Iteration:
         """Do one iteration, and return its record."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
-        read, seen = source.bytes_read, scheduler.observe(state.active_count, state.active_edges)
+        read, missing = source.bytes_read, missing_bytes(state, self.vertices)
+        seen = scheduler.observe(state.active_count, state.active_edges, missing)
         decision = scheduler.decide(seen)
         self.heartbeat.doing = "iteration", number, decision.mode
         result = executor.step(state, decision)
@@ -134,6 +135,14 @@ class Loop:
             sum(page.to_device for page in pages), sum(page.from_device for page in pages),
             started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
         )  # fmt: skip
+
+
+def missing_bytes(state: State, vertices: int) -> int:
+    """Bytes of vertex values that the host lacks; negative if only the host has them, 0 if a device has them, too."""
+    nbytes = vertices * state.thresholds.itemsize
+    if not state.is_on_host("values"):
+        return nbytes
+    return -nbytes if state.holders.is_alone(HOST) else 0
 
 
 def groups_of(decision: Decision, result: StepResult) -> tuple[events.PageGroup, ...]:

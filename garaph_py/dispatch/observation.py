@@ -48,6 +48,11 @@ class Observation:
         Fixed cost of an iteration of the CPU alone, in units of the time that it takes to pull all pages.
     cpu_helps : bool
         The CPU should take pages in iterations in which the GPU works.
+    moving : float
+        Time to copy the vertex values to the other processor, in units of the time that the GPU takes to pull all
+        pages: positive if only the GPU has them, negative if only the host does, 0 if both do.
+    missed : float
+        What the processor without the values would have saved in the last iterations, in the same unit.
     notify_bound : float
         The ``auto`` engine's bound on f for a GPU that works alone (`policy.notify_bound_after`).
     """
@@ -69,6 +74,8 @@ class Observation:
     vertex: float = 0.0
     start: float = 0.0
     cpu_helps: bool = True
+    moving: float = 0.0
+    missed: float = 0.0
     notify_bound: float = NOTIFY_BOUND
 
     @cached_property

@@ -66,18 +66,21 @@ class _Rules:
         """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.
 
         If alpha >= 1 but the CPU would not help, the GPU pulls alone. If `alone` decides for notify-pull, the executor
-        may still divide the pages once the notified vertices are known (`Rates.divide`).
+        may still divide the pages once the notified vertices are known (`Rates.divide`). A processor without the values
+        gets its turn when the iterations that it would have done sooner have lost what copying the values takes.
         """
         forced = seen.forced_mode
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
         alpha = alpha_of(seen, solo.mode, seen.ratio)
-        if alpha >= 1 and seen.forced_mode in (None, PULL):
-            why = f"alpha = {alpha:.3g} >= 1"
-            if seen.cpu_helps:
+        stays = saving(alpha) + seen.missed < abs(seen.moving)
+        on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
+        if on_gpu and seen.forced_mode in (None, PULL):
+            why = f"alpha = {alpha:.3g} >= 1" if alpha >= 1 else f"alpha = {alpha:.3g} < 1, but the GPU has the values"
+            if seen.cpu_helps and alpha >= 1:
                 return Decision(PULL, why, BOTH, alpha)
-            return Decision(PULL, f"{why}, the CPU would not help", GPU, alpha)
+            return Decision(PULL, f"{why}, the CPU would not help" if alpha >= 1 else why, GPU, alpha)
         return solo._replace(alpha=alpha)
 
     def alone(self, seen: Observation) -> Decision:
@@ -91,6 +94,11 @@ def alpha_of(seen: Observation, mode: str, ratio: float) -> float:
         return ratio
     f = seen.f + seen.vertex * seen.active / max(seen.edges, 1)
     return min(seen.start + seen.sparse * f * seen.k, 1.0) * ratio
+
+
+def saving(alpha: float) -> float:
+    """What the faster processor saves in an iteration, in units of the time that the GPU takes to pull all pages."""
+    return abs(alpha - 1)
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,10 @@ class Rates(NamedTuple):
         start = self.alone_seconds * self.cpu / max(self.edges, 1)
         return {"sparse": self.sparse, "vertex": VERTEX_EDGES, "start": start, "cpu_helps": self.cpu_helps}
 
+    def moving(self, nbytes: int) -> float:
+        """Time to copy so many bytes over the link, in units of the time that the GPU takes to pull all pages."""
+        return 0.0 if self.reactive else nbytes / LINK_RATE * self.gpu / max(self.edges, 1)
+
     def measured(
         self, cpu_edges: int = 0, cpu_seconds: float = 0.0, gpu_edges: int = 0, gpu_seconds: float = 0.0,
         copied_edges: int = 0,

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..executor.modes import GPU, NOTIFY_PULL, PULL_TILED, PUSH
+from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
+
+COPIES_TO_HOST = 3
+"""Copies of the values for a turn of the host: to its two arrays, and back to the device when its turn comes again."""
 
 
 class Traits(Protocol):
@@ -73,6 +76,8 @@ class Scheduler:
         For each device that shares pages with the host, the speed of both.
     notify_bound : float
         Upper bound on f for notify-pull on a GPU that works alone.
+    missed : float
+        What the other processor would have saved in the last iterations (`Observation.missed`).
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened.
     """
@@ -85,6 +90,7 @@ class Scheduler:
     rates: tuple[Sharing, ...] = ()
     notify_bound: float = NOTIFY_BOUND
     in_buckets: bool = False
+    missed: float = 0.0
     _facts: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,11 +106,22 @@ class Scheduler:
             "k": schedule.k,
         }
 
-    def observe(self, active: int, active_edges: int) -> Observation:
-        """The observation at the beginning of an iteration; `active_edges` are the out-edges of the active vertices."""
+    def observe(self, active: int, active_edges: int, missing: int = 0) -> Observation:
+        """The observation at the beginning of an iteration.
+
+        Parameters
+        ----------
+        active, active_edges : int
+            Number of active vertices, and the sum of their out-degrees.
+        missing : int
+            Bytes of vertex values that the host lacks, because only a device has them; negative if devices lack them.
+        """
         shared = {}
         if self.rates:
             shared = {"ratio": sum(rates.ratio for rates in self.rates), **self.rates[0].seen}
+            if missing:
+                copies = COPIES_TO_HOST if missing > 0 else 1
+                shared |= {"moving": self.rates[0].moving(copies * missing), "missed": self.missed}
         return Observation(
             self.vertices, self.edges, active, active_edges, in_buckets=self.in_buckets,
             notify_bound=self.notify_bound, **self._facts, **shared,
@@ -118,5 +135,9 @@ class Scheduler:
     def learn(self, decision: Decision, f: float, sharing: tuple[Sharing, ...], skipped: int, pages: int) -> None:
         """Learn from an iteration at `f`, which skipped `skipped` of `pages` pages and measured `sharing`."""
         self.rates = sharing
+        alpha = decision.alpha
+        if alpha is not None:
+            slower = decision.device == (GPU if alpha < 1 else CPU)
+            self.missed = self.missed + abs(alpha - 1) if slower else 0.0
         if self.can.name == GPU and decision.mode == NOTIFY_PULL:
             self.notify_bound = notify_bound_after(self.notify_bound, f, skipped, pages, self.edges)

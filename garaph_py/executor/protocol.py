@@ -46,6 +46,9 @@ class Sharing(Protocol):
     def seen(self) -> dict[str, Any]:
         """The measured costs that an observation records in addition to `ratio`."""
 
+    def moving(self, nbytes: int) -> float:
+        """Time to copy so many bytes over the link, in units of the time that the device takes to pull all pages."""
+
     def steal(self, queue: Pages) -> Page | None:
         """Take the next page, or a part of one, for the host; None if the device should process the rest."""
 

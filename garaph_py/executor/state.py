@@ -40,6 +40,10 @@ class Holders:
         """Whether this memory holds the newest values."""
         return memory in self._newest
 
+    def is_alone(self, memory: str) -> bool:
+        """Whether no other memory holds the newest values."""
+        return self._newest == {memory}
+
 
 class OnHost(Generic[T]):
     """A part of a `State`, in the host's memory: if only a device has it, it is copied to the host when it is read."""

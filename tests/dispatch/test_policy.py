@@ -104,3 +104,28 @@ def test_a_forced_mode_is_obeyed_and_said(mode: str, active_edges: int) -> None:
 def test_f_of_a_graph_without_edges() -> None:
     assert Observation(3, 0, 3, 0).f == 1
     assert Observation(3, 0, 0, 0).f == 0
+
+
+HYBRID = {"engine": "auto", "ratio": 20.0, "sparse": 1.0, "is_relaxation": True, "cpu_helps": False}
+
+
+@pytest.mark.parametrize(
+    ("active_edges", "moving", "missed", "device"),
+    [  # f is active_edges / 1000, and alpha twenty times that
+        (5, 0.0, 0.0, "cpu"),
+        (5, 0.8, 0.0, "cpu"),  # the CPU saves 0.9 of what an iteration takes on the GPU
+        (5, 1.0, 0.0, "gpu"),
+        (5, 1.0, 0.2, "cpu"),
+        (30, 1.0, 0.2, "gpu"),
+        (60, 1.0, 9.0, "gpu"),  # alpha is 1.2
+        (60, -0.1, 0.0, "gpu"),
+        (60, -0.3, 0.0, "cpu"),
+        (60, -0.3, 0.2, "gpu"),
+        (5, -9.0, 9.0, "cpu"),
+    ],
+)
+def test_values_move_when_that_pays(active_edges: int, moving: float, missed: float, device: str) -> None:
+    decision = decide(seen(active_edges, moving=moving, missed=missed, **HYBRID))
+    assert decision.device == device
+    assert decision.alpha == pytest.approx(active_edges / 50)
+    assert ("but the GPU has the values" in decision.why) == (device == "gpu" and active_edges < 50)
