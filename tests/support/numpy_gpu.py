@@ -181,8 +181,10 @@ class FakeFunction:
 
 
 class FakePinned:
+    count = 0
+
     def pin(self, array):
-        pass
+        self.count += 1
 
     def empty(self, shape, dtype):
         return np.full(shape * dtype.itemsize, 0xA5, np.uint8).view(dtype)

@@ -46,6 +46,7 @@ from .pinned_pool import PinnedPool, pool_of
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
+from .staging import StagedTransfer
 from .streams import Buffer, Streams, contents
 from .work import PageWork, SharedWork, result_of
 
@@ -235,11 +236,9 @@ class GpuExecutor(StepByParts):
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             self._arguments: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
-            self.gather = Gather(
-                bound, self.launcher, self._kept.memory, self._ranks, pages, kind, self.settings.replication,
-                self._kept.gathers,
-            )  # fmt: skip
-            if not all(map(self.has, pages)):
+            self.gather = Gather(bound, self.launcher, self._kept, self._ranks, pages, kind, self.settings.replication)
+            once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
+            if not once and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
                     self._kept.pinned.pin(array)
             self.source = self._sources.into(
@@ -248,7 +247,7 @@ class GpuExecutor(StepByParts):
             if self.edges.packs:
                 self.pack()
             elif not graph.on_disk:
-                self.streams.prefetch(self.source)
+                self._prefetch(once)
             if not synchronous:
                 self._arrays.share("next_values", "values")
             self.state = DeviceState(bound, graph.n, self._arrays, self._kept, self.launcher, self._pool)
@@ -263,6 +262,15 @@ class GpuExecutor(StepByParts):
             partials = [result.partials for result in results if result.partials is not None]
             state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
         return state
+
+    def _prefetch(self, once: bool) -> None:
+        """Start to copy the resident pages; if they are copied `once`, from memory that is not pinned."""
+        if not once or self._kept.pinned.count or all(map(self.has, self.residency.pages)):
+            self.streams.prefetch(self.source)
+            return
+        assert isinstance(self._pool, PinnedPool)
+        with StagedTransfer(self._kept, self._pool, self.settings.threads) as transfer:
+            self.streams.prefetch(self.source, transfer)
 
     def fill(self, listener: events.Listener) -> None:
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""

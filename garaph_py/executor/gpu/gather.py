@@ -17,8 +17,8 @@ from ...pages.layout import Page
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from .device import seconds
+from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
-from .memory import DeviceMemory
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
 from .shards import ITEM_EDGES, shards, work_items
@@ -66,26 +66,23 @@ class Gather:
         ``"auto"``: ``"replicated"`` or ``"segmented"``, whichever is faster on the first page with at least
         `MIN_MEASURED_EDGES` edges.
     replication : {"custom", "calibrated"} or int
-    known : dict of str to str
-        The kinds of gather that were faster for other programs on this graph; this one is added.
     """
 
     def __init__(
         self,
         bound: BoundProgram,
         launcher: Launcher,
-        memory: DeviceMemory,
+        kept: DeviceGraph,
         ranks: Ranks,
         pages: list[Page],
         kind: str,
         replication: str | int,
-        known: dict[str, str],
     ) -> None:
         self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
         if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
-        self._known, self._key = known, f"{bound.key} {replication}"
-        self._launcher, self._memory, self._ranks = launcher, memory, ranks
+        self._known, self._key = kept.gathers, f"{bound.key} {replication}"
+        self._launcher, self._memory, self._ranks = launcher, kept.memory, ranks
         self._copies = launcher.share // bound.accumulator.itemsize
         self._items: dict[int, Items] = {}
         self._has_total, self._value_bytes = bound.total is not None, bound.value.itemsize
@@ -93,8 +90,8 @@ class Gather:
         blocks = [block_count(page.vertices) for page in pages]
         self._partial_starts = np.cumsum([0, *blocks]) * size
         self._hub_starts = np.searchsorted(ranks.hubs, [page.first_vertex for page in pages])
-        self._hubs = memory.upload("hubs", self._make_hubs())
-        self._partials = memory.allocate("partials", int(self._partial_starts[-1]))
+        self._hubs = kept.memory.upload("hubs", self._make_hubs())
+        self._partials = kept.memory.allocate("partials", int(self._partial_starts[-1]))
 
     def _make_hubs(self) -> Array:
         """The hubs as an array of the kernels' struct ``Hub``."""

@@ -31,7 +31,7 @@ from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .residency import Residency
 from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
-from .transfer import TRANSFERS
+from .transfer import TRANSFERS, Transfer
 
 COMPUTE_STREAMS = 3
 """Streams for the kernels of resident pages, which use them in turn. With one stream, multiprocessors would idle while
@@ -172,8 +172,10 @@ class Streams:
         """Whether a page is resident and its edges are on the device or being copied there."""
         return page.number < len(self._resident) and self._resident[page.number].page is not None
 
-    def prefetch(self, source: PageSource) -> None:
-        """Start to copy the resident pages. The copies may end after this call, and after `process` begins.
+    def prefetch(self, source: PageSource, transfer: Transfer | None = None) -> None:
+        """Start to copy the resident pages, by `transfer` if it is given.
+
+        The copies may end after this call, and after `process` begins.
 
         The copies are on a stream of their own, so that work on the default stream, such as copies of values, does not
         wait for them.
@@ -184,7 +186,7 @@ class Streams:
         for page, buffer in zip(self._pages, self._resident, strict=False):
             if buffer.page is None:
                 buffer.stream = self._prefetch
-                self._copy(page, buffer, source)
+                self._copy(page, buffer, source, transfer)
         self.thread.doing = ("idle",)
 
     def fill(self, source: PageSource, listener: Listener) -> None:
@@ -303,12 +305,12 @@ class Streams:
         buffer.copied_bytes = 0
         pipeline.ended(launched)
 
-    def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
+    def _copy(self, page: Page, buffer: Buffer, source: PageSource, transfer: Transfer | None = None) -> None:
         """Start to copy a page's edges, on its buffer's stream."""
         began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
         found = buffer.found or itertools.repeat(False)
         wanted = [None if there else place for place, there in zip(self.places(page, buffer), found, strict=False)]
-        copied = self._transfer.send(source.edges(page), wanted, buffer.stream)
+        copied = (transfer or self._transfer).send(source.edges(page), wanted, buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied

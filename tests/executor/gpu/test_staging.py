@@ -1,0 +1,55 @@
+"""Arrays that are copied by way of pinned buffers: every byte arrives, and no buffer is written while it is read."""
+
+import numpy as np
+import pytest
+
+from garaph_py.executor.gpu import device as devices
+from garaph_py.executor.gpu import staging
+from garaph_py.executor.gpu.device_graph import DeviceGraph
+from garaph_py.executor.gpu.pinned_pool import pool_of
+from garaph_py.executor.gpu.staging import StagedTransfer
+from garaph_py.pages.layout import layout
+from garaph_py.pages.memory_source import MemoryPageSource
+from tests.support import twins
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, held_after
+
+from ...support.runs import run_with
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(staging, "PIECE", 1000)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_every_byte_arrives(device_for, graph_of, threads):
+    graph = graph_of(twins.skewed(3, 900, 9000, "int32"))
+    driver = device_for(Hops(0), graph)
+    found = devices.find()
+    kept, edges = DeviceGraph(found), graph._arrays.in_edges
+    (page, *_) = pages = layout(edges.offsets, None, 64)
+    source = MemoryPageSource(edges, pages=pages)
+    addresses = [4096, 1 << 18]
+    driver.bytes[: 1 << 19] = 0
+    with StagedTransfer(kept, pool_of(found), threads) as transfer:
+        assert transfer.send(source.edges(page), [None, addresses[1]], kept.handles.stream()) == 4 * graph.m
+        assert not driver.bytes[: 1 << 18].any()
+        assert transfer.send(source.edges(page), addresses, kept.handles.stream()) == 8 * graph.m
+    for address, array in zip(addresses, (edges.neighbours, edges.values), strict=True):
+        np.testing.assert_array_equal(driver.array(address, array.dtype, graph.m), array)
+
+
+def test_a_run_copies_so_what_it_copies_once(device_for, graph_of, monkeypatch):
+    graph = graph_of(GRAPH)
+    driver = device_for(Hops(HUB), graph)
+    sent, send = [], StagedTransfer.send
+    monkeypatch.setattr(
+        StagedTransfer, "send", lambda self, *how: (sent.append(send(self, *how)), sent[-1])[1]
+    )  # fmt: skip
+    expected = run_with(Hops(HUB), graph, device="cpu", sync=True)
+    for _ in range(2):
+        result = run_with(Hops(HUB), graph, device="gpu", sync=True, page_edges=3000)
+        np.testing.assert_array_equal(result.values, expected.values)
+    assert sum(sent) == 4 * graph.m
+    assert sum(row.to_device for row in result.stats.iterations) == 0
+    assert held_after(driver, graph) == 0
