@@ -11,12 +11,12 @@ from ..pages.layout import Page
 
 CPU_RATE = 1.5e8
 """Initial estimate of a CPU thread's speed at pulling, in edges/s, until it is measured."""
-GPU_RATE = 5e10
-"""Initial estimate of the GPU's speed on resident pages, in edges/s, until it is measured."""
+GPU_RATE = 1e11
+"""Initial estimate of the GPU's speed on resident pages, in edges/s, until it is measured: an H200's."""
 LINK_RATE = 5e10
 """Initial estimate of the speed of copies to the GPU, in bytes/s, until it is measured."""
-GPU_START = 3e-4
-"""Fixed cost (s) of an iteration on the GPU."""
+GPU_START = 2e-4
+"""Fixed cost (s) of an iteration on the GPU: an iteration over ten edges (docs/results/gpu.md)."""
 CPU_START = 1e-4
 """Upper bound on the fixed cost (s) of a CPU iteration; shorter measurements do not update the rate of edges."""
 WEIGHT = 0.5

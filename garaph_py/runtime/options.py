@@ -108,8 +108,8 @@ class Options:
     check : {"auto", "finite", "off"}
         When to look for NaN and infinity in the values, and in the total of `aggregate`. ``"auto"``: where it costs
         next to nothing, which is in the total after every iteration, and in the values before a checkpoint and at the
-        end. ``"finite"``: in both after every iteration, so that the error names the iteration. It reads all values,
-        which are in the host's memory also if a GPU has computed them. ``"off"``: never. A field may have NaN if it has
+        end. ``"finite"``: in both after every iteration, so that the error names the iteration. It reads all values;
+        a GPU does so in its own memory. ``"off"``: never. A field may have NaN if it has
         some at the start, and infinities if it has some at the start or the identity of `sum` is one.
     trace : path, optional
         Write a timeline to this JSON file, with a track for each CPU thread, stream and copy engine; ui.perfetto.dev

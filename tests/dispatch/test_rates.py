@@ -101,7 +101,7 @@ def test_pages_are_divided_by_what_they_cost():
     def given(*notified, rates=rates, values=0):
         return [page.number for page in rates.divide(pages, [n * million for n in notified], stays, values)]
 
-    assert given(1, 1, 1, 1) == []  # the GPU would have to begin
+    assert given(0.5, 0.5, 0.5, 0.5) == []  # the GPU would have to begin
     assert given(20, 1, 1, 1) == [0]  # it stays
     assert given(20, 1, 60, 1) == [0, 2]  # dense
     assert given(90, 90, 90, 90) == [0, 1, 2, 3]
