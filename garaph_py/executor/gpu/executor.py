@@ -25,11 +25,12 @@ from ..modes import GPU, NOTIFY_PULL, PULL
 from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
+from . import staging
 from .choice import Choice, choose, packed_on_cpu
 from .device import Device, failing
 from .device_graph import DeviceGraph, kept_bytes, make_room
 from .device_state import DeviceState, StateCopy
-from .edges import pinned_arrays
+from .edges import page_bytes, pinned_arrays
 from .gather import AUTO, REPLICATED, Gather
 from .launch import launcher_for
 from .memory_plan import (
@@ -46,7 +47,6 @@ from .pinned_pool import PinnedPool, pool_of
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
-from .staging import StagedTransfer
 from .streams import Buffer, Streams, contents
 from .work import PageWork, SharedWork, result_of
 
@@ -265,11 +265,12 @@ class GpuExecutor(StepByParts):
 
     def _prefetch(self, once: bool) -> None:
         """Start to copy the resident pages; if they are copied `once`, from memory that is not pinned."""
-        if not once or self._kept.pinned.count or all(map(self.has, self.residency.pages)):
+        missing = sum(page_bytes(page, self.edges.arrays) for page in self.residency.pages if not self.has(page))
+        if not once or self._kept.pinned.count or missing < staging.LEAST_BYTES:
             self.streams.prefetch(self.source)
             return
         assert isinstance(self._pool, PinnedPool)
-        with StagedTransfer(self._kept, self._pool, self.settings.threads) as transfer:
+        with staging.StagedTransfer(self._kept, self._pool, self.settings.threads) as transfer:
             self.streams.prefetch(self.source, transfer)
 
     def fill(self, listener: events.Listener) -> None:

@@ -25,6 +25,8 @@ PIECE = 1 << 23
 """Bytes that a thread copies to a buffer at a time: enough that handing them out does not matter."""
 MOST_THREADS = 8
 """Threads that fill buffers. Each copies some 8 GB/s, so that eight are as fast as the link."""
+LEAST_BYTES = 1 << 24
+"""Bytes of the smallest graph that is worth it: the driver's own staging copies so many in 3 ms."""
 SETS = 2
 """Sets of buffers, one for each thread: while the GPU copies from one set, threads fill the other."""
 

@@ -19,6 +19,7 @@ from ...support.runs import run_with
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     monkeypatch.setattr(staging, "PIECE", 1000)
+    monkeypatch.setattr(staging, "LEAST_BYTES", 1)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
