@@ -1,5 +1,6 @@
 // All kernels for one program, as one translation unit.
 #include "apply.cu"
+#include "collect.cu"
 #include "find_not_finite.cu"
 #include "gather_packed.cu"
 #include "gather_segmented.cu"
@@ -7,6 +8,7 @@
 #include "mark_starts.cu"
 #include "pack.cu"
 #include "prepare.cu"
+#include "reorder.cu"
 #include "report.cu"
 #include "sum_hubs.cu"
 #if CAN_REPLICATE

@@ -20,7 +20,7 @@ Markdown, and times are medians:
     pinned copies.
 ``calls``
     Whole calls of `garaph_py.run`, and their iterations alone: the first with nothing of the graph on the GPU, then
-    warm ones.
+    warm ones. With order "hub", the GPU numbers the vertices anew in the first call.
 ``auto``
     Whole calls with ``device="auto"``, in turns with the CPU and the GPU: first ones, with nothing of the graph on the
     GPU but all code compiled; warm ones, with the graph there; and ten calls that begin with nothing there, beside the
@@ -245,17 +245,20 @@ def row(head: str, graph: gp.Graph, timed: Timed, bandwidth: float) -> None:
 
 
 def calls(options: argparse.Namespace) -> None:
-    head = "graph | program | device | first call, ms | warm call, ms | its iterations, ms | beyond them, ms"
-    print(f"| {head} |\n{'|---' * 7}|")
+    head = "graph | program | device | order | first call, ms | warm call, ms | its iterations, ms | beyond them, ms"
+    print(f"| {head} |\n{'|---' * 8}|")
     for name in options.graphs:
         graph = load(name, weighted=True)
         for program, iterations in programs(graph):
-            for device in ("gpu", "auto", "cpu"):
+            for device, order in (("gpu", "given"), ("gpu", "hub"), ("auto", "auto"), ("cpu", "auto")):
+                if order == "hub" and not isinstance(program, gp.apps.PageRank):
+                    continue
                 graph.release()
-                times = np.array([timed_call(program, graph, iterations, device) for _ in range(1 + REPEATS)]) * 1e3
+                call = partial(timed_call, program, graph, iterations, device, gp.Options(gpu_order=order))
+                times = np.array([call() for _ in range(1 + REPEATS)]) * 1e3
                 first, (warm, alone) = times[0, 0], np.median(times[1:], axis=0)
                 cells = f"{first:.1f} | {warm:.1f} | {alone:.1f} | {warm - alone:.1f}"
-                print(f"| {name} | {type(program).__name__} | {device} | {cells} |", flush=True)
+                print(f"| {name} | {type(program).__name__} | {device} | {order} | {cells} |", flush=True)
 
 
 def programs(graph: gp.Graph) -> list[tuple[VertexProgram, int | None]]:
@@ -315,10 +318,12 @@ def whole_call(program: VertexProgram, graph: gp.Graph, iterations: int | None, 
     return seconds, f"{'cpu' if stats.device == 'cpu' else 'hybrid'}, {stats.why}"
 
 
-def timed_call(program: VertexProgram, graph: gp.Graph, iterations: int | None, device: str) -> tuple[float, float]:
+def timed_call(
+    program: VertexProgram, graph: gp.Graph, iterations: int | None, device: str, options: gp.Options
+) -> tuple[float, float]:
     """Seconds of a call, until the answer is in Python, and of its iterations."""
     started = time.perf_counter()
-    result = gp.run(program, graph, iterations=iterations, device=device)
+    result = gp.run(program, graph, iterations=iterations, device=device, options=options)
     return time.perf_counter() - started, result.stats.seconds
 
 

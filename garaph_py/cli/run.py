@@ -120,6 +120,13 @@ def run(
     replication: Annotated[
         str, Option(help="Copies of a sum in a GPU's shared memory: custom, calibrated, 1, 2, 4, 8, 16 or 32.")
     ] = "custom",
+    gpu_order: Annotated[
+        str,
+        Option(
+            help="How the GPU numbers vertices: given, hub (those with many out-edges first), or auto: hub once it "
+            "pays. Results are in the graph's order either way."
+        ),
+    ] = "auto",
     deterministic: Annotated[
         bool, Option("--deterministic", help="The same bits in every run on the same device.")
     ] = False,
@@ -192,9 +199,9 @@ def run(
     loading = LoadOptions(undirected, symmetrize, format, encoding, memory, columns, False if no_weights else None)
     options = RunOptions(
         iterations=iterations, engine=engine, mode=mode, sync=sync, threads=threads, device=device,
-        gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, deterministic=deterministic,
-        verify=verify, trace=trace, report=report, checkpoint=checkpoint, checkpoint_every=checkpoint_every,
-        resume=resume, check=check, debug=debug,
+        gpu_memory=gpu_memory, streams=streams, gather=gather, replication=replication, gpu_order=gpu_order,
+        deterministic=deterministic, verify=verify, trace=trace, report=report, checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every, resume=resume, check=check, debug=debug,
     )  # fmt: skip
     if device == "gpu":
         find_device()  # if there is none, fail before the graph is read, not after

@@ -109,6 +109,13 @@ GPU = (
     Argument("last_rank", "i64", ""),
     Argument("not_finite", "u64*", "bits 2k and 2k + 1: field k of some value is NaN, or infinite"),
     Argument("blocks", "i64", "number of thread blocks that update the page's vertices"),
+    Argument("positions", "const u32*", "the GPU's number of each vertex; null if it is the user's"),
+    Argument("collected", "Value*", "values by the user's numbers; null if they are not wanted"),
+    Argument("collected_bits", "Bits*", "the frontier by the user's numbers; null if it is not wanted"),
+    Argument("new_offsets", "const i64*", "first in-edge of each vertex by new numbers, and the number of edges"),
+    Argument("shifts", "i64*", "for each rank: how far the destination's edges move when vertices get new numbers"),
+    Argument("new_sources", "u32*", "all sources by new numbers; null if not wanted"),
+    Argument("new_edge_values", "Edge*", "all edge values in the order of the new numbers; null if not wanted"),
 )
 ARGUMENTS = {item.name: item for item in (*GRAPH, *PROGRAM, *STATE, *SET, *RANGE, *CPU, *GPU)}
 

@@ -105,10 +105,17 @@ class HybridExecutor:
         """The devices that have not failed."""
         return [member for member in self._members if not member.is_lost]
 
+    @property
+    def _shares_pages(self) -> bool:
+        """Whether the processors may share an iteration; otherwise one of them does it alone."""
+        return all(member.executor.shares_pages for member in self._working)
+
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.hybrid(len(self._members)))
         self._host.assist(sources)
         first, *_ = [member.executor.initialize(plan.synchronous, sources) for member in self._members]
+        if len(self._members) > 1 and not all(member.executor.shares_pages for member in self._members):
+            raise ValueError("several devices share pages, so each must number vertices as the user does")
         reference = list(self.source.pages)
         for member in self._members:
             member.has_reference_layout = list(member.executor.source.pages) == reference
@@ -140,6 +147,8 @@ class HybridExecutor:
             member.sharing = sharing
         if self.device == GPU and len(self._working) > 1:
             self.device = BOTH  # several devices share the pages; the host takes none
+        elif self.device == BOTH and not self._shares_pages:
+            self.device = GPU
         if self.device == GPU:
             return self._step_on_device(self._working[0], state, decision)
         followed = self.begin(state, decision.mode)
@@ -273,7 +282,7 @@ class HybridExecutor:
     def _divide(self, state: State) -> Assigned:
         """Assign pages to devices in an iteration for which the host has notified; often the devices get none."""
         assigned = Assigned(list(self.source.pages), [])
-        for member in self._working:
+        for member in self._working if self._shares_pages else ():
             if not member.has_reference_layout or not member.rates.worth_dividing(state.active_edges):
                 continue
             notified = self._host.notified_edges(assigned.host, state)

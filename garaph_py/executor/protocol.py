@@ -295,6 +295,10 @@ class DeviceExecutor(Executor, Protocol):
     def load_of(self) -> tuple[int, int, float]:
         """Edges of the graph, edges copied to the device in every iteration, and bytes per edge."""
 
+    @property
+    def shares_pages(self) -> bool:
+        """Whether other processors may share an iteration: the device numbers vertices as they do (once open)."""
+
     def has(self, page: Page) -> bool:
         """Whether a page's edges are in the device's memory, or being copied there."""
 

@@ -15,8 +15,9 @@ from ..dispatch.policy import POLICIES, Policy
 from ..errors import ParameterError
 from ..executor.gpu.gather import AUTO, CALIBRATED, CUSTOM, REPLICATED, SEGMENTED
 from ..executor.gpu.interface import can_replicate
+from ..executor.gpu.reorder import refusal
 from ..executor.gpu.replication import FACTORS
-from ..executor.gpu.settings import STREAMS
+from ..executor.gpu.settings import GIVEN, HUB, STREAMS
 from ..executor.memory import check_tiles
 from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
@@ -46,6 +47,7 @@ CHOICES: dict[str, Collection[str]] = {
     "gather": GATHERS,
     "encoding": (ANY, *ENCODINGS),
     "check": CHECKS,
+    "gpu_order": (ANY, GIVEN, HUB),
 }
 """The allowed values of each option that takes one of a few words."""
 FLAGS = {"sync", "deterministic", "verify", "debug", "resume"}
@@ -61,7 +63,7 @@ class Options:
 
     - to choose how edges are visited: `engine`, `mode`, `sync`;
     - to choose what is in memory, and how: `encoding`, `page_edges`, `gpu_memory`;
-    - to choose how a GPU works: `streams`, `gather`, `replication`;
+    - to choose how a GPU works: `streams`, `gather`, `replication`, `gpu_order`;
     - to get the same bits each time: `deterministic`;
     - to find wrong numbers: `check`;
     - to record what happened: `trace`;
@@ -102,9 +104,16 @@ class Options:
     replication : {"custom", "calibrated"} or {1, 2, 4, 8, 16, 32}
         Copies of each sum, for ``"replicated"``: by equation 2, by a measurement on the device, or this number for
         every shard.
+    gpu_order : {"auto", "given", "hub"}
+        How a GPU numbers the vertices: ``"given"`` as the graph does, ``"hub"`` with those first that have many
+        out-edges, so that the values that are read most often stay in the GPU's cache. ``"auto"`` begins as the graph
+        does. It makes the other order for a large graph with skewed degrees once calls have gathered so many edges on
+        the GPU that the order would have paid. Results are in the graph's order either way, but the last bits of
+        float sums differ. ``"hub"`` is for programs that have `aggregate` and ask for no ``id`` or ``src_id``, and for
+        raw edges in memory; if the GPU's memory cannot hold the edges twice, the order stays as the graph's.
     deterministic : bool
         Every run with the same arguments on the same device gives the same bits, also of floats. The run is
-        synchronous, and a GPU sums with ``"segmented"``.
+        synchronous, and a GPU sums with ``"segmented"`` and numbers vertices as the graph does.
     check : {"auto", "finite", "off"}
         When to look for NaN and infinity in the values, and in the total of `aggregate`. ``"auto"``: where it costs
         next to nothing, which is in the total after every iteration, and in the values before a checkpoint and at the
@@ -139,6 +148,7 @@ class Options:
     streams: int = STREAMS
     gather: str = AUTO
     replication: int | str = CUSTOM
+    gpu_order: str = ANY
     deterministic: bool = False
     check: str = ANY
     trace: str | os.PathLike[str] | None = None
@@ -162,6 +172,8 @@ class Options:
             raise ParameterError("deterministic=True needs a synchronous run; leave sync=False out")
         if self.deterministic and self.gather == REPLICATED:
             raise ParameterError("deterministic=True needs gather='segmented': atomics add in no fixed order")
+        if self.deterministic and self.gpu_order == HUB:
+            raise ParameterError("deterministic=True needs gpu_order='given': another order adds in another order")
         if self.mode not in (ANY, *self.policy.modes):
             raise ParameterError(
                 f"mode={self.mode!r} is not the paper's; leave engine={self.engine!r} out, or choose another mode"
@@ -277,6 +289,7 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
         If the mode is pull-tiled, and the tiles do not fit in the memory that the graph was opened with.
     """
     check_gather(options, bound, graph)
+    check_order(options, bound, graph)
     mode = options.mode
     if mode == PUSH and not bound.is_relaxation:
         raise ParameterError(
@@ -314,3 +327,11 @@ def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None
             f"gather={options.gather!r} is for raw edges, and these are packed; use encoding='raw' (--encoding raw), "
             "or leave gather out"
         )
+
+
+def check_order(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:
+    """Refuse ``gpu_order="hub"`` if the program, the graph or the gather does not allow it."""
+    gather = options.policy.gather if options.gather == AUTO else options.gather
+    why = refusal(bound, graph, options.encoding_of(graph), gather)
+    if options.gpu_order == HUB and why is not None:
+        raise ParameterError(f"gpu_order='hub': {why}; leave gpu_order out")

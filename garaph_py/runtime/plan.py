@@ -193,6 +193,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         iterations=options.iterations,
         threads=options.threads,
         transfer=options.policy.transfer,
+        order=options.gpu_order,
     )
 
 

@@ -202,6 +202,7 @@ def test_a_parameter_as_an_option(garaph: Shell, edges: Path) -> None:
 
 def test_a_run_on_the_cpu_by_request(garaph: Shell, edges: Path) -> None:
     chosen = ["--device", "cpu", "--gpu-memory", "6GiB", "--streams", 2, "--gather", "segmented", "--replication", 8]
+    chosen += ["--gpu-order", "given"]
     status, out, err = garaph("run", "PageRank", edges, *chosen, "--deterministic")
     assert status == 0
     assert "s on cpu, " in out
@@ -270,7 +271,8 @@ def test_a_run_on_a_gpu_shows_what_went_over_its_link(capsys: pytest.CaptureFixt
 def test_defaults_are_those_of_the_api() -> None:
     ours = inspect.signature(run.run).parameters
     theirs = inspect.signature(gp.run).parameters | inspect.signature(gp.Options).parameters
-    names = ("engine", "mode", "sync", "device", "gpu_memory", "streams", "gather", "replication", "deterministic")
+    names = ("engine", "mode", "sync", "device", "gpu_memory", "streams", "gather", "replication", "gpu_order")
+    names += ("deterministic",)
     assert {name: ours[name].default for name in names} == {name: theirs[name].default for name in names}
 
 

@@ -69,7 +69,7 @@ class HalfDone:
     page is complete.
     """
 
-    name, modes = "gpu", (PULL,)
+    name, modes, shares_pages = "gpu", (PULL,), True
     at = 0
     kept_bytes = 0, 0
 

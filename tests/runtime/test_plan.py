@@ -183,11 +183,10 @@ def test_how_the_gpu_gathers(graph, encoding, options, gather):
 
 
 def test_gpu_settings_follow_the_options(graph):
-    made = planned(
-        gp.apps.PageRank(), graph, gpu_memory="6GiB", streams=2, replication="8", page_edges=1000, iterations=7
-    ).gpu
+    given = {"gpu_memory": "6GiB", "streams": 2, "replication": "8", "page_edges": 1000, "gpu_order": "hub"}
+    made = planned(gp.apps.PageRank(), graph, iterations=7, **given).gpu
     assert (made.memory, made.streams, made.replication, made.page_edges) == (6 << 30, 2, 8, 1000)
-    assert (made.iterations, made.deterministic) == (7, False)
+    assert (made.iterations, made.deterministic, made.order) == (7, False, "hub")
 
 
 def test_the_schedule(graph):

@@ -192,6 +192,7 @@ def test_a_program_that_no_gpu_compiles(failing_at, monkeypatch, graph_of, edges
         ({"streams": True}, "streams=True: "),
         ({"replication": 3}, "replication=3: choose from custom, calibrated, 1, 2, 4, 8, 16, 32"),
         ({"replication": "most"}, "replication='most': "),
+        ({"gpu_order": "degree"}, "gpu_order='degree': choose from auto, given, hub"),
         ({"deterministic": True, "gather": "replicated"}, "deterministic=True needs gather='segmented'"),
         ({"deterministic": True, "sync": False}, "deterministic=True needs a synchronous run"),
         ({"device": "gpu", "mode": "push"}, "mode='push' runs on the CPU"),

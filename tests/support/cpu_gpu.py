@@ -32,7 +32,7 @@ class CpuGpu:
         Numbers of the pages of which it has processed at least a part.
     """
 
-    name, modes = "gpu", (PULL,)
+    name, modes, shares_pages = "gpu", (PULL,), True
 
     def __init__(self, bound, graph, page_edges):
         self._pool, self.processed = ThreadPool(1), set()

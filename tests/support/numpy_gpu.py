@@ -1,6 +1,7 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of one program, `Hops`, written once more over the addresses that the host tells them.
+The kernels are those of two programs, `Hops` and `Blend`, written once more over the addresses that the host tells
+them.
 """
 
 import types
@@ -50,6 +51,46 @@ class Quiet(Hops):
 
     total = None
     aggregate = None
+
+
+BLEND = 1000003
+
+
+class Blend(gp.VertexProgram):
+    """Numbers that change for ever, of every vertex: a GPU may number the vertices as suits it."""
+
+    weight: gp.PerVertex = 1
+
+    value = np.int64
+    sum = gp.add
+    total = int
+
+    def init(self, out_degree, weight):
+        return out_degree + weight
+
+    def gather(self, src, edge):
+        return src * edge
+
+    def apply(self, old, acc, in_degree, weight):
+        return (3 * acc + old + in_degree * weight) % 1000003
+
+    def activate(self, new):
+        return new % 2 == 0
+
+    def aggregate(self, new):
+        return new % 7
+
+    def result(self, value, out_degree):
+        return value + out_degree
+
+
+class PlainBlend(Blend):
+    """The same without edge values."""
+
+    def gather(self, src):
+        return src
+
+    result = None
 
 
 class DriverError(Exception):
@@ -146,8 +187,12 @@ class FakeFunction:
     def prepared_async_call(self, grid, block, stream, told, shared_size=0):
         task = np.frombuffer(told, self.driver.layouts.task)[0]
         self.driver.launched.append((self.name, int(task["page"]["first_vertex"])))
+        context, page = task["context"], task["page"]
         if self.name in ("initialize", "apply_vertices"):
-            self.update(task["context"], task["page"])
+            is_blend = "source" not in context["parameters"].dtype.names
+            (self.blend if is_blend else self.update)(context, page)
+        elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
+            getattr(self, self.name)(context, page)
 
     def tally(self, page):
         return self.driver.array(page["tally"], self.driver.layouts.tally, 1)[0:1]
@@ -178,6 +223,84 @@ class FakeFunction:
         tally = self.tally(page)
         tally["active"], tally["active_edges"] = active.sum(), out_degrees[active].sum()
         tally["partial"] = changed.sum()
+
+    def blend(self, context, page):
+        """What `update` does, for `Blend`."""
+        first, last = int(page["first_vertex"]), int(page["last_vertex"])
+        at, count = self.driver.array, last - first
+        offsets = at(context["in_offsets"], np.int64, count + 1, first)
+        degrees = np.diff(at(context["out_offsets"], np.int64, count + 1, first))
+        weight = at(context["vertex_data"], np.int64, count, first)
+        if self.name == "initialize":
+            new, bits = degrees + weight, context["frontier"]
+            active = np.ones(count, bool)
+            at(context["values"], np.int64, count, first)[:] = new
+        else:
+            old = at(context["values"], np.int64, int(context["n"]))
+            edges, skipped = int(page["last_edge"] - page["first_edge"]), int(page["first_edge"] - page["base_edge"])
+            said = old[at(page["sources"], np.uint32, edges, skipped)]
+            if page["edge_values"]:
+                said = said * at(page["edge_values"], np.int32, edges, skipped)
+            acc = np.zeros(count, np.int64)
+            np.add.at(acc, np.repeat(np.arange(count), np.diff(offsets)), said)
+            new, bits = (3 * acc + old[first:last] + np.diff(offsets) * weight) % BLEND, context["next_frontier"]
+            active = new % 2 == 0
+            at(context["next_values"], np.int64, count, first)[:] = new
+        words = np.packbits(active, bitorder="little")
+        at(bits, np.uint8, len(words), first // 8)[:] = words
+        tally = self.tally(page)
+        tally["active"], tally["active_edges"] = active.sum(), degrees[active].sum()
+        tally["partial"] = (new % 7).sum()
+
+    def numbers(self, context, page):
+        """The GPU's numbers of the vertices of a page, or of all."""
+        first, count = int(page["first_vertex"]), int(page["last_vertex"] - page["first_vertex"])
+        if not context["positions"]:
+            return np.arange(first, first + count)
+        return self.driver.array(context["positions"], np.uint32, count, first).astype(np.int64)
+
+    def report(self, context, page):
+        """The twin of report.cu, for `Blend`."""
+        at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
+        degrees = np.diff(at(context["out_offsets"], np.int64, n + 1))
+        reported = at(page["reported"], np.int64, len(numbers))
+        reported[:] = (at(context["values"], np.int64, n) + degrees)[numbers]
+
+    def collect(self, context, page):
+        """The twin of collect.cu."""
+        at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
+        if page["collected"]:
+            at(page["collected"], np.int64, len(numbers))[:] = at(context["values"], np.int64, n)[numbers]
+        if page["collected_bits"]:
+            frontier = np.unpackbits(at(context["frontier"], np.uint8, -(-n // 8)), bitorder="little")
+            bits = np.zeros(-(-len(numbers) // 64) * 64, np.uint8)
+            bits[: len(numbers)] = frontier[numbers]
+            at(page["collected_bits"], np.uint8, len(bits) // 8)[:] = np.packbits(bits, bitorder="little")
+
+    def find_shifts(self, context, page):
+        """The twin of the first kernel in reorder.cu."""
+        at, numbers, n = self.driver.array, self.numbers(context, page), int(context["n"])
+        begins, ends = (at(context["in_offsets"], np.int64, n, k) for k in range(2))
+        shifts = (at(page["new_offsets"], np.int64, n)[numbers] - begins)[begins < ends]
+        at(page["shifts"], np.int64, len(shifts))[:] = shifts
+
+    def reorder_edges(self, context, page):
+        """The twin of the second kernel in reorder.cu."""
+        at, n = self.driver.array, int(context["n"])
+        edges = np.arange(int(page["first_edge"]), int(page["last_edge"]))
+        begins, ends = (at(context["in_offsets"], np.int64, n, k) for k in range(2))
+        ranks = np.searchsorted(begins[begins < ends], edges, side="right") - 1
+        if not len(edges):
+            return
+        to, own = (
+            edges + at(page["shifts"], np.int64, ranks[-1] + 1)[ranks],
+            int(page["first_edge"] - page["base_edge"]),
+        )
+        for new, given, kind in (("new_sources", "sources", np.uint32), ("new_edge_values", "edge_values", np.int32)):
+            if page[new]:
+                moved = at(page[given], kind, len(edges), own)
+                moved = at(context["positions"], np.uint32, n)[moved] if new == "new_sources" else moved
+                at(page[new], kind, int(to.max()) + 1)[to] = moved
 
 
 class FakePinned:

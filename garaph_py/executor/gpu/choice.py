@@ -54,6 +54,11 @@ class Choice:
         return self.records is not None
 
 
+def as_given(arrays: GraphArrays, reads_values: bool) -> Choice:
+    """The edges in the codec that they have."""
+    return Choice(arrays.in_edges, ArraysOnDevice.of(arrays.in_edges, reads_values))
+
+
 def packed_on_cpu(arrays: GraphArrays, reads_values: bool, threads: int | None) -> Choice:
     """The edges packed by the CPU, once for the graph."""
     with ThreadPool(threads) as pool:
@@ -93,7 +98,7 @@ def choose(
         CPU threads; None for one per available core.
     """
     edges, reads_values = arrays.in_edges, value_bytes > 0
-    given = Choice(edges, ArraysOnDevice.of(edges, reads_values))
+    given = as_given(arrays, reads_values)
     if edges.on_disk or edges.encoding != RAW:
         return given
     raw_bytes = arrays.m * given.arrays.width

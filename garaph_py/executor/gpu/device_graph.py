@@ -21,6 +21,7 @@ from .device import Device, failing
 from .handles import Handles
 from .launch import Launcher
 from .memory import DeviceMemory
+from .order import Ordering
 from .packing import measured
 from .pinned import Pinned
 from .ranks import Ranks
@@ -49,9 +50,12 @@ class DeviceGraph:
         The arrays that the graph's edges are copied from.
     found_bytes : int
         Bytes that the run has found, of what it needs.
+    ordering : Ordering
+        What is known about the graph's hub order.
     """
 
     def __init__(self, device: Device) -> None:
+        self.ordering = Ordering()
         self.device, self.memory, self.pinned = device, DeviceMemory(device, 0), Pinned()
         self._measured: tuple[Array, float] | None = None
         self._contents: dict[str, Hashable] = {}
@@ -99,6 +103,7 @@ class DeviceGraph:
         """Free everything. The device's context must be current."""
         self._contents.clear()
         self._measured, self._ranks, self.found_bytes = None, None, 0
+        self.ordering = Ordering()
         self.handles.close()
         try:
             self.memory.close()
@@ -145,11 +150,15 @@ class DeviceGraph:
 
     def place(self, name: str, nbytes: int, what: Hashable) -> tuple[int, bool]:
         """The address of the allocation `name`, and whether it holds `what` already; if not, it holds zeros."""
-        if name in self._contents and self._contents[name] == what and self.memory.size(name) == max(nbytes, 16):
+        if self.holds(name, what) and self.memory.size(name) == max(nbytes, 16):
             self.found_bytes += self.memory.size(name)
             return self.memory.at(name), True
         self._contents.pop(name, None)
         return self.memory.allocate(name, nbytes), False
+
+    def holds(self, name: str, what: Hashable) -> bool:
+        """Whether the allocation `name` holds `what`."""
+        return name in self._contents and self._contents[name] == what
 
     def keep(self, name: str, what: Hashable) -> None:
         """Note that the allocation `name` holds `what`, and keep it for later runs."""

@@ -18,11 +18,15 @@ from .handles import NON_BLOCKING
 from .interface import float_fields, not_finite_fields
 from .launch import Launcher
 from .memory_plan import REPORT_VERTICES
+from .numbering import Numbering
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
 from .run_arrays import RunArrays
 
 Array = npt.NDArray[Any]
+
+COLLECTED = {"values": "collected", "frontier": "collected_bits"}
+"""Where the kernel `collect` writes an array of the run by the user's numbers."""
 
 
 @dataclass
@@ -54,8 +58,8 @@ class DeviceState:
     Parameters
     ----------
     bound : BoundProgram
-    n : int
-        Number of vertices.
+    numbering : Numbering
+        The vertices as the device numbers them. On the host, they always have the user's numbers.
     arrays : RunArrays
     kept : DeviceGraph
     launcher : Launcher
@@ -69,10 +73,11 @@ class DeviceState:
     """
 
     def __init__(
-        self, bound: BoundProgram, n: int, arrays: RunArrays, kept: DeviceGraph, launcher: Launcher,
+        self, bound: BoundProgram, numbering: Numbering, arrays: RunArrays, kept: DeviceGraph, launcher: Launcher,
         pool: PinnedPool | Pinned,
     ) -> None:  # fmt: skip
-        self._bound, self._n, self._arrays, self._kept = bound, n, arrays, kept
+        self._bound, self._n, self._arrays, self._kept = bound, numbering.arrays.n, arrays, kept
+        self._is_renumbered = numbering.order is not None
         self._launcher, self._pool, self._device = launcher, pool, kept.device
         self._stream: Any = None  # of `start_copy`
         self.found: frozenset[tuple[str, str]] | None = None
@@ -127,10 +132,14 @@ class DeviceState:
             return self._pool.empty(count, dtype)
 
     def _read(self, name: str, array: Array) -> None:
-        """Copy an array of the run to the host."""
-        if array.nbytes:
-            with self._device, failing(self._device.driver):
-                self._device.driver.memcpy_dtoh(array.view(np.uint8), self._arrays.address(name))
+        """Copy the run's ``"values"`` or ``"frontier"`` to the host."""
+        if not array.nbytes:
+            return
+        if self._is_renumbered:
+            self._in_parts("collect", COLLECTED[name], array, 1 if name == "values" else WORD)
+            return
+        with self._device, failing(self._device.driver):
+            self._device.driver.memcpy_dtoh(array.view(np.uint8), self._arrays.address(name))
 
     def not_finite(self) -> frozenset[tuple[str, str]]:
         """Which fields of the values are NaN or infinite somewhere (`executor.state.Scan`)."""
@@ -174,9 +183,7 @@ class DeviceState:
                 written.record()
                 return StateCopy(*arrays, written)
             self._stream = self._stream or self._kept.handles.stream(NON_BLOCKING)
-            for name, place, array in zip(names, places, arrays, strict=True):
-                if array.nbytes:
-                    driver.memcpy_dtod(place, self._arrays.address(name), array.nbytes)
+            self._copy(dict(zip(names, places, strict=True)), [array.nbytes for array in arrays])
             copied = self._kept.handles.event()
             copied.record()
             self._stream.wait_for_event(copied)
@@ -190,19 +197,41 @@ class DeviceState:
         """The reported values of all vertices, shape (n,), on the host."""
         if "result" not in self._bound.arguments:
             return state.values
-        n, driver = self._n, self._device.driver
-        out, half = self._pool_array(n, self._bound.reports), -(-min(n, REPORT_VERTICES) // 2)
+        out = self._pool_array(self._n, self._bound.reports)
+        self._in_parts("report", "reported", out)
+        return out
+
+    def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1) -> None:
+        """Have a kernel compute an array part by part, and copy it to `out`, on the host.
+
+        The kernel writes what belongs to the vertices of a page to the argument `field`; each item of the array belongs
+        to `each` vertices.
+        """
+        n, driver, half = self._n, self._device.driver, -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
+        nbytes = half // each * out.itemsize
         with self._device, failing(driver):
-            place = self._kept.memory.allocate("reported", 2 * half * out.itemsize)
-            # While one half of the buffer is copied, a kernel fills the other.
-            halves = [(self._kept.handles.stream(), place + k * half * out.itemsize) for k in range(2)]
+            place = self._kept.memory.allocate("reported", 2 * nbytes)
+            # While one half of the buffer is copied, the kernel fills the other.
+            halves = [(self._kept.handles.stream(), place + k * nbytes) for k in range(2)]
             for first in range(0, n, half):
                 last = min(first + half, n)
                 stream, at = halves[first // half % 2]
                 task = self._arrays.task_of_range(first, last)
-                task["page"]["reported"] = at
-                self._launcher.on_threads("report", last - first, stream, task)
-                driver.memcpy_dtoh_async(out[first:last].view(np.uint8), at, stream)
+                task["page"][field] = at
+                self._launcher.on_threads(kernel, last - first, stream, task)
+                part = out[first // each : -(-last // each)]
+                driver.memcpy_dtoh_async(part.view(np.uint8), at, stream)
             for stream, _ in halves:
                 stream.synchronize()
-        return out
+
+    def _copy(self, places: dict[str, int], sizes: list[int]) -> None:
+        """Copy ``"values"`` and ``"frontier"`` to other `places` on the device, by the user's numbers."""
+        if self._is_renumbered:
+            task = self._arrays.task_of_range(0, self._n)
+            for name, place in places.items():
+                task["page"][COLLECTED[name]] = place
+            self._launcher.on_threads("collect", self._n, None, task)
+            return
+        for (name, place), nbytes in zip(places.items(), sizes, strict=True):
+            if nbytes:
+                self._device.driver.memcpy_dtod(place, self._arrays.address(name), nbytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -26,24 +26,19 @@ from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partial
 from ..state import State
 from ..step import StepByParts
 from . import staging
-from .choice import Choice, choose, packed_on_cpu
+from .choice import Choice
 from .device import Device, failing
 from .device_graph import DeviceGraph, kept_bytes, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
-from .gather import AUTO, REPLICATED, Gather
+from .gather import SEGMENTED, Gather
 from .launch import launcher_for
-from .memory_plan import (
-    FREE_SHARE,
-    DeviceMemoryPlan,
-    array_sizes,
-    page_edges_from_disk,
-    reserve,
-    wanted_bytes,
-)
-from .packing import STAGING_BYTES, Packing
+from .memory_plan import FREE_SHARE, wanted_bytes
+from .packing import Packing
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
+from .placement import Placer
+from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
@@ -107,18 +102,16 @@ class GpuExecutor(StepByParts):
         self.bound, self.graph, self.device, self.settings = bound, graph, device, settings
         self._sources = SourceFactory(graph, bound.reads_edge_values)
         self._host = host
-        self._offsets = graph._arrays.in_edges.offsets
-        self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         self._processed: list[Page] = []
         self._pinned = Pinned()
         # A graph whose memory is bounded leaves none of it in the pool.
         self._pool: PinnedPool | Pinned = pool_of(device) if graph.memory is None else self._pinned
         self._kept = DeviceGraph.take(graph._arrays, device)
+        self._hub = HubEdges(bound, graph, settings, self._kept)
         try:
             with device, failing(device.driver):
-                self._ranks = self._kept.ranks(graph._arrays, settings.threads)
                 self.launcher = launcher_for(bound, device, listener)
-                self._arrays = RunArrays(bound, graph._arrays, self._ranks, self.launcher, device)
+                self._placer = Placer(bound, graph, settings, self._kept, self._hub, self.launcher)
         except BaseException:
             self.close()
             raise
@@ -147,7 +140,11 @@ class GpuExecutor(StepByParts):
         budget = self.budget()
         self._lay_out(synchronous, budget)
         try:
-            return self._start(synchronous, budget)
+            state = self._start(synchronous, budget)
+            if self._reorder(budget):
+                self._lay_out(synchronous, budget)
+                return self._start(synchronous, budget)
+            return state
         except DeviceMemoryError:
             self._release()
             less = int(FREE_SHARE * min(budget, self.budget()))
@@ -179,44 +176,40 @@ class GpuExecutor(StepByParts):
         if hasattr(self, "source"):
             self.source.close()
 
+    @property
+    def shares_pages(self) -> bool:
+        return self._numbering.order is None
+
     def _lay_out(self, synchronous: bool, budget: int) -> None:
-        """Choose the codec, lay out the pages, and decide which of them are resident.
+        """Decide what is where in the device's memory.
 
         Raises
         ------
         DeviceMemoryError
             If the graph's vertices and one page need more than `budget`.
         """
-        graph, settings = self.graph, self.settings
-        replicates = settings.gather in (AUTO, REPLICATED)
-        self._plan = DeviceMemoryPlan(
-            budget,
-            array_sizes(self.bound, graph, self._ranks, synchronous),
-            reserve(self.bound, graph, self._ranks, self.launcher, replicates),
-        )
-        edges = choose(
-            graph._arrays, self._value_bytes, settings.gather, self._plan.left,
-            lambda: self._kept.measure(graph._arrays, self.launcher, budget), settings.iterations, settings.threads,
-        )  # fmt: skip
-        self.residency = self._residency(edges)
-        if edges.packs and self.residency.resident < len(self.residency.pages):  # padding took the last bytes
-            edges = packed_on_cpu(graph._arrays, self._value_bytes > 0, settings.threads)
-            self.residency = self._residency(edges)
-        self.edges = edges
+        self._placed = self._placer.place(self._sources, synchronous, budget)
+        self._numbering, self._plan, self.edges, self.residency = self._placed
+        self._offsets = self._numbering.ranks.offsets
+        self._arrays = RunArrays(self.bound, self._numbering, self.launcher, self.device)
 
-    def _residency(self, edges: Choice) -> Residency:
-        page_edges, sources, arrays = self.settings.page_edges, self._sources, edges.arrays
-        if self.graph.on_disk and page_edges is None:
-            page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
-        staging = STAGING_BYTES * edges.packs
-        return self._plan.residency(self._offsets, arrays, staging, self.settings.streams, page_edges)
+    def _reorder(self, budget: int) -> bool:
+        """Make the edges in hub order from the resident ones if they are wanted; return whether they have been made."""
+        if not self._placed.has_all_raw or not self._hub.are_wanted(budget):
+            return False
+        with self.device, failing(self.device.driver):
+            make_room(self.device, self._kept, budget - self._kept.memory.used - self._hub.nbytes)
+            self.streams.keep(self._kept)
+            tasks = [self.task_of(page, self.streams.resident(page)) for page in self.residency.pages]
+            self._hub.make(tasks, self.launcher)
+        return True
 
     def _make_room(self, budget: int) -> None:
         """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
         residency, kept = self.residency, self._kept
-        wanted: dict[str, Hashable] = {name: name for name in OF_GRAPH if name in self._plan.arrays}
+        wanted = self._numbering.contents(name for name in OF_GRAPH if name in self._plan.arrays)
         for page in residency.pages[: residency.resident]:
-            wanted |= contents(page, self.edges.arrays)
+            wanted |= contents(page, self.edges.arrays) if self.shares_pages else self._hub.contents
         others = kept.retain(wanted, budget - residency.used)
         kept.memory.trim(max(budget - kept.memory.used, 0))
         make_room(self.device, kept, budget - residency.used - others)
@@ -228,36 +221,36 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads)
+            hub = None if self.shares_pages else self._hub
             self.streams = Streams(
-                self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer
+                self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer, hub
             )
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
             self._arguments: dict[tuple[Page, int | None], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
-            self.gather = Gather(bound, self.launcher, self._kept, self._ranks, pages, kind, self.settings.replication)
+            kind, ranks = SEGMENTED if hub else kind, self._numbering.ranks
+            self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
             if not once and not all(map(self.has, pages)):
                 for array in pinned_arrays(self.edges.edges):
                     self._kept.pinned.pin(array)
-            self.source = self._sources.into(
+            self.source = DevicePages(self.edges.edges, pages=pages) if hub else self._sources.into(
                 pages=pages, elsewhere=self.residency.resident, on_allocate=self._pin, edges=self.edges.edges
-            )
+            )  # fmt: skip
             if self.edges.packs:
                 self.pack()
             elif not graph.on_disk:
                 self._prefetch(once)
             if not synchronous:
                 self._arrays.share("next_values", "values")
-            self.state = DeviceState(bound, graph.n, self._arrays, self._kept, self.launcher, self._pool)
+            self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
             results = self._initial_values()
-        state.advance(0, 0, 0)
-        state.active_count = sum(result.active for result in results)
-        state.active_edges = sum(result.active_edges for result in results)
-        state.changeable = state.active_count
+        active = sum(result.active for result in results)
+        state.advance(active, sum(result.active_edges for result in results), active)
         if bound.total is not None:
             partials = [result.partials for result in results if result.partials is not None]
             state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
@@ -294,12 +287,7 @@ class GpuExecutor(StepByParts):
         edges, records = self.edges.edges, self.edges.records
         assert records is not None
         packing = Packing(edges.neighbours, self.launcher, self._kept.memory, self.address("starts"))
-        for page in self.residency.pages:
-            buffer = self.streams.resident(page)
-            if buffer.page is not None:
-                continue
-            packing.fill(page, self.edges.arrays, records, self.streams.places(page, buffer), edges.values)
-            buffer.page = page
+        self.streams.fill_by(lambda page, places: packing.fill(page, self.edges.arrays, records, places, edges.values))
         packing.close()
 
     def _initial_values(self) -> list[PageResult]:
@@ -349,6 +337,8 @@ class GpuExecutor(StepByParts):
             self.streams.process(self.offer(every, state, mode, False), source, work)
             self._read_tallies()
         self._processed = list(work.done)
+        if self.shares_pages:
+            self._hub.count(sum(page.edges for page in work.done))
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
     def _page_work(self) -> PageWork:
@@ -360,8 +350,10 @@ class GpuExecutor(StepByParts):
 
         If `shared`, other processors may steal pages from the queue.
         """
+        if shared and not self.shares_pages:
+            raise ValueError("pages in hub order cannot be shared: no other processor has them")
         # A program with `prepare` has rewritten the values of every page, so no page may be skipped.
-        skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments
+        skips = mode == NOTIFY_PULL and "prepare" not in self.bound.arguments and self.shares_pages
         chosen = [page for page in pages if not skips or state.notified.bits[page.words].any()]
         split = partial(cut, self._offsets, multiple=VERTICES) if self.gather.takes_parts else None
         return self.streams.order(chosen, shared or self.graph.on_disk, split)
@@ -389,9 +381,9 @@ class GpuExecutor(StepByParts):
 
         If `values`, copy all vertex values too, because another processor has changed them.
         """
-        changed = [(state.values, "values")] if values else []
+        changed = [(self._numbering.to_device(state.values, self.settings.threads), "values")] if values else []
         if "prepare" in self.bound.arguments and state.is_on_host("frontier"):
-            changed.append((state.frontier.bits, "frontier"))
+            changed.append((self._numbering.bits_to_device(state.frontier.bits), "frontier"))
         if not changed:
             return
         with self.device, failing(self.device.driver):
@@ -482,7 +474,7 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
-            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept"):
+            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept", "_hub", "_placer"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

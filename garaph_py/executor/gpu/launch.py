@@ -36,7 +36,10 @@ NAMES = (
     "sum_hubs",
     "apply_vertices",
     "report",
+    "collect",
     "find_not_finite",
+    "find_shifts",
+    "reorder_edges",
 )
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 

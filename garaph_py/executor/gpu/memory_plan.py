@@ -161,6 +161,7 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     items = 2 * (32 * int(ranks.before[-1]) // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
     each = launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
     needed = (items + n // WORD // 64 + 64) * each if launcher.share and replicates else 0
-    needed += min(n, REPORT_VERTICES) * bound.reports.itemsize + len(ranks.hubs) * launcher.layouts.hub.itemsize
+    reported = max(bound.reports.itemsize, bound.value.itemsize)
+    needed += (min(n, REPORT_VERTICES) + 2 * WORD) * reported + len(ranks.hubs) * launcher.layouts.hub.itemsize
     pages, blocks = n // VERTICES + 1, n // VERTICES + block_count(n) + 1
     return needed + pages * tally.itemsize + blocks * tally["partial"].itemsize + SMALL_BYTES

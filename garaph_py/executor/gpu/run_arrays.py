@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...graph.arrays import GraphArrays
 from ...pages.layout import Page
 from ...program import BoundProgram
 from .device import Device
 from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
-from .ranks import RUN, Ranks
+from .numbering import Numbering
+from .ranks import RUN
 
 Array = npt.NDArray[Any]
 
-OF_GRAPH = ("in_offsets", "out_offsets", "run_ranks", "word_ranks", "destinations", "starts")
-"""The arrays that depend on the graph alone; they are kept from one run to the next."""
+OF_GRAPH = ("in_offsets", "out_offsets", "run_ranks", "word_ranks", "destinations", "starts", "positions")
+"""The arrays that depend on the graph and its numbering alone; they are kept from one run to the next."""
 
 
 WRITTEN = ("values", "next_values", "vertex_data", "total")
@@ -35,10 +35,8 @@ class RunArrays:
         The kernel argument with their addresses.
     """
 
-    def __init__(
-        self, bound: BoundProgram, arrays: GraphArrays, ranks: Ranks, launcher: Launcher, device: Device
-    ) -> None:
-        self._bound, self._arrays, self._ranks, self._launcher, self._device = bound, arrays, ranks, launcher, device
+    def __init__(self, bound: BoundProgram, numbering: Numbering, launcher: Launcher, device: Device) -> None:
+        self._bound, self._numbering, self._launcher, self._device = bound, numbering, launcher, device
         self.task = np.zeros(1, launcher.layouts.task)
         self.context = self.task["context"]
 
@@ -50,32 +48,33 @@ class RunArrays:
         missing = []
         for name, nbytes in sizes.items():
             if name in OF_GRAPH:
-                self.context[name], is_filled = kept.place(name, nbytes, name)
+                self.context[name], is_filled = kept.place(self._numbering.name(name), nbytes, name)
                 missing += [name] * (not is_filled)
             else:
                 self.context[name] = kept.memory.allocate(name, nbytes, clear=name not in WRITTEN)
-        context = self.context
-        context["n"], context["parameters"] = self._arrays.n, self._bound.parameters
-        if not self._arrays.directed:
+        context, arrays = self.context, self._numbering.arrays
+        context["n"], context["parameters"] = arrays.n, self._bound.parameters
+        if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]
         for name in missing:
             self._fill(name, threads)
-            kept.keep(name, name)
+            kept.keep(self._numbering.name(name), name)
         if self._bound.vertex_data is not None:
-            self._copy("vertex_data", self._bound.vertex_data)
+            self._copy("vertex_data", self._numbering.to_device(self._bound.vertex_data, threads))
 
     def _fill(self, name: str, threads: int | None) -> None:
         """Fill an array that depends on the graph alone: the GPU computes `starts`, the others are copied."""
-        arrays, ranks = self._arrays, self._ranks
+        numbering, ranks = self._numbering, self._numbering.ranks
         if name == "starts":
-            self._launcher.mark_starts(self.address("in_offsets"), arrays.n, self.address("starts"), None)
+            self._launcher.mark_starts(self.address("in_offsets"), numbering.arrays.n, self.address("starts"), None)
             return
         made: dict[str, Callable[[], Array]] = {
-            "in_offsets": lambda: arrays.in_edges.offsets,
-            "out_offsets": lambda: arrays.out_edges.offsets,
+            "in_offsets": lambda: ranks.offsets,
+            "out_offsets": lambda: numbering.out_offsets(threads),
             "run_ranks": lambda: ranks.by_run(threads),
             "word_ranks": lambda: ranks.by_word,
             "destinations": lambda: ranks.destinations,
+            "positions": lambda: numbering.positions,
         }
         self._copy(name, made[name]())
 
@@ -113,8 +112,8 @@ class RunArrays:
         for name in ("first_vertex", "last_vertex", "first_edge", "last_edge"):
             arguments[name] = [getattr(page, name) for page in pages]
         arguments["base_edge"] = [page.first_edge // RUN * RUN for page in pages]
-        arguments["first_rank"] = self._ranks.before[arguments["first_vertex"]]
-        arguments["last_rank"] = self._ranks.before[arguments["last_vertex"]]
+        arguments["first_rank"] = self._numbering.ranks.before[arguments["first_vertex"]]
+        arguments["last_rank"] = self._numbering.ranks.before[arguments["last_vertex"]]
         arguments["tally"] = [tallies + page.number * layouts.tally.itemsize for page in pages]
         arguments["blocks"] = [block_count(page.vertices) for page in pages]
         return arguments

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ..modes import COPIED
 
+GIVEN, HUB = "given", "hub"
+"""Ways in which a GPU may number vertices: by the user's numbers, or in hub order (`order.Order`)."""
 STREAMS = 4
 """Streamed pages that may be in flight at once, by default."""
 
@@ -35,6 +37,9 @@ class Settings:
         CPU threads that pack edges; None for one per available core.
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
+    order : {"given", "hub", "auto"}
+        How the GPU numbers vertices where it may choose (`order.may_order`): ``"auto"`` makes the hub order once it
+        pays, ``"hub"`` at once.
     """
 
     memory: int | None = None
@@ -46,3 +51,4 @@ class Settings:
     iterations: int | None = None
     threads: int | None = None
     transfer: str = COPIED
+    order: str = GIVEN

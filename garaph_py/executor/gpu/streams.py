@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ from .device_graph import DeviceGraph
 from .edges import EdgeLayout, places
 from .handles import NON_BLOCKING
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
+from .reorder import HubEdges
 from .residency import Residency
 from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
@@ -99,6 +100,8 @@ class Streams:
         A span is appended for each copy and each computation.
     transfer : str
         How edges get to the device: a name in `TRANSFERS`.
+    hub_edges : HubEdges, optional
+        The edges of all pages, which are on the device already.
 
     Attributes
     ----------
@@ -117,8 +120,9 @@ class Streams:
 
     def __init__(
         self, device: Device, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph,
-        spans: list[Span] | None = None, transfer: str = COPIED,
+        spans: list[Span] | None = None, transfer: str = COPIED, hub_edges: HubEdges | None = None,
     ) -> None:  # fmt: skip
+        self._hub_edges = hub_edges
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
         self._handles = handles = kept.handles
@@ -137,6 +141,10 @@ class Streams:
 
     def _resident_buffer(self, page: Page, kept: DeviceGraph) -> Buffer:
         """The buffer of a resident page, whose arrays may be there since an earlier run."""
+        if self._hub_edges is not None:
+            buffer = self._buffer(self._hub_edges.places(page), self.compute[0])
+            buffer.page = page
+            return buffer
         sizes = self._arrays.sizes(page)
         parts = zip(contents(page, self._arrays).items(), sizes, strict=True)
         places = [kept.place(name, size, what) for (name, what), size in parts]
@@ -148,7 +156,7 @@ class Streams:
     def keep(self, kept: DeviceGraph) -> None:
         """Have later runs find the resident pages whose edges are on the device. All copies must have ended."""
         for page, buffer in zip(self._pages, self._resident, strict=False):
-            if buffer.page is not None:
+            if buffer.page is not None and self._hub_edges is None:
                 for name, what in contents(page, self._arrays).items():
                     kept.keep(name, what)
 
@@ -171,6 +179,13 @@ class Streams:
     def has(self, page: Page) -> bool:
         """Whether a page is resident and its edges are on the device or being copied there."""
         return page.number < len(self._resident) and self._resident[page.number].page is not None
+
+    def fill_by(self, write: Callable[[Page, list[int]], None]) -> None:
+        """Have ``write(page, addresses)`` start to fill each resident page whose edges are not on the device yet."""
+        for page, buffer in zip(self._pages, self._resident, strict=False):
+            if buffer.page is None:
+                write(page, self.places(page, buffer))
+                buffer.page = page
 
     def prefetch(self, source: PageSource, transfer: Transfer | None = None) -> None:
         """Start to copy the resident pages, by `transfer` if it is given.

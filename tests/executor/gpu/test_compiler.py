@@ -33,7 +33,10 @@ COMMON = {
     "sum_hubs",
     "apply_vertices",
     "report",
+    "collect",
     "find_not_finite",
+    "find_shifts",
+    "reorder_edges",
 }
 REPLICATED = {"initialize_sums", "gather_replicated"}
 TOTALS = {"initialize", "apply_vertices", "gather_replicated"}

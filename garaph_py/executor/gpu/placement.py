@@ -1,0 +1,120 @@
+"""Decides what a run puts where in a device's memory: the numbering of vertices, the codec of edges, and the pages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...codec.arrays import RAW
+from ...errors import DeviceMemoryError
+from ...graph import Graph
+from ...pages.provider import SourceFactory
+from ...program import BoundProgram
+from .choice import Choice, as_given, choose, packed_on_cpu
+from .device_graph import DeviceGraph
+from .gather import AUTO, REPLICATED
+from .launch import Launcher
+from .memory_plan import DeviceMemoryPlan, array_sizes, page_edges_from_disk, reserve
+from .numbering import Numbering
+from .packing import STAGING_BYTES
+from .reorder import HubEdges
+from .residency import Residency
+from .settings import Settings
+
+
+class Placement(NamedTuple):
+    """What is where in the device's memory.
+
+    Attributes
+    ----------
+    numbering : Numbering
+    memory : DeviceMemoryPlan
+    edges : Choice
+    residency : Residency
+    """
+
+    numbering: Numbering
+    memory: DeviceMemoryPlan
+    edges: Choice
+    residency: Residency
+
+    @property
+    def has_all_raw(self) -> bool:
+        """Whether all edges are resident, and raw."""
+        residency = self.residency
+        return residency.resident == len(residency.pages) and self.edges.arrays.encoding == RAW
+
+
+class Placer:
+    """Makes placements for one run.
+
+    Parameters
+    ----------
+    bound : BoundProgram
+    graph : Graph
+    settings : Settings
+    kept : DeviceGraph
+    hub : HubEdges
+    launcher : Launcher
+    """
+
+    def __init__(
+        self, bound: BoundProgram, graph: Graph, settings: Settings, kept: DeviceGraph, hub: HubEdges,
+        launcher: Launcher,
+    ) -> None:  # fmt: skip
+        self._bound, self._graph, self._settings = bound, graph, settings
+        self._kept, self._hub, self._launcher = kept, hub, launcher
+        self._given = Numbering(graph._arrays, kept.ranks(graph._arrays, settings.threads))
+        self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
+
+    def place(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
+        """Choose the numbering and the codec, lay out the pages, and decide which of them are resident.
+
+        Raises
+        ------
+        DeviceMemoryError
+            If the graph's vertices and one page need more than `budget`.
+        """
+        return self._in_hub_order(sources, synchronous, budget) or self._as_given(sources, synchronous, budget)
+
+    def _in_hub_order(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
+        """The placement of edges that are on the device in hub order; None if they are not, or do not fit."""
+        if not self._hub.are_there:
+            return None
+        numbering = self._hub.numbering
+        try:
+            memory = self._memory(numbering, synchronous, budget)
+            edges = as_given(self._graph._arrays, self._value_bytes > 0)
+            found = Placement(numbering, memory, edges, self._residency(numbering, memory, edges, sources))
+        except DeviceMemoryError:
+            return None
+        return found if found.has_all_raw else None
+
+    def _as_given(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
+        graph, settings, given = self._graph, self._settings, self._given
+        memory = self._memory(given, synchronous, budget)
+        edges = choose(
+            graph._arrays, self._value_bytes, settings.gather, memory.left,
+            lambda: self._kept.measure(graph._arrays, self._launcher, budget), settings.iterations, settings.threads,
+        )  # fmt: skip
+        residency = self._residency(given, memory, edges, sources)
+        if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
+            edges = packed_on_cpu(graph._arrays, self._value_bytes > 0, settings.threads)
+            residency = self._residency(given, memory, edges, sources)
+        return Placement(given, memory, edges, residency)
+
+    def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
+        bound, graph, ranks = self._bound, self._graph, numbering.ranks
+        arrays = array_sizes(bound, graph, ranks, synchronous)
+        if numbering.order is not None:
+            arrays["positions"] = 4 * graph.n
+        replicates = self._settings.gather in (AUTO, REPLICATED)
+        return DeviceMemoryPlan(budget, arrays, reserve(bound, graph, ranks, self._launcher, replicates))
+
+    def _residency(
+        self, numbering: Numbering, memory: DeviceMemoryPlan, edges: Choice, sources: SourceFactory
+    ) -> Residency:
+        page_edges, arrays = self._settings.page_edges, edges.arrays
+        if self._graph.on_disk and page_edges is None:
+            page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
+        staging = STAGING_BYTES * edges.packs
+        return memory.residency(numbering.ranks.offsets, arrays, staging, self._settings.streams, page_edges)
