@@ -142,8 +142,10 @@ class GpuExecutor(StepByParts):
         try:
             state = self._start(synchronous, budget)
             if self._reorder(budget):
+                found = self._kept.found_bytes
                 self._lay_out(synchronous, budget)
-                return self._start(synchronous, budget)
+                state = self._start(synchronous, budget)
+                self._kept.found_bytes = found  # the others have just been made
             return state
         except DeviceMemoryError:
             self._release()
@@ -221,7 +223,7 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads)
-            hub = None if self.shares_pages else self._hub
+            hub = None if self.shares_pages else self._hub.found()
             self.streams = Streams(
                 self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer, hub
             )

@@ -93,6 +93,12 @@ class HubEdges:
             log.info("the GPU has no room for the edges in hub order beside the others")
         return fits
 
+    def found(self) -> HubEdges:
+        """These edges, counted as bytes that the run has found on the device."""
+        for (name, what), size in zip(self.contents.items(), self._sizes(), strict=True):
+            self._kept.place(name, size, what)
+        return self
+
     def places(self, page: Page) -> list[int]:
         """The addresses of the arrays of a page, which begin at the first edge of a run."""
         first = page.first_edge // RUN * RUN
