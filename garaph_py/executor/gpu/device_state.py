@@ -12,7 +12,7 @@ from ...errors import DeviceMemoryError
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...program import BoundProgram
 from ..state import State
-from .device import failing
+from .device import Device, failing
 from .device_graph import DeviceGraph
 from .handles import NON_BLOCKING
 from .interface import float_fields, not_finite_fields
@@ -36,16 +36,19 @@ class StateCopy:
         The frontier.
     written : pycuda.driver.Event
         Recorded after the copy.
+    device : Device
     """
 
     values: Array
     bits: Array
     written: Any
+    device: Device
 
     @property
     def is_complete(self) -> bool:
         """Whether everything is on the host."""
-        return bool(self.written.query())
+        with self.device, failing(self.device.driver):
+            return bool(self.written.query())
 
 
 class DeviceState:
@@ -172,7 +175,7 @@ class DeviceState:
                 for name, array in zip(names, arrays, strict=True):
                     self._read(name, array)
                 written.record()
-                return StateCopy(*arrays, written)
+                return StateCopy(*arrays, written, self._device)
             self._stream = self._stream or self._kept.handles.stream(NON_BLOCKING)
             for name, place, array in zip(names, places, arrays, strict=True):
                 if array.nbytes:
@@ -184,7 +187,7 @@ class DeviceState:
                 if array.nbytes:
                     driver.memcpy_dtoh_async(array.view(np.uint8), place, self._stream)
             written.record(self._stream)
-        return StateCopy(*arrays, written)
+        return StateCopy(*arrays, written, self._device)
 
     def report(self, state: State) -> Array:
         """The reported values of all vertices, shape (n,), on the host."""

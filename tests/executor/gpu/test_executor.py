@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from garaph_py.errors import DeviceMemoryError
+from garaph_py.errors import DeviceError, DeviceMemoryError
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.settings import Settings
@@ -137,3 +137,19 @@ def test_parts_of_pages_may_be_taken_where_nothing_is_worth_measuring(device_for
             state = made.initialize(True)
             assert made.gather.takes_parts == takes_parts
             assert (made.offer(made.residency.pages, state, "pull", True).split is not None) == takes_parts
+
+
+def test_a_gpu_that_fails_beside_a_copy_of_the_state_raises_a_device_error(device_for, graph_of):
+    graph = graph_of(GRAPH)
+    driver = device_for(Hops(HUB), graph)
+    with kernel.GpuExecutor(bind(Hops(HUB), graph), graph, device.find(), Settings(gather="segmented")) as made:
+        made.initialize(True)
+        copy = made.start_copy()
+        assert copy.is_complete
+
+        def fails():
+            raise driver.Error("unspecified launch failure")
+
+        copy.written.query = fails
+        with pytest.raises(DeviceError, match="unspecified launch failure"):
+            _ = copy.is_complete
