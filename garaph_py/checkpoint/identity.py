@@ -12,6 +12,7 @@ from ..codec.codecs import decoded_slice
 from ..codec.format import LISTS, NUMBERS
 from ..graph import Graph
 from ..graph.arrays import GraphArrays
+from ..native.references import fingerprint
 from ..native.threads import ThreadPool
 from ..program import BoundProgram, PerVertex
 from ..program.fields import hints
@@ -51,9 +52,19 @@ def identity_of(bound: BoundProgram, graph: Graph, synchronous: bool, pool: Thre
         EDGES: None if graph.on_disk else graph_digest(graph._arrays, pool),
         DIRECTORY: graph.directory,
         "type of the values": str(bound.value),
-        FUNCTIONS: bound.key,
+        FUNCTIONS: functions_digest(bound),
         "synchronous": synchronous,
     }
+
+
+def functions_digest(bound: BoundProgram) -> str:
+    """A hash of the program's functions and types. Do not change what it covers: checkpoints have it.
+
+    `BoundProgram.key` covers the same, but may change with any version.
+    """
+    kinds = [bound.value, bound.accumulator, bound.total, bound.real, bound.edge, bound.reports, bound.parameters.dtype]
+    data = None if bound.vertex_data is None else bound.vertex_data.dtype
+    return fingerprint(bound.functions, bound.program.sum.name, bound.arguments, kinds, data)
 
 
 def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:

@@ -79,8 +79,8 @@ def run(
         graph on the GPU. Sums of floats may differ in their last bits between the devices; with `deterministic`, the
         choice depends on the program, the graph and the number of threads only. If no GPU can be used, ``"auto"`` uses
         the CPU, and logs the reason if there is a driver, while ``"gpu"`` and ``"hybrid"`` raise an error. If the GPU
-        fails during the run, the CPU goes on from a copy
-        of its state, which is made every 250 ms of work, or begins again.
+        fails during the run, the CPU goes on from a copy of its state, which is made every 250 ms of work, or begins
+        again.
     threads : int, optional
         Number of CPU threads; by default one for each core that this process may use, except that a hybrid run on more
         than four cores leaves two cores free, for the GPU thread and a thread of the driver.

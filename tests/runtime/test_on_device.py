@@ -21,7 +21,7 @@ from garaph_py.program import bind
 from garaph_py.runtime import on_device as module
 from tests.support import twins
 from tests.support.late_gpu import LateDriver
-from tests.support.numpy_gpu import GRAPH, HUB, FakeDriver, FakeFunction, Hops, held_after
+from tests.support.numpy_gpu import GRAPH, HUB, FakeDriver, FakeFunction, Hops, failing_once, held_after
 
 from ..support.runs import run_with
 
@@ -176,15 +176,7 @@ def test_it_waits_for_copies_that_are_late(device_for, graph_of, seed):
 @pytest.mark.parametrize("call", ["memcpy_htod_async", "mem_alloc", "memset_d8"])
 def test_a_failure_leaves_nothing(driver, graph, call):
     expected = run_with(Hops(HUB), graph, device="cpu", sync=True).values
-    works, left = getattr(driver, call), [0]
-
-    def fails(*how):
-        left[0] -= 1
-        if left[0] == 0:
-            raise driver.Error("unspecified launch failure")
-        return works(*how)
-
-    setattr(driver, call, fails)
+    left = failing_once(driver, call)
     for number in range(1, 12, 2):
         left[0], driver.next = number, 256
         with suppress(DeviceError):

@@ -158,6 +158,20 @@ def held_after(driver, graph):
     return driver.held
 
 
+def failing_once(driver, call):
+    """Let a function of the driver fail once, when ``left[0]`` more calls have been made; return `left`."""
+    works, left = getattr(driver, call), [0]
+
+    def fails(*how):
+        left[0] -= 1
+        if left[0] == 0:
+            raise driver.Error("unspecified launch failure")
+        return works(*how)
+
+    setattr(driver, call, fails)
+    return left
+
+
 def when_iterations_begin(monkeypatch, then):
     """Call ``then()`` when a run has copied what stays to the GPU: whenever an iteration begins there."""
     ready = kernel.GpuExecutor.ready

@@ -68,7 +68,12 @@ class DeviceGraph:
     @classmethod
     def of(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
         """The graph's device memory on `device`, made if there is none yet."""
-        return arrays.derived.get(f"{NAME} {id(device)}", lambda: cls(device), lambda _: 0)
+        return arrays.derived.get(name_on(device), lambda: cls(device), lambda _: 0)
+
+    @classmethod
+    def existing(cls, arrays: GraphArrays, device: Device) -> DeviceGraph | None:
+        """The graph's device memory on `device`; None if there is none yet."""
+        return cls.of(arrays, device) if name_on(device) in arrays.derived else None
 
     @classmethod
     def take(cls, arrays: GraphArrays, device: Device) -> DeviceGraph:
@@ -165,27 +170,29 @@ class DeviceGraph:
         self._contents[name] = what
 
 
+def name_on(device: Device) -> str:
+    """The name of a graph's `DeviceGraph` on `device` among its derived arrays."""
+    return f"{NAME} {id(device)}"
+
+
 def held_bytes(arrays: GraphArrays, device: Device) -> int:
     """Bytes that a graph keeps in the device's memory."""
-    name = f"{NAME} {id(device)}"
-    if name not in arrays.derived:
-        return 0
-    return DeviceGraph.of(arrays, device).memory.used
+    kept = DeviceGraph.existing(arrays, device)
+    return 0 if kept is None else kept.memory.used
 
 
 def is_in_use(arrays: GraphArrays, device: Device) -> bool:
     """Whether a run uses what the graph keeps in the device's memory."""
-    name = f"{NAME} {id(device)}"
-    return name in arrays.derived and DeviceGraph.of(arrays, device)._in_use.locked()
+    kept = DeviceGraph.existing(arrays, device)
+    return kept is not None and kept._in_use.locked()
 
 
 def drop(arrays: GraphArrays, device: Device) -> None:
     """Free what the graph keeps in the device's memory, once no run uses it."""
-    name = f"{NAME} {id(device)}"
-    if name not in arrays.derived:
+    kept = DeviceGraph.existing(arrays, device)
+    if kept is None:
         return
-    kept = DeviceGraph.of(arrays, device)
-    arrays.derived.release(name)
+    arrays.derived.release(name_on(device))
     if kept._in_use.acquire(blocking=False):  # else the end of the run that uses it frees it
         try:
             with contextlib.suppress(Exception), device:
@@ -196,7 +203,7 @@ def drop(arrays: GraphArrays, device: Device) -> None:
 
 def kept_bytes(device: Device, besides: DeviceGraph | None = None) -> int:
     """Bytes that graphs which no run uses keep in the device's memory, `besides` this one."""
-    return sum(kept.memory.used + kept.memory.spare for kept in idle(device, besides))
+    return sum(kept.memory.held for kept in idle(device, besides))
 
 
 def make_room(device: Device, besides: DeviceGraph, most: int) -> None:

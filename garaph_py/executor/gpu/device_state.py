@@ -82,12 +82,12 @@ class DeviceState:
         self._bound, self._n, self._arrays, self._kept = bound, numbering.arrays.n, arrays, kept
         self._is_renumbered = numbering.order is not None
         self._launcher, self._pool, self._device = launcher, pool, kept.device
-        self._stream: Any = None  # of `start_copy`
+        self._copying: tuple[Any, Any, Any] | None = None  # stream and events of `start_copy`
         self.found: frozenset[tuple[str, str]] | None = None
 
     def close(self) -> None:
         """Let go of the device's memory, even if a state refers to this object."""
-        del self._arrays, self._kept, self._launcher, self._stream
+        del self._arrays, self._kept, self._launcher, self._copying
 
     def made(self, synchronous: bool) -> State:
         """A state without anything on the host, for a run that begins on the device."""
@@ -167,14 +167,17 @@ class DeviceState:
             self.found = not_finite_fields(self._bound.value, int(bits[0]))
 
     def start_copy(self) -> StateCopy:
-        """Start to copy values and frontier to the host, beside the next iterations.
+        """Start to copy values and frontier to the host, beside the next iterations; the last copy must be complete.
 
         The device first copies both within its own memory. If that is too small, the copy is made at once.
         """
         driver, n, names = self._device.driver, self._n, ("values", "frontier")
         arrays = self._pool_array(n, self._bound.value), self._pool_array(-(-n // WORD), np.dtype(np.uint64))
         with self._device, failing(driver):
-            written = self._kept.handles.event()
+            if self._copying is None:
+                handles = self._kept.handles
+                self._copying = handles.stream(NON_BLOCKING), handles.event(), handles.event()
+            stream, copied, written = self._copying
             try:
                 places = [
                     self._kept.memory.allocate(f"copy of {name}", array.nbytes)
@@ -185,15 +188,13 @@ class DeviceState:
                     self._read(name, array)
                 written.record()
                 return StateCopy(*arrays, written, self._device)
-            self._stream = self._stream or self._kept.handles.stream(NON_BLOCKING)
             self._copy(dict(zip(names, places, strict=True)), [array.nbytes for array in arrays])
-            copied = self._kept.handles.event()
             copied.record()
-            self._stream.wait_for_event(copied)
+            stream.wait_for_event(copied)
             for place, array in zip(places, arrays, strict=True):
                 if array.nbytes:
-                    driver.memcpy_dtoh_async(array.view(np.uint8), place, self._stream)
-            written.record(self._stream)
+                    driver.memcpy_dtoh_async(array.view(np.uint8), place, stream)
+            written.record(stream)
         return StateCopy(*arrays, written, self._device)
 
     def report(self, state: State) -> Array:

@@ -163,7 +163,7 @@ class GpuExecutor(StepByParts):
     def budget(self) -> int:
         """Bytes of device memory that this run may use."""
         settings, device = self.settings, self.device
-        free = device.free_memory() + self._kept.memory.used + self._kept.memory.spare + kept_bytes(device, self._kept)
+        free = device.free_memory() + self._kept.memory.held + kept_bytes(device, self._kept)
         wanted, had = wanted_bytes(settings.memory, settings.deterministic, free, device.memory)
         if wanted > had:
             other = "; with other pages, float totals may differ in their last bits" * settings.deterministic

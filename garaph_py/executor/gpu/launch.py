@@ -55,9 +55,10 @@ def launcher_for(bound: BoundProgram, device: Device, listener: events.Listener)
     """The kernels of `bound`, which stay loaded for later runs. The device's context must be current."""
     key = id(device), bound.key
     with _lock:
-        launcher = _loaded.pop(key, None)
-    if launcher is None:
-        launcher = Launcher(bound, device, listener, can_replicate(bound))
+        if key in _loaded:
+            launcher = _loaded[key] = _loaded.pop(key)
+            return launcher
+    launcher = Launcher(bound, device, listener, can_replicate(bound))
     with _lock:
         _loaded[key] = launcher
         while len(_loaded) > MOST_LOADED:

@@ -58,6 +58,11 @@ class DeviceMemory:
             self.driver.memset_d8(self.at(name), 0, nbytes)
         return self.at(name)
 
+    @property
+    def held(self) -> int:
+        """Bytes of all allocations, also of the spare ones."""
+        return self.used + self.spare
+
     def _take_spare(self, nbytes: int) -> Any:
         """A spare allocation of exactly this size, the newest; None if there is none."""
         for k in reversed(range(len(self._spares))):

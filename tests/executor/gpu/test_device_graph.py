@@ -12,7 +12,7 @@ from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu import pinned_pool
 from garaph_py.executor.gpu.device_graph import DeviceGraph, kept_bytes
 from tests.support import twins
-from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for, when_iterations_begin
+from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, failing_once, held_after, memory_for, when_iterations_begin
 
 from ...support.runs import run_with
 
@@ -117,15 +117,7 @@ def test_after_a_failure_nothing_wrong_is_found(device_for, graph_of, call):
     graph = graph_of(GRAPH)
     driver = device_for(Quiet(HUB), graph)
     expected = run_with(Quiet(HUB), graph, device="cpu", sync=True).values
-    works, left = getattr(driver, call), [0]
-
-    def fails(*how):
-        left[0] -= 1
-        if left[0] == 0:
-            raise driver.Error("unspecified launch failure")
-        return works(*how)
-
-    setattr(driver, call, fails)
+    left = failing_once(driver, call)
     for number in range(1, 40, 3):
         left[0], driver.next = number, 256
         with suppress(DeviceError):

@@ -1,9 +1,10 @@
 """Ranks of destinations, beside a slow twin."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 
-from garaph_py.executor.gpu.ranks import MANY_RUNS, RUN, WARP, Ranks
+from garaph_py.executor.gpu.ranks import MANY_RUNS, PIECE, RUN, WARP, Ranks
 from tests.support.degrees import DEGREES, offsets_of
 
 
@@ -21,6 +22,14 @@ def test_ranks_beside_a_loop(degrees):
     assert {array.dtype for array in (ranks.before, ranks.by_run(), ranks.by_word, ranks.destinations)} == {
         np.dtype(np.uint32)
     }
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("n", [PIECE - 1, PIECE, 5 * PIECE + 1])
+def test_ranks_go_on_from_piece_to_piece_and_from_thread_to_thread(n, threads):
+    degrees = np.random.default_rng(n).integers(0, 3, n)
+    expected = np.append(0, np.cumsum(degrees > 0))
+    np.testing.assert_array_equal(Ranks.of(offsets_of(degrees), threads).before, expected)
 
 
 def test_ranks_of_more_edges_than_32_bits_count():
