@@ -7,16 +7,12 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError
-from garaph_py.executor.gpu import device as devices
 from tests.support import twins
-from tests.support.real_gpu import memory_for
+from tests.support.real_gpu import Allocated, memory_for
 
 from ..support.runs import run_with
 
 pytestmark = pytest.mark.gpu
-
-OTHERS = 4 << 20
-"""Bytes that other processes may take or free meanwhile."""
 
 
 @pytest.fixture
@@ -40,31 +36,23 @@ def test_the_next_run_copies_no_edges(graph, device, program, is_given):
     assert 4 * graph.m < found.stats.found_bytes <= found.stats.device_bytes
 
 
-def test_a_with_block_frees_the_memory(graph):
-    gp.run(gp.apps.SSSP(0), graph, device="gpu")  # the kernels stay loaded
-    graph.release()
-    graph.to_device()
-    graph.release()
-    found = devices.find()
-    before = found.free_memory()
+def test_a_with_block_frees_the_memory(graph, monkeypatch):
+    allocated = Allocated(monkeypatch)
     with gp.on_device(graph):
-        assert found.free_memory() < before - 7 * graph.m
-    assert found.free_memory() >= before - OTHERS
+        assert allocated.nbytes > 7 * graph.m
+    assert allocated.nbytes == 0
 
 
-def test_interrupted_it_leaves_nothing(graph):
+def test_interrupted_it_leaves_nothing(graph, monkeypatch):
     def interrupted(event):
         if event.name == "copying to the GPU":
             raise KeyboardInterrupt
 
-    graph.to_device()
-    graph.release()
-    found = devices.find()
-    before = found.free_memory()
+    allocated = Allocated(monkeypatch)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             graph.to_device(on_event=interrupted)
-        assert found.free_memory() >= before - OTHERS
+        assert allocated.nbytes == 0
     assert copied(gp.run(gp.apps.SSSP(0), graph.to_device(), device="gpu")) == 0
 
 

@@ -1,10 +1,46 @@
 """A GPU that is there, for tests that need one."""
 
+import weakref
+
 from garaph_py.executor.gpu import device
 from garaph_py.executor.gpu.edges import page_bytes
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.program import bind
+
+
+class Allocated:
+    """Counts the bytes that this process has allocated on the GPU, whatever other processes do.
+
+    Attributes
+    ----------
+    nbytes : int
+    """
+
+    def __init__(self, monkeypatch):
+        driver = device.find().driver
+        self.nbytes, self._allocate = 0, driver.mem_alloc
+        monkeypatch.setattr(driver, "mem_alloc", self._counted)
+
+    def _counted(self, nbytes):
+        return _Counted(self, self._allocate(nbytes), nbytes)
+
+
+class _Counted:
+    """An allocation that `Allocated` counts until it is freed, or nobody refers to it."""
+
+    def __init__(self, allocated, allocation, nbytes):
+        self._allocation = allocation
+        allocated.nbytes += nbytes
+        self.free = weakref.finalize(self, self._free, allocated, allocation, nbytes)
+
+    def __int__(self):
+        return int(self._allocation)
+
+    @staticmethod
+    def _free(allocated, allocation, nbytes):
+        allocation.free()
+        allocated.nbytes -= nbytes
 
 
 def memory_for(program, graph, share, gather="auto", replication="custom"):

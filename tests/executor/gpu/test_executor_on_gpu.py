@@ -7,11 +7,10 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, NumberError, ParameterError
-from garaph_py.executor.gpu import device as devices
 from garaph_py.graph.generate import rmat
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
-from tests.support.real_gpu import memory_for
+from tests.support.real_gpu import Allocated, memory_for
 from tests.support.verdicts import auto_takes
 
 from ...support.runs import run_with
@@ -120,20 +119,18 @@ def test_two_runs_at_once_on_one_graph(graph_of, edges):
                 np.testing.assert_array_equal(values, right)
 
 
-def test_fifty_runs_take_no_more_memory_than_one(graph_of, edges):
+def test_fifty_runs_take_no_more_memory_than_one(graph_of, edges, monkeypatch):
     given = edges["int32"]
     graph, program = graph_of(given), gp.apps.SSSP(hub(given))
-    found = devices.find()
-    run_with(program, graph, device="gpu")  # the kernels stay loaded
-    graph.release()
-    before = found.free_memory()
+    allocated = Allocated(monkeypatch)
     run_with(program, graph, device="gpu")
-    kept = found.free_memory()
+    kept = allocated.nbytes
+    assert kept > 8 * graph.m
     for _ in range(50):
         run_with(program, graph, device="gpu")
-    assert found.free_memory() >= kept - (4 << 20)  # other processes may use the GPU
+    assert allocated.nbytes == kept
     graph.release()
-    assert found.free_memory() >= before - (4 << 20)
+    assert allocated.nbytes == 0
 
 
 @pytest.mark.parametrize("way", WAYS)
