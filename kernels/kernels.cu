@@ -8,6 +8,7 @@
 #include "mark_starts.cu"
 #include "pack.cu"
 #include "prepare.cu"
+#include "rank_edges.cu"
 #include "reorder.cu"
 #include "report.cu"
 #include "sum_hubs.cu"

@@ -20,8 +20,9 @@ VERTEX_SETS = 4
 """Number of vertex sets in a `State`: frontier, next frontier, notified, pending."""
 TILE_TABLES = 3
 """Number of int64 tables with one entry per tile that exist at once while tiles are made."""
-RANK_BYTES = 4
-"""Bytes of a destination's rank: its index among the vertices with in-edges (the GPU's `Ranks`)."""
+RANK_BYTES = 8 / 32
+"""Bytes per vertex of the ranks of destinations, which the host keeps for every 32nd vertex (the GPU's `Ranks`), and of
+the counts that they are summed up from."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ RESERVED_BYTES = 1 << 10
 """Bytes of shared memory that CUDA reserves in every block."""
 NAMES = (
     "mark_starts",
+    "rank_edges",
     "measure_runs",
     "pack_runs",
     "initialize",
@@ -41,6 +42,8 @@ NAMES = (
     "find_shifts",
     "reorder_edges",
 )
+OVER_OFFSETS = ("mark_starts", "rank_edges")
+"""The kernels that take offsets instead of a task."""
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
@@ -103,7 +106,7 @@ class Launcher:
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
-            if name != "mark_starts":
+            if name not in OVER_OFFSETS:
                 function.prepare([f"{layouts.task.itemsize}s"])
         self.share = 0
         if replicated:
@@ -134,9 +137,17 @@ class Launcher:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
 
     def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
+        self._over_offsets("mark_starts", offsets, vertices, [starts], stream)
+
+    def rank_edges(self, offsets: int, vertices: int, word_ranks: int, places: list[int]) -> None:
+        """Fill the arrays at the addresses `places`: the destinations, and the ranks of runs; 0 for one not wanted."""
+        self._over_offsets("rank_edges", offsets, vertices, [word_ranks, *places], None)
+
+    def _over_offsets(self, name: str, offsets: int, vertices: int, addresses: list[int], stream: Any) -> None:
+        """Launch a kernel with one thread for each vertex, which takes CSC offsets and the addresses of arrays."""
         if vertices:
-            self._functions["mark_starts"](
-                np.uint64(offsets), np.int64(vertices), np.uint64(starts), block=(THREADS, 1, 1),
+            self._functions[name](
+                np.uint64(offsets), np.int64(vertices), *map(np.uint64, addresses), block=(THREADS, 1, 1),
                 grid=(-(-vertices // THREADS), 1), stream=stream,
             )  # fmt: skip
 

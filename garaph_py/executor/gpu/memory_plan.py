@@ -126,7 +126,7 @@ def array_sizes(bound: BoundProgram, graph: Graph, ranks: Ranks, synchronous: bo
     """Bytes of every array, except edges, that is allocated at the start."""
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
-    destinations = int(ranks.before[-1])
+    destinations = ranks.count
     arrays = {
         "in_offsets": 8 * (n + 1),
         "values": n * bound.value.itemsize,
@@ -158,7 +158,7 @@ def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher,
     """
     n, tally = graph.n, launcher.layouts.tally
     copies = max(launcher.share // bound.accumulator.itemsize, 1)
-    items = 2 * (32 * int(ranks.before[-1]) // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
+    items = 2 * (32 * ranks.count // copies + graph.m // ITEM_EDGES) + n // MAX_SHARD_VERTICES
     each = launcher.layouts.item.itemsize + 4 + tally["partial"].itemsize
     needed = (items + n // WORD // 64 + 64) * each if launcher.share and replicates else 0
     reported = max(bound.reports.itemsize, bound.value.itemsize)

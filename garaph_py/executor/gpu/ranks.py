@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,12 @@ MANY_RUNS = 32
 """A destination is a hub if its edges continue in more than this many runs after the one in which they begin."""
 WARP = 32
 """Threads of a warp."""
-PIECE = 1 << 15
-"""Vertices that are ranked together, so that what is computed for them stays in a core's cache."""
-SHARE = 1 << 16
-"""Vertices or runs for which another thread is worth waking: one thread takes 0.2 to 2 ms for them."""
+PIECE = 1 << 18
+"""Vertices that are counted together, so that what is computed for them stays in a core's cache."""
+SHARE = 1 << 20
+"""Vertices for which another thread is worth waking: one thread takes about a millisecond for them."""
+BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).sum(axis=1, dtype=np.uint8)
+"""The number of bits that are set in each byte."""
 
 
 def run_range(page: Page) -> range:
@@ -48,62 +50,56 @@ def starts_bytes(edges: int) -> int:
 
 @dataclass(frozen=True)
 class Ranks:
-    """The ranks of a graph's destinations. Tables that only the device keeps are properties, computed at each access.
+    """The ranks of a graph's destinations.
+
+    The host keeps them for every 32nd vertex. The device derives what else it needs (rank_edges.cu).
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         CSC offsets.
-    before : ndarray of uint32, shape (n + 1,)
-        For each vertex: the number of destinations before it.
+    by_word : ndarray of uint32, shape (ceil(n / 32) + 1,)
+        For each word w of 32 vertices: the destinations before vertex 32 w; then the number of all destinations.
     """
 
     offsets: Array
-    before: Array
+    by_word: Array
 
     @classmethod
     def of(cls, offsets: Array, threads: int | None = None) -> Ranks:
         """The ranks for these offsets, made by `threads` threads; None for one per available core."""
-        before = np.empty(len(offsets), np.uint32)
-        before[0] = 0
+        n = len(offsets) - 1
+        words = -(-n // WARP)
+        by_word = np.zeros(words + 1, np.uint32)
 
-        def rank(first: int, last: int) -> int:
-            """Number the destinations of a part, beginning with 0; return how many there are."""
-            found = 0
-            for begin in range(first, last, PIECE):
-                end = min(begin + PIECE, last)
-                piece = before[begin + 1 : end + 1]
-                np.cumsum(offsets[begin + 1 : end + 1] != offsets[begin:end], dtype=np.uint32, out=piece)
-                piece += np.uint32(found)
-                found = int(piece[-1])
-            return found
-
-        def shift(first: int, last: int, base: int) -> None:
-            before[first + 1 : last + 1] += np.uint32(base)
+        def count(first: int, last: int) -> None:
+            """Count the destinations of each of these words."""
+            for begin in range(first, last, PIECE // WARP):
+                end = min(begin + PIECE // WARP, last)
+                vertices = slice(begin * WARP, min(end * WARP, n))
+                counts = np.zeros((end - begin, WARP // 8), np.uint8)  # of each byte of a bitmap of the destinations
+                bitmap = np.packbits(offsets[1:][vertices] != offsets[:-1][vertices])
+                np.take(BITS_SET, bitmap, out=counts.reshape(-1)[: len(bitmap)])
+                np.sum(counts.T, axis=0, out=by_word[begin + 1 : end + 1])
 
         with ThreadPool(threads) as pool:
-            parts = parts_of(len(offsets) - 1, pool)
-            bases = accumulate(pool.run(rank, parts), initial=0)
-            pool.run(shift, [(*part, base) for part, base in zip(parts, bases, strict=False)])
-        return cls(offsets, before)
-
-    def by_run(self, threads: int | None = None) -> Array:
-        """For each run: the number of destinations that begin before it; uint32, shape (runs,)."""
-        runs = -(-max(int(self.offsets[-1]), 1) // RUN)
-        ranks = np.empty(runs, np.uint32)
-
-        def fill(first: int, last: int) -> None:
-            starts = np.arange(first * RUN, last * RUN, RUN)
-            ranks[first:last] = self.before[np.searchsorted(self.offsets[:-1], starts)]
-
-        with ThreadPool(threads) as pool:
-            pool.run(fill, parts_of(runs, pool))
-        return ranks
+            pool.run(count, parts_of(words, pool, SHARE // WARP))
+        return cls(offsets, np.cumsum(by_word, dtype=np.uint32))
 
     @property
-    def by_word(self) -> Array:
-        """For each word w of 32 vertices: the destinations before vertex 32 w; uint32, shape (ceil(n / 32),)."""
-        return np.ascontiguousarray(self.before[:-1:WARP])
+    def count(self) -> int:
+        """The number of destinations."""
+        return int(self.by_word[-1])
+
+    def before(self, vertices: npt.ArrayLike) -> Array:
+        """For each of some vertices, which may be n: the number of destinations before it; uint32, the same shape."""
+        given = np.asarray(vertices, np.int64)
+        word = given // WARP
+        those = np.arange(WARP)
+        edges = self.offsets.take(word[..., None] * WARP + np.arange(WARP + 1), mode="clip")
+        are_before = (np.diff(edges) > 0) & (those < (given - word * WARP)[..., None])
+        found: Array = self.by_word[word] + are_before.sum(axis=-1, dtype=np.uint32)
+        return found
 
     @cached_property
     def hubs(self) -> Array:
@@ -113,13 +109,7 @@ class Ranks:
         found: Array = large[(self.offsets[large + 1] - 1) // RUN - self.offsets[large] // RUN > MANY_RUNS]
         return found
 
-    @property
-    def destinations(self) -> Array:
-        """The vertices with in-edges, ascending; uint32, shape (destinations,)."""
-        found: Array = np.arange(len(self.offsets) - 1, dtype=np.uint32)[self.offsets[1:] != self.offsets[:-1]]
-        return found
 
-
-def parts_of(count: int, pool: ThreadPool) -> list[tuple[int, int]]:
-    """``range(count)`` in a part for each thread that is worth waking."""
-    return list(pairwise(split(count, min(pool.size, 1 + count // SHARE))))
+def parts_of(count: int, pool: ThreadPool, share: int = 1 << 16) -> list[tuple[int, int]]:
+    """``range(count)`` in a part for each thread that is worth waking; each has at least `share` numbers."""
+    return list(pairwise(split(count, min(pool.size, 1 + count // share))))

@@ -128,7 +128,7 @@ class HubEdges:
         driver.Context.synchronize()  # the pages may still be on their way
         positions = self._upload(hub, "positions", hub.positions)
         offsets = self._upload(hub, "in_offsets", hub.ranks.offsets)
-        shifts = memory.allocate("shifts", 8 * int(hub.ranks.before[-1]), clear=False)
+        shifts = memory.allocate("shifts", 8 * hub.ranks.count, clear=False)
         places = {}
         for field, (name, what), size in zip(FIELDS, self.contents.items(), self._sizes(), strict=False):
             place, is_there = self._kept.place(name, size, what)

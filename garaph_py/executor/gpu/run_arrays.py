@@ -18,8 +18,9 @@ from .ranks import RUN
 
 Array = npt.NDArray[Any]
 
-OF_GRAPH = ("in_offsets", "out_offsets", "run_ranks", "word_ranks", "destinations", "starts", "positions")
-"""The arrays that depend on the graph and its numbering alone; they are kept from one run to the next."""
+OF_GRAPH = ("in_offsets", "out_offsets", "word_ranks", "run_ranks", "destinations", "starts", "positions")
+"""The arrays that depend on the graph and its numbering alone; they are kept from one run to the next. Those that the
+GPU derives come after those that it derives them from."""
 
 
 WRITTEN = ("values", "next_values", "vertex_data", "total")
@@ -56,27 +57,30 @@ class RunArrays:
         context["n"], context["parameters"] = arrays.n, self._bound.parameters
         if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]
-        for name in missing:
+        for name in sorted(missing, key=OF_GRAPH.index):
             self._fill(name, threads)
             kept.keep(self._numbering.name(name), name)
         if self._bound.vertex_data is not None:
             self._copy("vertex_data", self._numbering.to_device(self._bound.vertex_data, threads))
 
     def _fill(self, name: str, threads: int | None) -> None:
-        """Fill an array that depends on the graph alone: the GPU computes `starts`, the others are copied."""
+        """Fill an array that depends on the graph alone: the host copies three of them, the GPU derives the others."""
         numbering, ranks = self._numbering, self._numbering.ranks
-        if name == "starts":
-            self._launcher.mark_starts(self.address("in_offsets"), numbering.arrays.n, self.address("starts"), None)
-            return
-        made: dict[str, Callable[[], Array]] = {
+        copied: dict[str, Callable[[], Array]] = {
             "in_offsets": lambda: ranks.offsets,
             "out_offsets": lambda: numbering.out_offsets(threads),
-            "run_ranks": lambda: ranks.by_run(threads),
-            "word_ranks": lambda: ranks.by_word,
-            "destinations": lambda: ranks.destinations,
+            "word_ranks": lambda: ranks.by_word[:-1],
             "positions": lambda: numbering.positions,
         }
-        self._copy(name, made[name]())
+        if name in copied:
+            self._copy(name, copied[name]())
+        elif name == "starts":
+            self._launcher.mark_starts(self.address("in_offsets"), numbering.arrays.n, self.address("starts"), None)
+        else:
+            places = [self.address(name) if name == each else 0 for each in ("destinations", "run_ranks")]
+            self._launcher.rank_edges(
+                self.address("in_offsets"), numbering.arrays.n, self.address("word_ranks"), places
+            )
 
     def _copy(self, name: str, array: Array) -> None:
         if array.nbytes:
@@ -112,8 +116,8 @@ class RunArrays:
         for name in ("first_vertex", "last_vertex", "first_edge", "last_edge"):
             arguments[name] = [getattr(page, name) for page in pages]
         arguments["base_edge"] = [page.first_edge // RUN * RUN for page in pages]
-        arguments["first_rank"] = self._numbering.ranks.before[arguments["first_vertex"]]
-        arguments["last_rank"] = self._numbering.ranks.before[arguments["last_vertex"]]
+        arguments["first_rank"] = self._numbering.ranks.before(arguments["first_vertex"])
+        arguments["last_rank"] = self._numbering.ranks.before(arguments["last_vertex"])
         arguments["tally"] = [tallies + page.number * layouts.tally.itemsize for page in pages]
         arguments["blocks"] = [block_count(page.vertices) for page in pages]
         return arguments

@@ -87,8 +87,8 @@ def work_items(ranks: Ranks, firsts: Array, factors: Array, dtype: np.dtype[Any]
     items["first_edge"] = edges[shard] + size * piece // pieces[shard]
     items["last_edge"] = edges[shard] + size * (piece + 1) // pieces[shard]
     items["first_vertex"], items["last_vertex"] = firsts[shard], firsts[shard + 1]
-    items["first_rank"] = ranks.before[firsts[shard]]
-    items["ranks"] = ranks.before[firsts[shard + 1]] - ranks.before[firsts[shard]]
+    before = ranks.before(firsts)
+    items["first_rank"], items["ranks"] = before[shard], np.diff(before)[shard]
     items["replication"], items["pieces"] = factors[shard], pieces[shard]
     split = pieces > 1
     items["ticket"] = (np.cumsum(split) - 1)[shard]

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.cuda
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 COMMON = {
     "mark_starts",
+    "rank_edges",
     "measure_runs",
     "pack_runs",
     "initialize",

@@ -47,9 +47,14 @@ class Written:
         return self.cells[key]
 
 
+def rank_of_run(offsets, run):
+    """The number of destinations that begin before a run."""
+    return int(np.count_nonzero(offsets[:-1][np.diff(offsets) > 0] < run * RUN))
+
+
 def gather(offsets, page, contributions, combine, sums, heads):
     """The specification, run by run: edge by edge from left to right."""
-    rank = Ranks.of(offsets).before
+    rank = Ranks.of(offsets).before(np.arange(len(offsets)))
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     for run in range(page.first_edge // RUN, -(-page.last_edge // RUN)):
         begin, end = max(run * RUN, page.first_edge), min((run + 1) * RUN, page.last_edge)
@@ -69,11 +74,11 @@ def gather_as_warps(offsets, page, contributions, combine, identity, sums, heads
     ranks = Ranks.of(offsets)
     starts = np.zeros(len(contributions) + 2 * RUN, bool)
     starts[offsets[:-1][np.diff(offsets) > 0]] = True
-    first_rank = int(ranks.before[page.first_vertex])
+    first_rank = int(ranks.before(page.first_vertex))
     for run in range(page.first_edge // RUN, -(-page.last_edge // RUN)):
         origin = run * RUN
         begin, end = max(origin, page.first_edge), min(origin + RUN, page.last_edge)
-        base_rank = first_rank if origin < page.first_edge else int(ranks.by_run()[run])
+        base_rank = first_rank if origin < page.first_edge else rank_of_run(offsets, run)
         carry, seen = identity, 0
 
         def close(e, before, total, run=run, begin=begin, base_rank=base_rank):
@@ -110,7 +115,7 @@ def acc_of(offsets, v, sums, heads, combine, identity):
     begin, end = int(offsets[v]), int(offsets[v + 1])
     if begin == end:
         return identity
-    acc = sums[Ranks.of(offsets).before[v]]
+    acc = sums[Ranks.of(offsets).before(v)]
     for run in range(begin // RUN + 1, (end - 1) // RUN + 1):
         acc = combine(acc, heads[run])
     return acc

@@ -75,8 +75,8 @@ def assert_items(ranks, firsts, factors, most):
         for name, value in (("first_vertex", first), ("last_vertex", last), ("replication", factor)):
             assert (pieces[name] == value).all()
         assert (pieces["pieces"] == len(pieces)).all()
-        assert (pieces["first_rank"] == ranks.before[first]).all()
-        assert (pieces["ranks"] == ranks.before[last] - ranks.before[first]).all()
+        assert (pieces["first_rank"] == ranks.before(first)).all()
+        assert (pieces["ranks"] == ranks.before(last) - ranks.before(first)).all()
         if len(pieces) > 1:
             assert (pieces["ticket"] == tickets).all()
             tickets += 1
