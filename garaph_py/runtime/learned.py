@@ -147,6 +147,9 @@ def rates() -> Rates:
 
 def teach(learned: dict[str, float], architecture: str | None) -> None:
     """Add lessons to what is known, and write it to the file if it has changed."""
+    mine = known()
+    if mine.after(learned, architecture, date.today()) == mine:
+        return
     with _lock:
         before = read()  # another process may have learned meanwhile
         after = before.after(learned, architecture, date.today())

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,7 @@ def processor(cores: int) -> Processor:
     return Processor(processor_name(), cores, total_memory(), available_memory())
 
 
+@cache
 def processor_name() -> str:
     """The CPU's name, or its architecture if the system does not tell the name."""
     try:

@@ -6,7 +6,7 @@ packed array can only be decoded from the beginning of a run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -46,11 +46,30 @@ class EdgeLayout(Sizes, Protocol):
     def encoding(self) -> str:
         """The codec of the sources."""
 
-    def parts(self, page: Page) -> list[tuple[str, Hashable]]:
-        """For each of the page's buffers: a name, and what it holds of the page, equal for equal bytes."""
+    def regions(self, pages: Sequence[Page]) -> list[Region]:
+        """For each of a page's buffers: the memory of those of all `pages`, which are the graph's first ones."""
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
+
+
+class Region(NamedTuple):
+    """Device memory for one buffer of each of several pages, the graph's first ones.
+
+    Attributes
+    ----------
+    name : str
+    what : hashable
+        What it holds of the graph; equal for equal bytes.
+    nbytes : int
+    begins : list of int
+        Where the buffer of each page begins, in bytes. Pages may have a run in common.
+    """
+
+    name: str
+    what: Hashable
+    nbytes: int
+    begins: list[int]
 
 
 class Names(NamedTuple):
@@ -71,6 +90,8 @@ class DeviceArray(Protocol):
 
     codec: ClassVar[str]
     buffers: ClassVar[int]
+    apart: ClassVar[bool]
+    """Whether each page has its own copy of what it shares with others, so that a region depends on the pages."""
 
     @property
     def width(self) -> float:
@@ -78,6 +99,9 @@ class DeviceArray(Protocol):
 
     def sizes(self, page: Page) -> list[int]:
         """Bytes of each of a page's buffers."""
+
+    def begins(self, pages: Sequence[Page]) -> list[list[int]]:
+        """Where the buffers of each of the graph's first pages begin in their region, for one buffer after another."""
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to the fields `names` of `args`."""
@@ -89,11 +113,15 @@ class RawOnDevice:
 
     codec: ClassVar[str] = RAW
     buffers: ClassVar[int] = 1
+    apart: ClassVar[bool] = False
 
     width: int
 
     def sizes(self, page: Page) -> list[int]:
         return [runs_of(page) * RUN * self.width]
+
+    def begins(self, pages: Sequence[Page]) -> list[list[int]]:
+        return [[page.first_edge // RUN * RUN * self.width for page in pages]]
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         args[names.raw] = addresses[0]
@@ -108,6 +136,7 @@ class PackedOnDevice:
 
     codec: ClassVar[str] = PACKED
     buffers: ClassVar[int] = 2
+    apart: ClassVar[bool] = False
 
     records: Array
 
@@ -119,6 +148,11 @@ class PackedOnDevice:
     def sizes(self, page: Page) -> list[int]:
         runs = run_range(page)
         return [len(runs) * RECORD.itemsize, 4 * (words_between(self.records, runs.start, runs.stop) + PADDING)]
+
+    def begins(self, pages: Sequence[Page]) -> list[list[int]]:
+        """The padding of a page's words is the beginning of the next page's."""
+        runs = [page.first_edge // RUN for page in pages]
+        return [[run * RECORD.itemsize for run in runs], [4 * first_word(self.records, run) for run in runs]]
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         args[names.records], args[names.words] = addresses
@@ -134,6 +168,7 @@ class PackedFromDisk:
 
     codec: ClassVar[str] = PACKED
     buffers: ClassVar[int] = 2
+    apart: ClassVar[bool] = True
 
     array: DiskArray
 
@@ -144,6 +179,10 @@ class PackedFromDisk:
     def sizes(self, page: Page) -> list[int]:
         runs = run_range(page)
         return [len(runs) * RECORD.itemsize, self.array.room(runs.start * RUN, page.last_edge)]
+
+    def begins(self, pages: Sequence[Page]) -> list[list[int]]:
+        """Pages have blocks in common, so each page has its own copy of the words."""
+        return [places(sizes)[:-1] for sizes in zip(*map(self.sizes, pages), strict=True)]
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         args[names.records], args[names.words] = addresses
@@ -186,12 +225,15 @@ class ArraysOnDevice:
     def sizes(self, page: Page) -> list[int]:
         return [size for array in self._arrays for size in array.sizes(page)]
 
-    def parts(self, page: Page) -> list[tuple[str, Hashable]]:
-        return [
-            (f"{name} {k}", (array.codec, array.width, size))
-            for name, array in zip(("sources", "values"), self._arrays, strict=False)
-            for k, size in enumerate(array.sizes(page))
-        ]
+    def regions(self, pages: Sequence[Page]) -> list[Region]:
+        found = []
+        for name, array in zip(("sources", "values"), self._arrays, strict=False):
+            last = array.sizes(pages[-1]) if pages else []
+            for k, (begins, size) in enumerate(zip(array.begins(pages), last, strict=False)):
+                nbytes = begins[-1] + size
+                what = array.codec, array.width, nbytes, tuple(begins) if array.apart else None
+                found.append(Region(f"{name} {k}", what, nbytes, begins))
+        return found
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         count = self.sources.buffers

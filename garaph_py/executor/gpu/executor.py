@@ -42,7 +42,7 @@ from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
-from .streams import Buffer, Streams, contents
+from .streams import Buffer, Streams
 from .work import PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
@@ -210,8 +210,11 @@ class GpuExecutor(StepByParts):
         """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
         residency, kept = self.residency, self._kept
         wanted = self._numbering.contents(name for name in OF_GRAPH if name in self._plan.arrays)
-        for page in residency.pages[: residency.resident]:
-            wanted |= contents(page, self.edges.arrays) if self.shares_pages else self._hub.contents
+        if self.shares_pages:
+            regions = self.edges.arrays.regions(residency.pages[: residency.resident])
+            wanted |= {region.name: region.what for region in regions}
+        else:
+            wanted |= self._hub.contents
         others = kept.retain(wanted, budget - residency.used)
         kept.memory.trim(max(budget - kept.memory.used, 0))
         make_room(self.device, kept, budget - residency.used - others)

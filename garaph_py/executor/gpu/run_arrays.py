@@ -105,7 +105,7 @@ class RunArrays:
 
     def task_of_range(self, first: int, last: int) -> Array:
         """The argument of a kernel over the vertices [first, last), which may be in several pages."""
-        task = self.task.copy()
+        task = self.task_of(bytes(self._launcher.layouts.page.itemsize))
         task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
         return task
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -130,7 +130,8 @@ class Streams:
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
         self._prefetch = handles.stream(NON_BLOCKING)
         streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
-        self._resident = [self._resident_buffer(page, kept) for page in residency.pages[: residency.resident]]
+        self._regions = [] if hub_edges is not None else arrays.regions(residency.pages[: residency.resident])
+        self._resident = self._resident_buffers(residency.pages[: residency.resident], kept)
         self._streams = [*self.compute, *streams]
         self._free = deque(
             self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
@@ -139,26 +140,26 @@ class Streams:
         self.thread = ThreadTime("GPU's thread")
         self.timeline = None if spans is None else Timeline(device.driver, self._streams, spans)
 
-    def _resident_buffer(self, page: Page, kept: DeviceGraph) -> Buffer:
-        """The buffer of a resident page, whose arrays may be there since an earlier run."""
+    def _resident_buffers(self, pages: list[Page], kept: DeviceGraph) -> list[Buffer]:
+        """The buffers of the resident pages, whose arrays may be there since an earlier run."""
+        found: tuple[bool, ...] = ()
         if self._hub_edges is not None:
-            buffer = self._buffer(self._hub_edges.places(page), self.compute[0])
-            buffer.page = page
-            return buffer
-        sizes = self._arrays.sizes(page)
-        parts = zip(contents(page, self._arrays).items(), sizes, strict=True)
-        places = [kept.place(name, size, what) for (name, what), size in parts]
-        buffer = self._buffer([address for address, _ in places], self.compute[0])
-        buffer.found = tuple(is_filled for _, is_filled in places)
-        buffer.page = page if all(buffer.found) else None
-        return buffer
+            addresses = [self._hub_edges.places(page) for page in pages]
+        else:
+            placed = [kept.place(region.name, region.nbytes, region.what) for region in self._regions]
+            both = zip(placed, self._regions, strict=True)
+            columns = [[at + begin for begin in region.begins] for (at, _), region in both]
+            addresses, found = list(map(list, zip(*columns, strict=True))), tuple(is_there for _, is_there in placed)
+        buffers = [self._buffer(each, self.compute[0]) for each in addresses]
+        for page, buffer in zip(pages, buffers, strict=True):
+            buffer.found, buffer.page = found, page if all(found) else None
+        return buffers
 
     def keep(self, kept: DeviceGraph) -> None:
-        """Have later runs find the resident pages whose edges are on the device. All copies must have ended."""
-        for page, buffer in zip(self._pages, self._resident, strict=False):
-            if buffer.page is not None and self._hub_edges is None:
-                for name, what in contents(page, self._arrays).items():
-                    kept.keep(name, what)
+        """Have later runs find the resident pages if the edges of all are on the device. All copies must have ended."""
+        if all(buffer.page is not None for buffer in self._resident):
+            for region in self._regions:
+                kept.keep(region.name, region.what)
 
     def _buffer(self, addresses: list[int], stream: Any) -> Buffer:
         known = self._device.driver.event_flags
@@ -351,11 +352,3 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.addresses[0] + at for at in self._offsets[page.number]]
-
-
-def contents(page: Page, layout: EdgeLayout) -> dict[str, Hashable]:
-    """The allocations of a resident page by name, and what each holds: an array of the page, or a part of one.
-
-    Pages of the same edges have allocations in common, whether a program reads edge values or not.
-    """
-    return {f"{name} of page {page.number}": (page, what) for name, what in layout.parts(page)}
