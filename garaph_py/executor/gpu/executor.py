@@ -233,7 +233,7 @@ class GpuExecutor(StepByParts):
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
-            self._arguments: dict[tuple[Page, int | None], bytes] = {}
+            self._arguments: dict[tuple[Page, int], bytes] = {}
             kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
             kind, ranks = SEGMENTED if hub else kind, self._numbering.ranks
             self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
@@ -253,12 +253,11 @@ class GpuExecutor(StepByParts):
             self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
-            results = self._initial_values()
-        active = sum(result.active for result in results)
-        state.advance(active, sum(result.active_edges for result in results), active)
-        if bound.total is not None:
-            partials = [result.partials for result in results if result.partials is not None]
-            state.total = sum_partials(partials or [np.zeros(1, partial)], partial).astype(bound.total)
+            result = self._initial_values()
+            self._bases = self._base_arguments(pages)
+        state.advance(result.active, result.active_edges, result.active)
+        if result.partials is not None:
+            state.total = sum_partials([result.partials], partial).astype(bound.total)
         return state
 
     def _prefetch(self, once: bool) -> None:
@@ -295,15 +294,16 @@ class GpuExecutor(StepByParts):
         self.streams.fill_by(lambda page, places: packing.fill(page, self.edges.arrays, records, places, edges.values))
         packing.close()
 
-    def _initial_values(self) -> list[PageResult]:
-        """Run `init`, `frontier` and `aggregate` on the device."""
-        self._bases = self._base_arguments(self.residency.pages)
-        self._bases["not_finite"] = self.state.place_of_found()
-        for page in self.residency.pages:
-            self.launcher.on_blocks("initialize", page.vertices, self.streams.compute[0], self.task_of(page))
+    def _initial_values(self) -> PageResult:
+        """Run `init`, `frontier` and `aggregate` on the device, for all vertices as if they were one page."""
+        every = Page(0, 0, self.graph.n, 0, self.graph.m)
+        arguments = self._base_arguments([every])
+        arguments["not_finite"] = self.state.place_of_found()
+        task = self._arrays.task_of(arguments.tobytes())
+        self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)
         self._read_tallies()
         self.state.read_found()
-        return [result_of(page, self._tallies, self.bound.total is not None) for page in self.residency.pages]
+        return result_of(every, self._tallies, self.bound.total is not None)
 
     def _read_tallies(self) -> None:
         """Copy the counts of all pages to the host."""
@@ -399,9 +399,9 @@ class GpuExecutor(StepByParts):
         """The current device address of one of the run's arrays."""
         return self._arrays.address(name)
 
-    def task_of(self, page: Page, buffer: Buffer | None = None) -> Array:
+    def task_of(self, page: Page, buffer: Buffer) -> Array:
         """The argument of a kernel over `page`, whose edges are in `buffer`."""
-        key = page, None if buffer is None else buffer.addresses[0]
+        key = page, buffer.addresses[0]
         arguments = self._arguments.get(key)
         if arguments is None:
             arguments = self._arguments_of(page, buffer)
@@ -409,12 +409,11 @@ class GpuExecutor(StepByParts):
                 self._arguments[key] = arguments
         return self._arrays.task_of(arguments)
 
-    def _arguments_of(self, page: Page, buffer: Buffer | None) -> bytes:
+    def _arguments_of(self, page: Page, buffer: Buffer) -> bytes:
         """The bytes of a page's arguments, which are the same in every iteration."""
         is_whole = page == self.residency.pages[page.number]
         arguments = self._bases[[page.number]] if is_whole else self._base_arguments([page])
-        if buffer is not None:
-            self.edges.arrays.write_args(arguments, page, self.streams.places(page, buffer))
+        self.edges.arrays.write_args(arguments, page, self.streams.places(page, buffer))
         return arguments.tobytes()
 
     def _base_arguments(self, pages: Sequence[Page]) -> Array:

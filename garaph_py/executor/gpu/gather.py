@@ -98,7 +98,7 @@ class Gather:
         vertices, offsets = self._ranks.hubs, self._ranks.offsets
         hubs = np.zeros(len(vertices), self._launcher.layouts.hub)
         hubs["first_run"], hubs["last_run"] = offsets[vertices] // RUN + 1, (offsets[vertices + 1] - 1) // RUN
-        hubs["rank"] = self._ranks.before(vertices)
+        hubs["rank"] = self._ranks.hub_ranks
         return hubs
 
     def write_args(self, args: Array, pages: Sequence[Page]) -> None:

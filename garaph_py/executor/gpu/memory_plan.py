@@ -68,13 +68,14 @@ class DeviceMemoryPlan:
         return self.budget - self.fixed
 
     def residency(
-        self, offsets: npt.NDArray[Any], edges: EdgeLayout, staging: int, streams: int, page_edges: int | None
-    ) -> Residency:
+        self, offsets: npt.NDArray[Any], edges: EdgeLayout, staging: int, streams: int, page_edges: int | None,
+        resident_pages: int,
+    ) -> Residency:  # fmt: skip
         """The pages, and which of them are resident (see `residency.plan`).
 
         `staging` is the size of the buffers for packing, in bytes.
         """
-        return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges)
+        return plan(offsets, edges, self.fixed + staging, self.budget, streams, page_edges, resident_pages)
 
 
 def wanted_bytes(asked: int | None, deterministic: bool, free: int, total: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from .memory_plan import DeviceMemoryPlan, array_sizes, page_edges_from_disk, re
 from .numbering import Numbering
 from .packing import STAGING_BYTES
 from .reorder import HubEdges
-from .residency import Residency
+from .residency import FEW_PAGES, RESIDENT_PAGES, Residency
 from .settings import Settings
 
 
@@ -117,4 +117,5 @@ class Placer:
         if self._graph.on_disk and page_edges is None:
             page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
         staging = STAGING_BYTES * edges.packs
-        return memory.residency(numbering.ranks.offsets, arrays, staging, self._settings.streams, page_edges)
+        pages = FEW_PAGES if self._bound.updates_all_vertices else RESIDENT_PAGES
+        return memory.residency(numbering.ranks.offsets, arrays, staging, self._settings.streams, page_edges, pages)

@@ -102,6 +102,11 @@ class Ranks:
         return found
 
     @cached_property
+    def hub_ranks(self) -> Array:
+        """The rank of each of the `hubs`; uint32."""
+        return self.before(self.hubs)
+
+    @cached_property
     def hubs(self) -> Array:
         """The hubs (see `MANY_RUNS`), ascending; int64."""
         some = np.arange(0, int(self.offsets[-1]), MANY_RUNS * RUN)  # every hub has at least one of these edges

@@ -33,7 +33,11 @@ take more if pages would otherwise be smaller than `SMALL_PAGE_EDGES`."""
 PAGES_A_STREAM = 4
 """Minimal pages per stream if pages are streamed, so that copies and kernels overlap (Garaph section 5.2)."""
 RESIDENT_PAGES = 16
-"""Pages of a large graph if all are resident: enough that the GPU computes one page while it copies back another."""
+"""Pages of a large graph if all are resident. In an asynchronous run, a page sees what the pages before it have
+computed: with 16 pages SSSP over R-MAT 24 takes 8 iterations, with 4 pages 10."""
+FEW_PAGES = 2
+"""The same for a program that updates all vertices in every iteration. Each further page costs some 6 microseconds in
+which its kernels do not fill the GPU; with one page, nothing runs beside the end of its gather."""
 VERTICES = 64
 """A page begins at a multiple of this many vertices, so that no two pages share a word of a bitmap."""
 
@@ -66,8 +70,9 @@ class Residency:
 
 
 def plan(
-    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None
-) -> Residency:
+    offsets: Array, arrays: Sizes, fixed: int, budget: int, streams: int, page_edges: int | None = None,
+    resident_pages: int = RESIDENT_PAGES,
+) -> Residency:  # fmt: skip
     """Lay out pages and choose the resident ones, within `budget`.
 
     Parameters
@@ -84,6 +89,8 @@ def plan(
         Streamed pages that may be in flight at once; the plan has fewer if memory is short.
     page_edges : int, optional
         Bound on a page's edges; by default it is chosen here.
+    resident_pages : int
+        Pages of a large graph if all are resident and `page_edges` is not given.
 
     Raises
     ------
@@ -94,7 +101,7 @@ def plan(
     if left < 0:
         raise too_little(fixed, 0, budget)
     most = max(int(budget / streams / width), 1)  # a page is at most 1/N of the memory (section 2.1)
-    limit = max(edges // RESIDENT_PAGES, PAGE_EDGES) if page_edges is None else page_edges
+    limit = max(edges // resident_pages, PAGE_EDGES) if page_edges is None else page_edges
     pages = layout(offsets, min(limit, most), VERTICES)
     used = sum(page_bytes(page, arrays) for page in pages)
     if used <= left:

@@ -31,6 +31,7 @@ def test_answers_are_those_of_memory(stored, device, engine, program, memory):
     encoding = opened.encoding
     if engine == "garaph" and encoding == "packed":
         pytest.skip("the paper's edges are raw")
+    opened.release()  # else nothing is read
     result = run_with(program, opened, device=device, engine=engine, gpu_memory=memory)
     assert result.stats.note is None or "short" in result.stats.note
     if isinstance(program, gp.apps.BFS):
@@ -45,5 +46,6 @@ def test_pagerank(stored, device):
     graph, opened = stored
     program = gp.apps.PageRank(stop="never", weighted=False)
     expected = gp.run(program, graph, device="cpu", iterations=10).values
+    opened.release()  # else nothing is read
     result = run_with(program, opened, device=device, iterations=10, gpu_memory="10MiB", mode="pull")
     np.testing.assert_allclose(result.values, expected, rtol=1e-9)
