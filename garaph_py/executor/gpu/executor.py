@@ -193,7 +193,7 @@ class GpuExecutor(StepByParts):
         self._placed = self._placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency = self._placed
         self._offsets = self._numbering.ranks.offsets
-        self._arrays = RunArrays(self.bound, self._numbering, self.launcher, self.device)
+        self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
 
     def _reorder(self, budget: int) -> bool:
         """Make the edges in hub order from the resident ones if they are wanted; return whether they have been made."""
@@ -225,7 +225,7 @@ class GpuExecutor(StepByParts):
         graph, bound, pages = self.graph, self.bound, self.residency.pages
         with self.device, failing(self.device.driver):
             self._make_room(budget)
-            self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads)
+            self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
             hub = None if self.shares_pages else self._hub.found()
             self.streams = Streams(
                 self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer, hub

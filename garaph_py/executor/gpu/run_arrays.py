@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ...program import BoundProgram
-from .device import Device
+from . import staging
 from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
 from .numbering import Numbering
+from .pinned import Pinned
+from .pinned_pool import PinnedPool
 from .ranks import RUN
 
 Array = npt.NDArray[Any]
@@ -36,17 +39,20 @@ class RunArrays:
         The kernel argument with their addresses.
     """
 
-    def __init__(self, bound: BoundProgram, numbering: Numbering, launcher: Launcher, device: Device) -> None:
-        self._bound, self._numbering, self._launcher, self._device = bound, numbering, launcher, device
+    def __init__(self, bound: BoundProgram, numbering: Numbering, launcher: Launcher) -> None:
+        self._bound, self._numbering, self._launcher = bound, numbering, launcher
         self.task = np.zeros(1, launcher.layouts.task)
         self.context = self.task["context"]
 
-    def allocate(self, sizes: dict[str, int], kept: DeviceGraph, threads: int | None) -> None:
+    def allocate(
+        self, sizes: dict[str, int], kept: DeviceGraph, threads: int | None, pool: PinnedPool | Pinned
+    ) -> None:
         """Allocate an array of each name, of the given size in bytes, and fill those that stay the same in the run.
 
-        Of the arrays that depend on the graph alone, those that are `kept` are used again. `threads` make the others.
+        Of the arrays that depend on the graph alone, those that are `kept` are used again. `threads` make the others,
+        and copy them by way of memory of the `pool`.
         """
-        missing = []
+        missing, copy = [], partial(staging.copy, kept=kept, pool=pool, threads=threads)
         for name, nbytes in sizes.items():
             if name in OF_GRAPH:
                 self.context[name], is_filled = kept.place(self._numbering.name(name), nbytes, name)
@@ -58,12 +64,12 @@ class RunArrays:
         if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]
         for name in sorted(missing, key=OF_GRAPH.index):
-            self._fill(name, threads)
+            self._fill(name, threads, copy)
             kept.keep(self._numbering.name(name), name)
         if self._bound.vertex_data is not None:
-            self._copy("vertex_data", self._numbering.to_device(self._bound.vertex_data, threads))
+            copy(self._numbering.to_device(self._bound.vertex_data, threads), self.address("vertex_data"))
 
-    def _fill(self, name: str, threads: int | None) -> None:
+    def _fill(self, name: str, threads: int | None, copy: Callable[[Array, int], None]) -> None:
         """Fill an array that depends on the graph alone: the host copies three of them, the GPU derives the others."""
         numbering, ranks = self._numbering, self._numbering.ranks
         copied: dict[str, Callable[[], Array]] = {
@@ -73,7 +79,7 @@ class RunArrays:
             "positions": lambda: numbering.positions,
         }
         if name in copied:
-            self._copy(name, copied[name]())
+            copy(copied[name](), self.address(name))
         elif name == "starts":
             self._launcher.mark_starts(self.address("in_offsets"), numbering.arrays.n, self.address("starts"), None)
         else:
@@ -81,10 +87,6 @@ class RunArrays:
             self._launcher.rank_edges(
                 self.address("in_offsets"), numbering.arrays.n, self.address("word_ranks"), places
             )
-
-    def _copy(self, name: str, array: Array) -> None:
-        if array.nbytes:
-            self._device.driver.memcpy_htod(self.address(name), np.ascontiguousarray(array).view(np.uint8))
 
     def address(self, name: str) -> int:
         """The current address of an array; `swap` changes it."""

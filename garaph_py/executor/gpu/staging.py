@@ -17,6 +17,7 @@ from ...pages.source import PageEdges
 from ...system import interrupts
 from .device_graph import DeviceGraph
 from .edges import host_arrays
+from .pinned import Pinned
 from .pinned_pool import PinnedPool
 
 Array = npt.NDArray[Any]
@@ -26,7 +27,8 @@ PIECE = 1 << 23
 MOST_THREADS = 8
 """Threads that fill buffers. Each copies some 8 GB/s, so that eight are as fast as the link."""
 LEAST_BYTES = 1 << 24
-"""Bytes of the smallest graph that is worth it: the driver's own staging copies so many in 3 ms."""
+"""Bytes of the fewest edges, and of the smallest array, that are worth it: the driver's own staging copies so many in 2
+ms."""
 SETS = 2
 """Sets of buffers, one for each thread: while the GPU copies from one set, threads fill the other."""
 
@@ -54,15 +56,16 @@ class StagedTransfer:
         self._turns = count()
 
     def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
-        self._stream, sent = stream, 0
+        sent = 0
         for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
             if address is not None:
-                self._send(array, address + offset, stream)
+                self.copy(array, address + offset, stream)
                 sent += array.nbytes
         return sent
 
-    def _send(self, array: Array, address: int, stream: Any) -> None:
-        """Copy an array of bytes, as many pieces at a time as there are threads."""
+    def copy(self, array: Array, address: int, stream: Any) -> None:
+        """Start to copy an array of bytes, as many pieces at a time as there are threads."""
+        self._stream = stream
         pieces = pairwise([*range(0, array.nbytes, PIECE), array.nbytes])
         while batch := list(islice(pieces, self._threads.size)):
             interrupts.check()
@@ -82,3 +85,16 @@ class StagedTransfer:
         self._threads.close()
         if self._stream is not None:
             self._stream.synchronize()
+
+
+def copy(array: Array, address: int, kept: DeviceGraph, pool: PinnedPool | Pinned, threads: int | None) -> None:
+    """Copy an array to the device, by way of pinned buffers if it is large and the `pool` keeps them for later copies.
+
+    The device's context must be current.
+    """
+    given = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+    if isinstance(pool, PinnedPool) and given.nbytes >= LEAST_BYTES:
+        with StagedTransfer(kept, pool, threads) as transfer:
+            transfer.copy(given, address, kept.handles.stream())
+    elif given.nbytes:
+        kept.device.driver.memcpy_htod(address, given)

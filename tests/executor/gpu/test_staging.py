@@ -6,6 +6,7 @@ import pytest
 from garaph_py.executor.gpu import device as devices
 from garaph_py.executor.gpu import staging
 from garaph_py.executor.gpu.device_graph import DeviceGraph
+from garaph_py.executor.gpu.pinned import Pinned
 from garaph_py.executor.gpu.pinned_pool import pool_of
 from garaph_py.executor.gpu.staging import StagedTransfer
 from garaph_py.pages.layout import layout
@@ -38,6 +39,21 @@ def test_every_byte_arrives(device_for, graph_of, threads):
         assert transfer.send(source.edges(page), addresses, kept.handles.stream()) == 8 * graph.m
     for address, array in zip(addresses, (edges.neighbours, edges.values), strict=True):
         np.testing.assert_array_equal(driver.array(address, array.dtype, graph.m), array)
+
+
+@pytest.mark.parametrize("nbytes", [0, 8, 4999, 12345])
+@pytest.mark.parametrize("pools", [True, False])
+def test_an_array_on_its_own(device_for, graph_of, monkeypatch, nbytes, pools):
+    graph = graph_of(GRAPH)
+    driver = device_for(Hops(0), graph)
+    found, staged, copies = devices.find(), [], StagedTransfer.copy
+    monkeypatch.setattr(staging, "LEAST_BYTES", 5000)
+    monkeypatch.setattr(StagedTransfer, "copy", lambda self, *how: (staged.append(how[0].nbytes), copies(self, *how)))
+    array = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    driver.bytes[4096 : 1 << 16] = 0
+    staging.copy(array, 4096, DeviceGraph(found), pool_of(found) if pools else Pinned(), 2)
+    np.testing.assert_array_equal(driver.bytes[4096 : 4096 + nbytes], array)
+    assert staged == [nbytes] * (pools and nbytes >= 5000)
 
 
 def test_a_run_copies_so_what_it_copies_once(device_for, graph_of, monkeypatch):
