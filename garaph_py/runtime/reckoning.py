@@ -31,8 +31,8 @@ GPU_STEP = 1.5e-4
 CPU_VERTEX = 2e-9
 """Time (s) per vertex that a call on the CPU takes beyond its iterations: 24 to 60 ms for 16.8 M vertices
 (docs/results/gpu.md, "Whole calls")."""
-RANK_THREADS = 6
-"""Threads beyond which ranks are made no faster: 16 threads need 30 ms where one needs 190."""
+RANK_THREADS = 2
+"""Threads beyond which ranks are made no faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2
 """Arrays of values that a run pins on the host."""
 OFFSET_BYTES = 8
@@ -67,9 +67,9 @@ class Rates:
     compile : float
         Seconds to compile a program for the GPU.
     placing : float
-        Bytes per second to pin host memory that the GPU has not seen and to copy from it: 7.7 to 16 G/s measured.
+        Bytes per second at which a graph is laid out and copied to a GPU that has nothing of it: 2.2 GB in 105 ms.
     ranks : float
-        Vertices per second of which one thread makes the ranks: 16.8 M in 190 ms.
+        Vertices per second of which one thread makes the ranks: 16.8 M in 37 ms.
     call : float
         Seconds that a call on the GPU takes beyond all else, if everything is there.
     answering : float
@@ -87,8 +87,8 @@ class Rates:
     gpu_search: float = 8.4e9
     start: float = 0.45
     compile: float = 2.5
-    placing: float = 1.0e10
-    ranks: float = 8.8e7
+    placing: float = 2.0e10
+    ranks: float = 4.5e8
     call: float = 2e-3
     answering: float = 5.4e10
     link: float = 5.4e10

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...codec.arrays import PACKED
 from ...errors import DeviceMemoryError
-from ...pages.layout import Page
+from ...pages.layout import Page, cut
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from .device import seconds
@@ -21,6 +21,7 @@ from .device_graph import DeviceGraph
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
+from .residency import VERTICES
 from .shards import ITEM_EDGES, shards, work_items
 
 Array = npt.NDArray[Any]
@@ -213,18 +214,32 @@ class Gather:
         return min(seconds(self._memory.driver, stream, launch) for _ in range(3))
 
     def _faster(self, page: Page, task: Array, stream: Any) -> str:
-        """Time both kinds of gather on the page; return the faster one."""
+        """Time both kinds of gather on the beginning of the page; return the faster one."""
+        part, args = self._beginning(page, task)
         try:
-            items = self._items_of(page, task, stream)  # before the scratch memory, which `_calibrate` allocates too
-            with self._elsewhere(page, task) as trial:
+            rule = self._rule(part, args, stream)
+            items = self._make_items(part, rule)  # before the scratch memory, which `_calibrate` allocates too
+            with self._elsewhere(part, args) as trial:
                 times = {
-                    SEGMENTED: self._time(lambda: self._segmented(page, trial, stream), stream),
-                    REPLICATED: self._time(lambda: self._replicated(page, trial, stream, items), stream),
+                    SEGMENTED: self._time(lambda: self._segmented(part, trial, stream), stream),
+                    REPLICATED: self._time(lambda: self._replicated(part, trial, stream, items), stream),
                 }
         except DeviceMemoryError:
             return SEGMENTED  # it needs no extra memory
-        log.info("gather: %s", ", ".join(f"{kind} {page.edges / s / 1e9:.1f} GE/s" for kind, s in times.items()))
+        log.info("gather: %s", ", ".join(f"{kind} {part.edges / s / 1e9:.1f} GE/s" for kind, s in times.items()))
         return min(times, key=lambda kind: times[kind])
+
+    def _beginning(self, page: Page, task: Array) -> tuple[Page, Array]:
+        """The first vertices of a page, with about `MIN_MEASURED_EDGES` edges, and the argument of their kernels."""
+        offsets = self._ranks.offsets
+        part = cut(offsets, page, page.edges - MIN_MEASURED_EDGES, VERTICES)[0] or page
+        made = task.copy()
+        args = made["page"]
+        args["last_vertex"], args["last_edge"] = part.last_vertex, part.last_edge
+        args["last_rank"] = self._ranks.before(part.last_vertex)
+        args["blocks"] = block_count(part.vertices)
+        self.write_args(args, [part])
+        return part, made
 
     @contextmanager
     def _elsewhere(self, page: Page, task: Array) -> Iterator[Array]:
