@@ -268,11 +268,12 @@ def calls(options: argparse.Namespace) -> None:
 
 
 def programs(graph: gp.Graph) -> list[tuple[VertexProgram, int | None]]:
-    """The programs of the tables of calls, and their limits of iterations."""
+    """The programs of the tables of calls that suit the graph, and their limits of iterations."""
     source = graph.ids.take(np.array([int(np.argmax(graph.out_degrees))]))[0]
     pagerank = gp.apps.PageRank(dtype=np.float32, dangling="drop", stop="never", weighted=False)
+    components: list[tuple[VertexProgram, int | None]] = [(gp.apps.ConnectedComponents(), None)]
     return [
-        (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), (gp.apps.ConnectedComponents(), None),
+        (gp.apps.BFS(source), None), (gp.apps.SSSP(source), None), *([] if graph.directed else components),
         (pagerank, 10),
     ]  # fmt: skip
 
