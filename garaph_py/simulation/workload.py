@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..codec.arrays import RAW
 from ..executor.gpu.memory_plan import array_sizes
-from ..executor.gpu.residency import VERTICES, Residency, plan
+from ..executor.gpu.residency import VERTICES, Residency, pages_if_resident, plan
 from ..executor.gpu.settings import STREAMS
 from ..executor.modes import NOTIFY_PULL
 from ..graph import Graph
@@ -162,7 +162,8 @@ class Workload:
             If a page does not fit in the GPU's memory.
         """
         planned = plan(
-            self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges
+            self.offsets, UniformEdges(self.edge_bytes), self.fixed, self.fixed + room, streams, self.page_edges,
+            pages_if_resident(self.traits.updates_all_vertices),
         )  # fmt: skip
         resident, buffer = planned.resident, planned.buffer_bytes
         if not self.keep:
@@ -252,8 +253,7 @@ def device_bytes(bound: BoundProgram, vertices: int, edges: int, directed: bool,
     Assumes that every vertex has in-edges.
     """
     graph = cast(Any, SimpleNamespace(n=vertices, m=edges, directed=directed))
-    ranks = cast(Any, SimpleNamespace(before=[vertices]))
-    return sum(array_sizes(bound, graph, ranks, synchronous).values()) / max(vertices, 1)
+    return sum(array_sizes(bound, graph, vertices, synchronous).values()) / max(vertices, 1)
 
 
 @dataclass(frozen=True)

@@ -123,11 +123,10 @@ def shortage(residency: Residency) -> str | None:
     )
 
 
-def array_sizes(bound: BoundProgram, graph: Graph, ranks: Ranks, synchronous: bool) -> dict[str, int]:
-    """Bytes of every array, except edges, that is allocated at the start."""
+def array_sizes(bound: BoundProgram, graph: Graph, destinations: int, synchronous: bool) -> dict[str, int]:
+    """Bytes of every array, except edges, that is allocated at the start; `destinations` vertices have in-edges."""
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
-    destinations = ranks.count
     arrays = {
         "in_offsets": 8 * (n + 1),
         "values": n * bound.value.itemsize,

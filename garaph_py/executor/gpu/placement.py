@@ -17,7 +17,7 @@ from .memory_plan import DeviceMemoryPlan, array_sizes, page_edges_from_disk, re
 from .numbering import Numbering
 from .packing import STAGING_BYTES
 from .reorder import HubEdges
-from .residency import FEW_PAGES, RESIDENT_PAGES, Residency
+from .residency import Residency, pages_if_resident
 from .settings import Settings
 
 
@@ -104,7 +104,7 @@ class Placer:
 
     def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks
-        arrays = array_sizes(bound, graph, ranks, synchronous)
+        arrays = array_sizes(bound, graph, ranks.count, synchronous)
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
         replicates = self._settings.gather in (AUTO, REPLICATED)
@@ -117,5 +117,5 @@ class Placer:
         if self._graph.on_disk and page_edges is None:
             page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
         staging = STAGING_BYTES * edges.packs
-        pages = FEW_PAGES if self._bound.updates_all_vertices else RESIDENT_PAGES
+        pages = pages_if_resident(self._bound.updates_all_vertices)
         return memory.residency(numbering.ranks.offsets, arrays, staging, self._settings.streams, page_edges, pages)

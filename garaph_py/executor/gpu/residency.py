@@ -131,6 +131,11 @@ def plan(
     return Residency(pages, resident, streams, largest, fixed + used, (limit, streams) != wanted)
 
 
+def pages_if_resident(updates_all_vertices: bool) -> int:
+    """Pages of a large graph if all are resident, for a program that updates all vertices in every iteration or not."""
+    return FEW_PAGES if updates_all_vertices else RESIDENT_PAGES
+
+
 def too_little(fixed: int, page: int, budget: int) -> DeviceMemoryError:
     """The error that the vertices, and a page of `page` bytes unless that is 0, exceed the budget."""
     more = f" and {show_bytes(page, up=True)} for a page" if page else " alone"
