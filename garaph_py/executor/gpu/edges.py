@@ -152,7 +152,7 @@ class PackedOnDevice:
     def begins(self, pages: Sequence[Page]) -> list[list[int]]:
         """The padding of a page's words is the beginning of the next page's."""
         runs = [page.first_edge // RUN for page in pages]
-        return [[run * RECORD.itemsize for run in runs], [4 * first_word(self.records, run) for run in runs]]
+        return [[run * RECORD.itemsize for run in runs], [4 * words_between(self.records, 0, run) for run in runs]]
 
     def write_args(self, args: Array, names: Names, page: Page, addresses: list[int]) -> None:
         args[names.records], args[names.words] = addresses
