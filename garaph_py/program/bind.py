@@ -97,6 +97,11 @@ class BoundProgram:
         return self.total is not None
 
     @property
+    def edge_value_bytes(self) -> int:
+        """Bytes of an edge value; 0 if the program reads none."""
+        return self.edge.itemsize if self.reads_edge_values and self.edge is not None else 0
+
+    @property
     def reads_dst(self) -> bool:
         """Whether `gather` asks for the value of the edge's destination."""
         return "dst" in self.arguments["gather"]

@@ -45,7 +45,7 @@ def facts_of(bound: BoundProgram, graph: Graph, options: RunOptions, plan: RunPl
         "directed": graph.directed,
         "encoding": graph.encoding,
         "value_bytes": bound.value.itemsize,
-        "edge_value_bytes": bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0,
+        "edge_value_bytes": bound.edge_value_bytes,
         "everybody": bound.updates_all_vertices,
         "relaxes": bound.is_relaxation,
         "priority": "priority" in bound.arguments and not graph.on_disk,

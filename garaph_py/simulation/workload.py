@@ -61,10 +61,12 @@ class Traits:
     @classmethod
     def of(cls, bound: BoundProgram, synchronous: bool) -> Traits:
         """The traits of a bound program."""
-        edge = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
         has_buckets = bound.is_relaxation and "priority" in bound.arguments and not synchronous
         total = bound.total is not None
-        return cls(bound.name, bound.value.itemsize, edge, total, bound.is_relaxation, synchronous, has_buckets)
+        return cls(
+            bound.name, bound.value.itemsize, bound.edge_value_bytes, total, bound.is_relaxation, synchronous,
+            has_buckets,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

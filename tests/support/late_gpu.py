@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from garaph_py.executor.gpu.executor import GpuExecutor
 from tests.support.numpy_gpu import FakeDriver, FakeFunction
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
@@ -169,3 +170,15 @@ class LateDriver(FakeDriver):
 
     def module_from_buffer(self, code):
         return types.SimpleNamespace(get_function=partial(LateFunction, self))
+
+
+def arm_when_initialized(monkeypatch):
+    """Have a `LateDriver` count its calls, of which one may fail, from when an executor has been initialized."""
+    initialize = GpuExecutor.initialize
+
+    def armed(self, synchronous, sources):
+        state = initialize(self, synchronous, sources)
+        self.device.driver.armed = True
+        return state
+
+    monkeypatch.setattr(GpuExecutor, "initialize", armed)

@@ -64,7 +64,6 @@ class Placer:
         self._bound, self._graph, self._settings = bound, graph, settings
         self._kept, self._hub, self._launcher = kept, hub, launcher
         self._given = Numbering(graph._arrays, kept.ranks(graph._arrays, settings.threads))
-        self._value_bytes = bound.edge.itemsize if bound.reads_edge_values and bound.edge is not None else 0
 
     def place(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
         """Choose the numbering and the codec, lay out the pages, and decide which of them are resident.
@@ -83,7 +82,7 @@ class Placer:
         numbering = self._hub.numbering
         try:
             memory = self._memory(numbering, synchronous, budget)
-            edges = as_given(self._graph._arrays, self._value_bytes > 0)
+            edges = as_given(self._graph._arrays, self._bound.edge_value_bytes > 0)
             found = Placement(numbering, memory, edges, self._residency(numbering, memory, edges, sources))
         except DeviceMemoryError:
             return None
@@ -93,12 +92,12 @@ class Placer:
         graph, settings, given = self._graph, self._settings, self._given
         memory = self._memory(given, synchronous, budget)
         edges = choose(
-            graph._arrays, self._value_bytes, settings.gather, memory.left,
+            graph._arrays, self._bound.edge_value_bytes, settings.gather, memory.left,
             lambda: self._kept.measure(graph._arrays, self._launcher, budget), settings.iterations, settings.threads,
         )  # fmt: skip
         residency = self._residency(given, memory, edges, sources)
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
-            edges = packed_on_cpu(graph._arrays, self._value_bytes > 0, settings.threads)
+            edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)
             residency = self._residency(given, memory, edges, sources)
         return Placement(given, memory, edges, residency)
 

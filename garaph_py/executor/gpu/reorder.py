@@ -58,7 +58,7 @@ class HubEdges:
 
     def __init__(self, bound: BoundProgram, graph: Graph, settings: Settings, kept: DeviceGraph) -> None:
         self._bound, self._arrays, self._settings, self._kept = bound, graph._arrays, settings, kept
-        self._widths = [4, bound.edge.itemsize] if bound.reads_edge_values and bound.edge is not None else [4]
+        self._widths = [4, bound.edge_value_bytes] if bound.edge_value_bytes else [4]
         self.are_allowed = may_order(bound, graph, settings)
 
     @property

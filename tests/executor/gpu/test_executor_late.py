@@ -11,10 +11,9 @@ import pytest
 from garaph_py.dispatch import policy as decisions
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import device
-from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.gpu.ranks import RUN
 from tests.support import twins
-from tests.support.late_gpu import LateDriver
+from tests.support.late_gpu import LateDriver, arm_when_initialized
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
 
 from ...support.runs import run_with
@@ -95,14 +94,7 @@ def run(device_for, graph_of, monkeypatch, rng, by_chance, name, sync, processor
         "streams": streams, "gpu_memory": memory, "threads": int(rng.integers(1, 3)),
     }  # fmt: skip
     expected = run_with(program, graph, device="cpu", sync=True)
-    initialize = GpuExecutor.initialize
-
-    def armed(self, synchronous, sources):
-        state = initialize(self, synchronous, sources)
-        self.device.driver.armed = True
-        return state
-
-    monkeypatch.setattr(GpuExecutor, "initialize", armed)
+    arm_when_initialized(monkeypatch)
     monkeypatch.setattr(device, "_broken", None)  # a GPU that fails for good is not used again: after this test, it is
 
     def begin(fails_at=None):

@@ -19,8 +19,8 @@ from garaph_py.executor.protocol import Decision
 from garaph_py.program import bind
 from garaph_py.runtime import runner
 from tests.support import twins
-from tests.support.late_gpu import LateDriver
-from tests.support.numpy_gpu import GRAPH, HUB, Blend, Hops, PlainBlend, held_after
+from tests.support.late_gpu import LateDriver, arm_when_initialized
+from tests.support.numpy_gpu import GRAPH, HUB, Blend, Hops, PlainBlend, failing_once, held_after
 
 from ...support.runs import run_with
 
@@ -258,15 +258,7 @@ def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
     program, graph = case
     expected = on_cpu(program, graph).values.tobytes()
     driver = device_for(program, graph)
-    works, left = getattr(driver, call), [0]
-
-    def fails(*how):
-        left[0] -= 1
-        if left[0] == 0:
-            raise driver.Error("unspecified launch failure")
-        return works(*how)
-
-    setattr(driver, call, fails)
+    left = failing_once(driver, call)
     for number in range(1, 60, 4):
         left[0], driver.next = number, 256
         with suppress(DeviceError):
@@ -282,14 +274,7 @@ def test_after_a_failure_nothing_wrong_is_found(device_for, case, call):
 def test_answers_do_not_depend_on_timing_or_failures(device_for, case, monkeypatch, seed, processor):
     program, graph = case
     expected, chance = on_cpu(program, graph, iterations=12).values.tobytes(), random.Random(seed)
-    initialize = GpuExecutor.initialize
-
-    def armed(self, synchronous, sources):
-        state = initialize(self, synchronous, sources)
-        self.device.driver.armed = True
-        return state
-
-    monkeypatch.setattr(GpuExecutor, "initialize", armed)
+    arm_when_initialized(monkeypatch)
     monkeypatch.setattr(device, "_broken", None)
     monkeypatch.setattr(runner, "INTERVAL", 0.0)
     calls = 0
