@@ -1,6 +1,6 @@
 // The state by the user's numbers: collected[u - first] = value_v, and bit u - first of collected_bits is bit v of the
 // frontier, where v is the GPU's number of vertex u.
-// Whole words of 64 bits are written.
+// The bits are written up to a multiple of 64; those beyond the page are zeros.
 // Launch: one thread for each vertex of the page. Shared memory: none.
 #include "vertices.cuh"
 

@@ -1,4 +1,4 @@
-// The ranks of destinations, from those of every 32nd vertex: destinations[rank] = the vertex with this rank, and
+// From the number of destinations before every 32nd vertex: destinations[rank] = the vertex with this rank, and
 // run_ranks[run] = the number of destinations that begin before the run. Either array may be null.
 // Launch: one thread for each vertex. Shared memory: none.
 #include "words.cuh"

@@ -47,14 +47,14 @@ class EdgeLayout(Sizes, Protocol):
         """The codec of the sources."""
 
     def regions(self, pages: Sequence[Page]) -> list[Region]:
-        """For each of a page's buffers: the memory of those of all `pages`, which are the graph's first ones."""
+        """One region for each kind of buffer, for that buffer of all `pages`, which are the first pages of the graph."""
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""
 
 
 class Region(NamedTuple):
-    """Device memory for one buffer of each of several pages, the graph's first ones.
+    """Device memory for one kind of buffer of several pages, which are the first pages of the graph.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class DeviceArray(Protocol):
     codec: ClassVar[str]
     buffers: ClassVar[int]
     apart: ClassVar[bool]
-    """Whether each page has its own copy of what it shares with others, so that a region depends on the pages."""
+    """Whether bytes that two pages need are stored once for each page. A region then depends on where pages begin."""
 
     @property
     def width(self) -> float:

@@ -16,8 +16,8 @@ from .ranks import Ranks, parts_of
 Array = npt.NDArray[Any]
 
 TOP, LEAST_SHARE = 0.1, 0.5
-"""Degrees are skewed if this share of the vertices, those with the most out-edges, have at least that share of the
-out-edges. (In R-MAT graphs of scale 12 to 18 they have 0.73 to 0.86 of them.)"""
+"""Degrees are skewed if the share `TOP` of the vertices, those with the most out-edges, has at least the share
+`LEAST_SHARE` of the out-edges. (In R-MAT graphs of scale 12 to 18 it has 0.73 to 0.86.)"""
 LEAST_BYTES = 1 << 24
 """Bytes of values that are worth ordering: fewer mostly stay in the cache in any order."""
 EDGE_COST, VERTEX_COST = 2, 8000
@@ -44,8 +44,8 @@ class Ordering:
     def pays(self, bound: BoundProgram, arrays: GraphArrays, threads: int | None) -> bool:
         """Whether to make the order now: once the iterations so far have cost as much as making it would.
 
-        A call never waits for it much longer than earlier calls have worked, and a graph that is used a few times only
-        is left as it is.
+        If the estimate is right, a call waits for it no longer than earlier calls have worked, and a graph that is used a
+        few times only is left as it is.
         """
         if arrays.n * bound.value.itemsize < LEAST_BYTES or self.gathered < cost(arrays, threads):
             return False

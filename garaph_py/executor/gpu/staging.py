@@ -27,8 +27,7 @@ PIECE = 1 << 23
 MOST_THREADS = 8
 """Threads that fill buffers. Each copies some 8 GB/s, so that eight are as fast as the link."""
 LEAST_BYTES = 1 << 24
-"""Bytes of the fewest edges, and of the smallest array, that are worth it: the driver's own staging copies so many in 2
-ms."""
+"""Edges or arrays of fewer bytes are not copied in this way: the driver copies 16 MiB that are not pinned in 2 ms."""
 SETS = 2
 """Sets of buffers, one for each thread: while the GPU copies from one set, threads fill the other."""
 
