@@ -47,7 +47,7 @@ class EdgeLayout(Sizes, Protocol):
         """The codec of the sources."""
 
     def regions(self, pages: Sequence[Page]) -> list[Region]:
-        """One region for each kind of buffer, for that buffer of all `pages`, which are the first pages of the graph."""
+        """One region for each kind of buffer: that buffer of all `pages`, which are the first pages of the graph."""
 
     def write_args(self, args: Array, page: Page, addresses: list[int]) -> None:
         """Write the addresses of the page's buffers to `args`, the ``page`` of a task (task.py)."""

@@ -37,7 +37,8 @@ RESIDENT_PAGES = 16
 computed: with 16 pages SSSP over R-MAT 24 takes 8 iterations, with 4 pages 10."""
 FEW_PAGES = 2
 """The same for a program that updates all vertices in every iteration. Each further page costs some 6 microseconds in
-which its kernels do not fill the GPU; with one page, the GPU is partly idle while the last blocks of the gather finish."""
+which its kernels do not fill the GPU; with one page, the GPU is partly idle while the last blocks of the gather
+finish."""
 VERTICES = 64
 """A page begins at a multiple of this many vertices, so that no two pages share a word of a bitmap."""
 
