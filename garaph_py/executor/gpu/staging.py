@@ -6,30 +6,31 @@ It suits arrays that are copied once: pinning them takes three times as long as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count, islice, pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...native.threads import ThreadPool
+from ...native.threads import ThreadPool, split
 from ...pages.source import PageEdges
 from ...system import interrupts
 from .device_graph import DeviceGraph
 from .edges import host_arrays
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
+from .transfer import bytes_sent
 
 Array = npt.NDArray[Any]
 
-PIECE = 1 << 23
-"""Bytes that a thread copies to a buffer at a time: enough that handing them out does not matter."""
+PIECE = 1 << 22
+"""Bytes of a buffer: with 1 MiB, copying 2 GiB takes more than twice as long (docs/results/gpu.md, "Whole calls")."""
 MOST_THREADS = 8
-"""Threads that fill buffers. Each copies some 8 GB/s, so that eight are as fast as the link."""
+"""Threads that fill buffers. Each copies some 8 GB/s, so that eight are as fast as the link; more are no faster."""
 LEAST_BYTES = 1 << 24
 """Edges or arrays of fewer bytes are not copied in this way: the driver copies 16 MiB that are not pinned in 2 ms."""
-SETS = 2
-"""Sets of buffers, one for each thread: while the GPU copies from one set, threads fill the other."""
+BUFFERS = 2
+"""Buffers of each thread: the GPU copies from one while the thread fills the other."""
 
 
 class StagedTransfer:
@@ -46,35 +47,38 @@ class StagedTransfer:
     """
 
     def __init__(self, kept: DeviceGraph, pool: PinnedPool, threads: int | None) -> None:
-        self._driver, self._stream = kept.device.driver, None
+        self._device, self._stream = kept.device, None
         with ThreadPool(threads) as available:
             self._threads = ThreadPool(min(available.size, MOST_THREADS))
         size = self._threads.size
-        memory = pool.empty(SETS * size * PIECE, np.dtype(np.uint8)).reshape(SETS, size, PIECE)
-        self._sets = [(buffers, kept.handles.event()) for buffers in memory]
-        self._turns = count()
+        memory = pool.empty(size * BUFFERS * PIECE, np.dtype(np.uint8)).reshape(size, BUFFERS, PIECE)
+        self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in memory]
 
     def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
-        sent = 0
         for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
             if address is not None:
                 self.copy(array, address + offset, stream)
-                sent += array.nbytes
-        return sent
+        return bytes_sent(edges, addresses)
 
     def copy(self, array: Array, address: int, stream: Any) -> None:
-        """Start to copy an array of bytes, as many pieces at a time as there are threads."""
-        self._stream = stream
-        pieces = pairwise([*range(0, array.nbytes, PIECE), array.nbytes])
-        while batch := list(islice(pieces, self._threads.size)):
-            interrupts.check()
-            buffers, copied = self._sets[next(self._turns) % SETS]
-            copied.synchronize()
-            parts = [(buffer[: end - begin], begin, end) for buffer, (begin, end) in zip(buffers, batch, strict=False)]
-            self._threads.run(np.copyto, [(part, array[begin:end]) for part, begin, end in parts])
-            for part, begin, _ in parts:
-                self._driver.memcpy_htod_async(address + begin, part, stream)
-            copied.record(stream)
+        """Start to copy an array of bytes, in as many pieces for each thread as for any other."""
+        interrupts.check()
+        self._stream, size = stream, self._threads.size
+        pieces = list(pairwise(split(array.nbytes, -(-array.nbytes // (size * PIECE)) * size)))
+
+        def fill(worker: int) -> None:
+            """Copy every `size`-th piece."""
+            with self._device:
+                for begin, end in pieces[worker::size]:
+                    buffer, copied = next(self._buffers[worker])
+                    copied.synchronize()
+                    part = buffer[: end - begin]
+                    np.copyto(part, array[begin:end])
+                    self._device.driver.memcpy_htod_async(address + begin, part, stream)
+                    copied.record(stream)
+
+        if pieces:
+            self._threads.run(fill, [(worker,) for worker in range(size)])
 
     def __enter__(self) -> StagedTransfer:
         return self

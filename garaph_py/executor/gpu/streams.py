@@ -32,7 +32,7 @@ from .reorder import HubEdges
 from .residency import Residency
 from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
-from .transfer import TRANSFERS, Transfer
+from .transfer import TRANSFERS, Transfer, bytes_sent
 
 COMPUTE_STREAMS = 3
 """Streams for the kernels of resident pages, which use them in turn. With one stream, multiprocessors would idle while
@@ -125,7 +125,8 @@ class Streams:
         self._hub_edges = hub_edges
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
-        self._handles = handles = kept.handles
+        self._handles, self._event_flags = kept.handles, event_flags(device)
+        handles = self._handles
         self.compute = [handles.stream() for _ in range(COMPUTE_STREAMS)]
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
         self._prefetch = handles.stream(NON_BLOCKING)
@@ -162,11 +163,7 @@ class Streams:
                 kept.keep(region.name, region.what)
 
     def _buffer(self, addresses: list[int], stream: Any) -> Buffer:
-        known = self._device.driver.event_flags
-        flags = int(known.DISABLE_TIMING)
-        if available_cores() <= FEW_CORES:
-            flags |= int(known.BLOCKING_SYNC)
-        return Buffer(addresses, stream, *(self._handles.event(flags) for _ in range(3)))
+        return Buffer(addresses, stream, *(self._handles.event(self._event_flags) for _ in range(3)))
 
     def write_spans(self) -> None:
         """Write the spans of all copies and computations that have ended."""
@@ -189,7 +186,7 @@ class Streams:
                 buffer.page = page
 
     def prefetch(self, source: PageSource, transfer: Transfer | None = None) -> None:
-        """Start to copy the resident pages, by `transfer` if it is given.
+        """Start to copy the resident pages: one by one, or all at once by `transfer` if it is given.
 
         The copies may end after this call, and after `process` begins.
 
@@ -199,11 +196,27 @@ class Streams:
         filled = self._handles.event()
         filled.record()  # the default stream fills new buffers with zeros
         self._prefetch.wait_for_event(filled)
-        for page, buffer in zip(self._pages, self._resident, strict=False):
-            if buffer.page is None:
+        missing = [both for both in zip(self._pages, self._resident, strict=False) if both[1].page is None]
+        if transfer is not None and missing:
+            self._copy_at_once(missing, source, transfer)
+        else:
+            for page, buffer in missing:
                 buffer.stream = self._prefetch
-                self._copy(page, buffer, source, transfer)
+                self._copy(page, buffer, source)
         self.thread.doing = ("idle",)
+
+    def _copy_at_once(self, missing: list[tuple[Page, Buffer]], source: PageSource, transfer: Transfer) -> None:
+        """Copy consecutive resident pages, which adjoin each other on the device too, as if they were one page."""
+        (first, buffer), (last, _) = missing[0], missing[-1]
+        whole = Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)
+        began, self.thread.doing = time.perf_counter_ns(), ("copying pages", first.number, "to", last.number)
+        wanted = self._wanted(whole, buffer)
+        transfer.send(source.edges(whole), wanted, self._prefetch)
+        if self.timeline is not None:
+            self.timeline.mark_end(TO_DEVICE, "copy", whole, began, self._prefetch)
+        for page, buffer in missing:
+            buffer.page, buffer.copied_bytes = page, bytes_sent(source.edges(page), wanted)
+            buffer.copied.record(self._prefetch)
 
     def fill(self, source: PageSource, listener: Listener) -> None:
         """Copy the resident pages that are neither on the device nor being copied there, and wait for all copies."""
@@ -321,12 +334,15 @@ class Streams:
         buffer.copied_bytes = 0
         pipeline.ended(launched)
 
-    def _copy(self, page: Page, buffer: Buffer, source: PageSource, transfer: Transfer | None = None) -> None:
+    def _wanted(self, page: Page, buffer: Buffer) -> list[int | None]:
+        """The addresses of a page's arrays in a buffer; None for those that are there."""
+        found = buffer.found or itertools.repeat(False)
+        return [None if there else place for place, there in zip(self.places(page, buffer), found, strict=False)]
+
+    def _copy(self, page: Page, buffer: Buffer, source: PageSource) -> None:
         """Start to copy a page's edges, on its buffer's stream."""
         began, self.thread.doing = time.perf_counter_ns(), ("copying page", page.number)
-        found = buffer.found or itertools.repeat(False)
-        wanted = [None if there else place for place, there in zip(self.places(page, buffer), found, strict=False)]
-        copied = (transfer or self._transfer).send(source.edges(page), wanted, buffer.stream)
+        copied = self._transfer.send(source.edges(page), self._wanted(page, buffer), buffer.stream)
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", page, began, buffer.stream)
         buffer.page, buffer.copied_bytes = page, copied
@@ -352,3 +368,9 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.addresses[0] + at for at in self._offsets[page.number]]
+
+
+def event_flags(device: Device) -> int:
+    """The flags of the events that threads wait for."""
+    known = device.driver.event_flags
+    return int(known.DISABLE_TIMING) | (int(known.BLOCKING_SYNC) if available_cores() <= FEW_CORES else 0)

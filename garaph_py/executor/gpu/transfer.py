@@ -35,6 +35,13 @@ class Transfer(Protocol):
         """
 
 
+def bytes_sent(edges: PageEdges, addresses: Sequence[int | None]) -> int:
+    """Bytes that a transfer of a page's edges to these addresses copies."""
+    # If the program does not read edge values, there are fewer addresses than arrays.
+    pairs = zip(host_arrays(edges), addresses, strict=False)
+    return sum(array.nbytes for (array, _), address in pairs if address is not None)
+
+
 class CopyTransfer:
     """Explicit copies of whole arrays, as in Garaph (section 5.2)."""
 
@@ -42,13 +49,10 @@ class CopyTransfer:
         self._driver = device.driver
 
     def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
-        sent = 0
-        # If the program does not read edge values, there are fewer addresses than arrays.
         for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
             if array.nbytes and address is not None:
                 self._driver.memcpy_htod_async(address + offset, array, stream)
-                sent += array.nbytes
-        return sent
+        return bytes_sent(edges, addresses)
 
 
 TRANSFERS: dict[str, Callable[[Device], Transfer]] = {COPIED: CopyTransfer}
