@@ -103,7 +103,7 @@ def layout(offsets: npt.NDArray[Any], page_edges: int | None = None, multiple: i
     first, n = 0, len(offsets) - 1
     while first < n:
         start = int(offsets[first])
-        last = int(np.searchsorted(offsets, start + limit, side="right")) - 1
+        last = int(offsets.searchsorted(start + limit, side="right")) - 1
         last = min(max(last // multiple * multiple, first + multiple), n) if last < n else n
         pages.append(Page(len(pages), first, last, start, int(offsets[last])))
         first = last

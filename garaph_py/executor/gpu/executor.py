@@ -253,8 +253,9 @@ class GpuExecutor(StepByParts):
             self.state = DeviceState(bound, self._numbering, self._arrays, self._kept, self.launcher, self._pool)
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
-            result = self._initial_values()
-            self._bases = self._base_arguments(pages)
+            every = Page(0, 0, graph.n, 0, graph.m)
+            self._bases = self._base_arguments([*pages, every])
+            result = self._initial_values(every, self._bases[len(pages) :])
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
             state.total = sum_partials([result.partials], partial).astype(bound.total)
@@ -294,10 +295,8 @@ class GpuExecutor(StepByParts):
         self.streams.fill_by(lambda page, places: packing.fill(page, self.edges.arrays, records, places, edges.values))
         packing.close()
 
-    def _initial_values(self) -> PageResult:
-        """Run `init`, `frontier` and `aggregate` on the device, for all vertices as if they were one page."""
-        every = Page(0, 0, self.graph.n, 0, self.graph.m)
-        arguments = self._base_arguments([every])
+    def _initial_values(self, every: Page, arguments: Array) -> PageResult:
+        """Run `init`, `frontier` and `aggregate` on the device, for all vertices as if they were the page `every`."""
         arguments["not_finite"] = self.state.place_of_found()
         task = self._arrays.task_of(arguments.tobytes())
         self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)

@@ -118,8 +118,8 @@ class RunArrays:
         for name in ("first_vertex", "last_vertex", "first_edge", "last_edge"):
             arguments[name] = [getattr(page, name) for page in pages]
         arguments["base_edge"] = [page.first_edge // RUN * RUN for page in pages]
-        arguments["first_rank"] = self._numbering.ranks.before(arguments["first_vertex"])
-        arguments["last_rank"] = self._numbering.ranks.before(arguments["last_vertex"])
+        bounds = np.stack([arguments["first_vertex"], arguments["last_vertex"]])
+        arguments["first_rank"], arguments["last_rank"] = self._numbering.ranks.before(bounds)
         arguments["tally"] = [tallies + page.number * layouts.tally.itemsize for page in pages]
         arguments["blocks"] = [block_count(page.vertices) for page in pages]
         return arguments
