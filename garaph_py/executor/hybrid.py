@@ -26,7 +26,7 @@ from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from ..system.watchdog import Heartbeat
-from .modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL
+from .modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from .protocol import (
     Array,
     Capabilities,
@@ -85,15 +85,16 @@ class HybridExecutor:
         self.device = CPU
         self.note: str | None = None
         self.heartbeat = Heartbeat("CPU and GPU")
-        self._host_helps = True
+        self._host_helps, self._pushes = True, True
         self._differ: str | None = None  # where the host's two arrays of values differ; `_make_equal` before it works
         self._landing: Array | None = None  # staging buffer for a device's new values in asynchronous runs, if needed
 
     @property
     def capabilities(self) -> Capabilities:
         can = self._host.capabilities
+        modes = tuple(mode for mode in can.modes if mode != PUSH or self._pushes)
         loads = tuple(member.executor.load_of for member in self._members)
-        return Capabilities(CPU, can.modes, threads=can.threads, loads=loads)
+        return Capabilities(CPU, modes, threads=can.threads, loads=loads)
 
     @property
     def source(self) -> PageSource:
@@ -111,7 +112,9 @@ class HybridExecutor:
         return all(member.executor.shares_pages for member in self._working)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
-        sources.divide(plan.memory.hybrid(len(self._members)))
+        needs = plan.memory.hybrid(len(self._members))
+        self._pushes = needs.pushes
+        sources.divide(needs)
         self._host.assist(sources)
         first, *_ = [member.executor.initialize(plan.synchronous, sources) for member in self._members]
         if len(self._members) > 1 and not all(member.executor.shares_pages for member in self._members):

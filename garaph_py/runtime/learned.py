@@ -34,6 +34,7 @@ from .reckoning import (
     gpu_seconds,
     is_believable,
     lessons,
+    reversing_seconds,
     revised,
 )
 
@@ -163,6 +164,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.iterations: int | None = None
+        self.reached = 1.0
         self.cpu, self.gpu = deque[float](maxlen=CALLS), deque[float](maxlen=CALLS)
 
 
@@ -192,13 +194,14 @@ class History:
         calls = self._kinds.get(called, Calls())
         cpu = median_low(calls.cpu) if calls.cpu else None
         gpu = median_low(calls.gpu) if len(calls.gpu) >= LEAST_ON_GPU else None
-        return Past(calls.iterations, cpu, gpu, self.lost)
+        return Past(calls.iterations, cpu, gpu, self.lost, calls.reached)
 
     def add(self, called: str, verdict: Verdict, measured: Measured) -> None:
         """Add a call of the kind `called`.
 
-        The first call on the CPU makes arrays that later ones find, so of its time only the iterations count. A call
-        that has copied the graph to the GPU tells nothing about those that find it there.
+        The first call on the CPU makes arrays that later ones find, so of its time only the iterations count, and not
+        what it takes to order edge values. A call that has copied the graph to the GPU tells nothing about those that
+        find it there.
         """
         calls = self._kinds.setdefault(called, Calls())
         call, there, rates = verdict.call, verdict.there, verdict.rates
@@ -209,12 +212,13 @@ class History:
                 calls.gpu.append(measured.seconds)
             self.edge_bytes = call.edge_bytes
         else:
-            model = replace(call, past=Past(iterations=measured.iterations))
+            model = replace(call, past=Past(iterations=measured.iterations), reverses=False)
             beyond = cpu_seconds(model, rates) - cpu_iterating(model, rates)
-            first = calls.iterations is None
-            calls.cpu.append(min(measured.iterating + beyond, measured.seconds) if first else measured.seconds)
+            counted = measured.seconds if calls.iterations is not None else measured.iterating + beyond
+            counted = min(counted, measured.seconds) - reversing_seconds(call)
+            calls.cpu.append(max(counted, beyond))
             self.lost += max(measured.seconds - gpu_seconds(call, there, rates), 0.0)
-        calls.iterations = measured.iterations
+        calls.iterations, calls.reached = measured.iterations, measured.active / max(call.vertices, 1)
         if len(self._kinds) > MOST_KINDS:
             self._kinds.pop(next(iter(self._kinds)))
 

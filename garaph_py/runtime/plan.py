@@ -100,7 +100,8 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     threads = options.threads
     if executor == HYBRID and threads is None:
         threads = cores_beside_gpu(machine.cores)
-    pushes, is_tiled = may_push(bound, graph, options), options.mode == PULL_TILED
+    pushes = may_push(bound, graph, options) and not (executor == HYBRID and is_new(bound, graph, options, machine))
+    is_tiled = options.mode == PULL_TILED
     return RunPlan(
         executor=executor,
         verdict=verdict,
@@ -142,8 +143,9 @@ def reckon(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Mach
     threads = options.threads or machine.cores
     if options.deterministic:
         return choose(call_of(bound, graph, options, threads, Past()), OnDevice(is_compiled=True), Rates())
-    call, rates = call_of(bound, graph, options, threads, machine.past(bound, graph, options, threads)), machine.rates()
-    return choose(call, machine.on_device(bound, graph, options), rates)
+    past = machine.past(bound, graph, options, threads)
+    call = call_of(bound, graph, options, threads, past, may_push(bound, graph, options) and reverses(bound, graph))
+    return choose(call, machine.on_device(bound, graph, options), machine.rates())
 
 
 def cores_beside_gpu(cores: int) -> int:
@@ -167,6 +169,21 @@ def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     """Whether an iteration on the CPU may push, so that it needs the values of out-edges."""
     has_values = graph._arrays.has_valued_out_edges or not bound.reads_edge_values
     return bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH) and has_values
+
+
+def is_new(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> bool:
+    """Whether a hybrid run copies the graph to the GPU, and the host has not ordered the edge values by source yet.
+
+    If both processors share a run, the host can do without pushes. Ordering the values takes longer than a short run
+    saves by them, so that is left to a later run, which finds the graph on the GPU.
+    """
+    is_free = options.mode == ANY and reverses(bound, graph)
+    return is_free and machine.on_device(bound, graph, options).nbytes == 0
+
+
+def reverses(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the host has yet to order the edge values by source if it pushes."""
+    return bound.reads_edge_values and graph._arrays.bytes_to_reverse > 0
 
 
 def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchronous: bool, threads: int) -> Schedule:

@@ -31,6 +31,13 @@ GPU_STEP = 1.5e-4
 CPU_VERTEX = 2e-9
 """Time (s) per vertex that a call on the CPU takes beyond its iterations: 24 to 60 ms for 16.8 M vertices
 (docs/results/gpu.md, "Whole calls")."""
+REVERSING = 2e8
+"""Edges per second whose values the CPU orders by source, which a push needs: 12 M in 55 ms, 17 M in 100 ms on 16
+threads (docs/results/gpu.md, "What `auto` chooses")."""
+UNKNOWN_SEARCH = 0.5
+"""The part of the CPU's estimate for a search that is sure to be needed before a search over the graph has told how
+many vertices it reaches; what a GPU's call prepares is always needed. Over a web graph and a graph of symbols, a search
+from the vertex of largest degree took 0.4 and 1.0 of the estimate."""
 RANK_THREADS = 2
 """Threads beyond which ranks are made no faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2
@@ -115,12 +122,15 @@ class Past:
         Seconds of a call on the CPU, and of one on the GPU that found the graph there; None if not known.
     lost : float
         Seconds that the calls on this graph have lost by using the CPU, since the graph last was on the GPU.
+    reached : float
+        The share of the vertices that were active in the last call, counted once for each iteration.
     """
 
     iterations: int | None = None
     cpu: float | None = None
     gpu: float | None = None
     lost: float = 0.0
+    reached: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -141,6 +151,8 @@ class Call:
     limit : int or None
         The user's limit on iterations.
     past : Past
+    reverses : bool
+        The CPU would order the edge values by source first, because it may push.
     """
 
     kind: str
@@ -152,6 +164,7 @@ class Call:
     threads: int = 1
     limit: int | None = None
     past: Past = Past()
+    reverses: bool = False
 
     @property
     def iterations(self) -> int:
@@ -166,6 +179,11 @@ class Call:
         if self.kind == ALL:
             return self.edges * self.iterations
         return self.edges * (1.0 if self.past.iterations is not None else self.iterations / EXPECTED[self.kind])
+
+    @property
+    def cpu_work(self) -> float:
+        """The part of this work that the CPU does: of a relaxation that reaches few vertices, about their part."""
+        return self.work if self.kind == ALL else self.work * min(self.past.reached / LEAST_ACTIVE, 1.0)
 
     @property
     def graph_bytes(self) -> float:
@@ -230,11 +248,13 @@ class Verdict:
     rates: Rates
 
 
-def call_of(bound: BoundProgram, graph: Graph, options: RunOptions, threads: int, past: Past) -> Call:
+def call_of(
+    bound: BoundProgram, graph: Graph, options: RunOptions, threads: int, past: Past, reverses: bool = False
+) -> Call:
     """The call of a run with these `options`, on `threads` threads of the CPU."""
     return Call(
         kind_of(bound), graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize,
-        threads, options.iterations, past,
+        threads, options.iterations, past, reverses,
     )  # fmt: skip
 
 
@@ -254,12 +274,17 @@ def cpu_seconds(call: Call, rates: Rates) -> float:
     """The time of a whole call on the CPU."""
     if call.past.cpu is not None:
         return call.past.cpu
-    return CPU_VERTEX * call.vertices + cpu_iterating(call, rates)
+    return CPU_VERTEX * call.vertices + reversing_seconds(call) + cpu_iterating(call, rates)
+
+
+def reversing_seconds(call: Call) -> float:
+    """The time in which the CPU orders the edge values by source, if it has to."""
+    return call.edges / REVERSING if call.reverses else 0.0
 
 
 def cpu_iterating(call: Call, rates: Rates) -> float:
     """The time of all iterations on the CPU."""
-    return call.iterations * CPU_STEP + call.work / (rates.of("cpu", call.kind) * call.threads)
+    return call.iterations * CPU_STEP + call.cpu_work / (rates.of("cpu", call.kind) * call.threads)
 
 
 def preparing_seconds(call: Call, there: OnDevice, rates: Rates) -> float:
@@ -305,13 +330,15 @@ def choose(call: Call, there: OnDevice, rates: Rates) -> Verdict:
     """Whether the call takes the GPU.
 
     It does if the CPU would take longer, preparations included; the time that earlier calls have lost on the CPU counts
-    as if this call lost it. It does not if it would lose even with everything prepared.
+    as if this call lost it. It does not if it would lose even with everything prepared. A first search prepares nothing
+    that it may not need (`UNKNOWN_SEARCH`).
     """
     on_cpu, warm, preparing = cpu_seconds(call, rates), gpu_seconds(call, there, rates), 0.0
     on_gpu = on_cpu > warm
     if on_gpu:
         preparing = preparing_seconds(call, there, rates)
-        on_gpu = on_cpu + call.past.lost >= preparing + warm
+        is_unknown = preparing > 0 and call.kind == SEARCH and call.past.iterations is None
+        on_gpu = on_cpu * (UNKNOWN_SEARCH if is_unknown else 1.0) + call.past.lost >= preparing + warm
     cpu, gpu = f"{show_seconds(on_cpu)} on the CPU", f"{show_seconds(preparing + warm)} with the GPU"
     if preparing:
         gpu += f", {show_seconds(preparing)} of it to prepare"
@@ -371,7 +398,7 @@ def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
     if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
         return found
     step = GPU_STEP if measured.on_gpu else CPU_STEP
-    working = measured.iterating - call.iterations * step
+    working = measured.iterating - call.iterations * step - (0.0 if measured.on_gpu else reversing_seconds(call))
     if not measured.on_gpu:
         if working >= LEAST_SECONDS:
             found[f"cpu_{call.kind}"] = call.work / (working * call.threads)

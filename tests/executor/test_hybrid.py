@@ -16,6 +16,7 @@ from garaph_py.executor import hybrid as together
 from garaph_py.executor.gpu.executor import GpuExecutor
 from garaph_py.executor.state import State
 from garaph_py.graph.vertex_set import VertexSet
+from garaph_py.runtime import plan
 from tests.support import numpy_gpu, twins
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, Quiet, held_after, memory_for
 from tests.support.verdicts import auto_takes
@@ -290,3 +291,15 @@ def test_asynchronous_values_of_several_fields_are_in_one_array():
     cpu = SimpleNamespace(is_relaxation=False)
     state = together.HybridExecutor(SimpleNamespace(n=9), cpu, [SimpleNamespace()]).start(given)
     assert state.next_values is state.values
+
+
+@pytest.mark.parametrize("may_push", [True, False])
+def test_the_host_pushes_only_if_the_plan_says_so(device_for, graph_of, monkeypatch, may_push):
+    graph = graph_of(GRAPH)
+    driver = device_for(Quiet(HUB), graph)
+    monkeypatch.setattr(plan, "may_push", lambda *_: may_push)
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e-9))
+    result = run(Quiet(HUB), graph)
+    assert ("push" in [row.mode for row in result.stats.iterations]) == may_push
+    np.testing.assert_array_equal(result.values, run_with(Quiet(HUB), graph, device="cpu", sync=True).values)
+    assert held_after(driver, graph) == 0

@@ -14,7 +14,7 @@ from garaph_py.program import bind
 from garaph_py.runtime import learned
 from garaph_py.runtime.learned import DAYS, MOST_KINDS, History, Learned, kind, teach
 from garaph_py.runtime.options import RunOptions
-from garaph_py.runtime.reckoning import ALL, Call, Measured, OnDevice, Past, Rates, Verdict, choose
+from garaph_py.runtime.reckoning import ALL, FRONTIER, Call, Measured, OnDevice, Past, Rates, Verdict, choose
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 
 TODAY = date(2026, 11, 23)
@@ -149,7 +149,7 @@ def test_the_median_of_the_last_calls_counts():
     for seconds in 0.02, 0.03:
         assert history.past("PageRank").gpu is None
         history.add("PageRank", reckoned(there=HERE), Measured(True, seconds, 0.01, 7))
-    assert history.past("PageRank") == Past(7, 0.5, 0.02, history.lost)
+    assert history.past("PageRank") == Past(7, 0.5, 0.02, history.lost, reached=0.0)
     assert history.past("BFS") == Past(lost=history.lost)
 
 
@@ -157,6 +157,15 @@ def test_of_the_first_call_only_the_iterations_count():
     history = History()
     history.add("PageRank", reckoned(), Measured(False, 9.0, 0.3, 8))
     assert history.past("PageRank").cpu == pytest.approx(0.3 + 2e-9 * CALL.vertices)
+
+
+def test_ordering_edge_values_does_not_count_for_the_next_call():
+    history, call = History(), replace(CALL, kind=FRONTIER, reverses=True)
+    for seconds in 9.0, 0.9, 0.001:
+        history.add("SSSP", reckoned(call), Measured(False, seconds, 0.6, 8, active=CALL.vertices // 50))
+    own = 2e-9 * CALL.vertices
+    assert list(history._kinds["SSSP"].cpu) == pytest.approx([0.6 + own - 0.25, 0.9 - 0.25, own])
+    assert history.past("SSSP").reached == 0.02
 
 
 def test_a_call_that_brings_the_graph_is_not_taken_for_a_warm_one():

@@ -9,7 +9,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.executor.memory import tile_bytes, vertex_bytes
-from garaph_py.native.threads import LONG_SPINS, SPINS
+from garaph_py.native.threads import LONG_SPINS, SPINS, ThreadPool
 from garaph_py.program import bind
 from garaph_py.runtime import options
 from garaph_py.runtime import plan as plan_
@@ -17,6 +17,7 @@ from garaph_py.runtime.machine import Machine
 from garaph_py.runtime.options import RunOptions, check_run_options
 from garaph_py.runtime.plan import cores_beside_gpu, executor_of, plan, reckon
 from garaph_py.runtime.reckoning import OnDevice, Past, Rates
+from tests.support import twins
 from tests.support.stored_graphs import opened
 from tests.support.verdicts import verdict
 
@@ -99,6 +100,36 @@ def test_a_deterministic_run_is_not_chosen_by_times(reckoned):
     machines = Machine(8, lambda: True), Machine(8, lambda: True, **facts)
     one, other = (reckoned(machine, deterministic=True) for machine in machines)
     assert one == other
+
+
+def test_a_hybrid_run_that_brings_the_graph_to_the_gpu_does_not_order_edge_values(graph_of):
+    """They take longer than one run saves by pushing."""
+    graph = graph_of(twins.skewed(3, 90, 900, "int32"))
+
+    def pushes(program, nbytes=0, **options):
+        machine = Machine(8, lambda: True, on_device=lambda *_: OnDevice(nbytes=nbytes))
+        return plan(bind(program, graph), graph, RunOptions(**{"device": "hybrid"} | options), machine).pushes
+
+    assert not pushes(gp.apps.SSSP(0))
+    assert pushes(gp.apps.SSSP(0), nbytes=1)
+    assert pushes(gp.apps.SSSP(0), device="cpu")
+    assert pushes(gp.apps.BFS(0))  # reads no edge values
+    with ThreadPool(2) as pool:
+        graph._arrays.valued_out_edges(pool)
+    assert pushes(gp.apps.SSSP(0))
+
+
+def test_ordering_edge_values_is_part_of_a_call_on_the_cpu(graph_of, monkeypatch):
+    monkeypatch.setattr(plan_, "LEAST_GPU_EDGES", 1)
+    graph, machine = graph_of(twins.skewed(3, 90, 900, "int32")), Machine(8, lambda: True)
+
+    def reverses(program, **options):
+        return reckon(bind(program, graph), graph, RunOptions(**options), machine).call.reverses
+
+    assert reverses(gp.apps.SSSP(0))
+    assert not reverses(gp.apps.SSSP(0), mode="pull")
+    assert not reverses(gp.apps.SSSP(0), deterministic=True)  # other runs may have made them
+    assert not reverses(gp.apps.BFS(0))
 
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (4, 4), (5, 3), (64, 62)])

@@ -15,6 +15,7 @@ from garaph_py.runtime.reckoning import (
     CPU_VERTEX,
     FRONTIER,
     GPU_STEP,
+    REVERSING,
     SEARCH,
     Call,
     Measured,
@@ -89,6 +90,20 @@ def test_iterations_to_expect():
     assert sssp(past=Past(700)).work == M
 
 
+def test_what_the_cpu_does_of_a_relaxation_follows_the_vertices_it_reaches():
+    assert [bfs(past=Past(7, reached=share)).cpu_work / M for share in (2.0, 1.0, 0.1, 0.05)] == [1, 1, 1, 0.5]
+    assert pagerank(past=Past(10, reached=0.0)).cpu_work == 10 * M
+    full, little = (bfs(past=Past(7, reached=share)) for share in (1.0, 0.01))
+    assert cpu_seconds(little, H200) < cpu_seconds(full, H200) / 2
+    assert gpu_seconds(little, HERE, H200) == gpu_seconds(full, HERE, H200)
+
+
+def test_the_cpu_orders_edge_values_before_it_pushes():
+    more = cpu_seconds(sssp(reverses=True), H200) - cpu_seconds(sssp(), H200)
+    assert more == pytest.approx(M / REVERSING)
+    assert cpu_seconds(sssp(reverses=True, past=Past(7, cpu=0.01)), H200) == 0.01
+
+
 def test_measured_calls_count_more_than_estimates():
     call = pagerank(past=Past(10, cpu=0.3, gpu=0.02))
     assert cpu_seconds(call, H200) == 0.3
@@ -137,6 +152,17 @@ def test_the_call_of_a_run(program, kind):
 )
 def test_who_is_sooner(call, there, on_gpu):
     assert choose(call, there, H200).on_gpu == on_gpu
+
+
+def test_a_first_search_prepares_nothing_that_it_may_not_need():
+    """The CPU may need much less than the estimate; a second search knows."""
+    call = replace(bfs(), edges=2 * M, threads=8)
+    prepared = preparing_seconds(call, FOUND, H200) + gpu_seconds(call, FOUND, H200)
+    assert prepared < cpu_seconds(call, H200) < 2 * prepared
+    assert not choose(call, FOUND, H200).on_gpu
+    assert choose(replace(call, past=Past(10)), FOUND, H200).on_gpu
+    assert choose(call, HERE, H200).on_gpu
+    assert choose(replace(call, past=Past(lost=prepared)), FOUND, H200).on_gpu
 
 
 def test_the_reason_names_both_times():
