@@ -16,10 +16,9 @@ from ...native.threads import ThreadPool, split
 from ...pages.source import PageEdges
 from ...system import interrupts
 from .device_graph import DeviceGraph
-from .edges import host_arrays
 from .pinned import Pinned
 from .pinned_pool import PinnedPool
-from .transfer import bytes_sent
+from .transfer import byte_count, copies
 
 Array = npt.NDArray[Any]
 
@@ -55,10 +54,10 @@ class StagedTransfer:
         self._buffers = [cycle([(buffer, kept.handles.event()) for buffer in buffers]) for buffers in memory]
 
     def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
-        for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
-            if address is not None:
-                self.copy(array, address + offset, stream)
-        return bytes_sent(edges, addresses)
+        wanted = copies(edges, addresses)
+        for array, address in wanted:
+            self.copy(array, address, stream)
+        return byte_count(wanted)
 
     def copy(self, array: Array, address: int, stream: Any) -> None:
         """Start to copy an array of bytes, in as many pieces for each thread as for any other."""

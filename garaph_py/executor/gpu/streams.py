@@ -32,7 +32,7 @@ from .reorder import HubEdges
 from .residency import Residency
 from .thread_time import ThreadTime
 from .timeline import MANY, TO_DEVICE, TO_HOST, Timeline
-from .transfer import TRANSFERS, Transfer, bytes_sent
+from .transfer import TRANSFERS, Transfer, byte_count, copies
 
 COMPUTE_STREAMS = 3
 """Streams for the kernels of resident pages, which use them in turn. With one stream, multiprocessors would idle while
@@ -215,7 +215,7 @@ class Streams:
         if self.timeline is not None:
             self.timeline.mark_end(TO_DEVICE, "copy", whole, began, self._prefetch)
         for page, buffer in missing:
-            buffer.page, buffer.copied_bytes = page, bytes_sent(source.edges(page), wanted)
+            buffer.page, buffer.copied_bytes = page, byte_count(copies(source.edges(page), wanted))
             buffer.copied.record(self._prefetch)
 
     def fill(self, source: PageSource, listener: Listener) -> None:

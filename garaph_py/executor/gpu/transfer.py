@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy.typing as npt
+
 from ...pages.source import PageEdges
 from ..modes import COPIED
 from .device import Device
 from .edges import host_arrays
+
+Array = npt.NDArray[Any]
 
 
 class Transfer(Protocol):
@@ -35,11 +39,16 @@ class Transfer(Protocol):
         """
 
 
-def bytes_sent(edges: PageEdges, addresses: Sequence[int | None]) -> int:
-    """Bytes that a transfer of a page's edges to these addresses copies."""
+def copies(edges: PageEdges, addresses: Sequence[int | None]) -> list[tuple[Array, int]]:
+    """The bytes to copy for a page, and where each array goes (see `Transfer.send`)."""
     # If the program does not read edge values, there are fewer addresses than arrays.
     pairs = zip(host_arrays(edges), addresses, strict=False)
-    return sum(array.nbytes for (array, _), address in pairs if address is not None)
+    return [(array, address + offset) for (array, offset), address in pairs if address is not None]
+
+
+def byte_count(arrays: Sequence[tuple[Array, int]]) -> int:
+    """Bytes of all `copies`."""
+    return sum(array.nbytes for array, _ in arrays)
 
 
 class CopyTransfer:
@@ -49,10 +58,11 @@ class CopyTransfer:
         self._driver = device.driver
 
     def send(self, edges: PageEdges, addresses: Sequence[int | None], stream: Any) -> int:
-        for (array, offset), address in zip(host_arrays(edges), addresses, strict=False):
-            if array.nbytes and address is not None:
-                self._driver.memcpy_htod_async(address + offset, array, stream)
-        return bytes_sent(edges, addresses)
+        wanted = copies(edges, addresses)
+        for array, address in wanted:
+            if array.nbytes:
+                self._driver.memcpy_htod_async(address, array, stream)
+        return byte_count(wanted)
 
 
 TRANSFERS: dict[str, Callable[[Device], Transfer]] = {COPIED: CopyTransfer}
