@@ -100,7 +100,9 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
     threads = options.threads
     if executor == HYBRID and threads is None:
         threads = cores_beside_gpu(machine.cores)
-    pushes = may_push(bound, graph, options) and not (executor == HYBRID and is_new(bound, graph, options, machine))
+    pushes = may_push(bound, graph, options) and not (
+        executor == HYBRID and leaves_values(bound, graph, options, machine)
+    )
     is_tiled = options.mode == PULL_TILED
     return RunPlan(
         executor=executor,
@@ -171,11 +173,10 @@ def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     return bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH) and has_values
 
 
-def is_new(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> bool:
-    """Whether a hybrid run copies the graph to the GPU, and the host has not ordered the edge values by source yet.
+def leaves_values(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> bool:
+    """Whether a hybrid run leaves it to a later one to order the edge values by source, and does without pushes.
 
-    If both processors share a run, the host can do without pushes. Ordering the values takes longer than a short run
-    saves by them, so that is left to a later run, which finds the graph on the GPU.
+    It does if it copies the graph to the GPU: ordering the values takes longer than pushes save in a short run.
     """
     is_free = options.mode == ANY and reverses(bound, graph)
     return is_free and machine.on_device(bound, graph, options).nbytes == 0

@@ -35,9 +35,9 @@ REVERSING = 2e8
 """Edges per second whose values the CPU orders by source, which a push needs: 12 M in 55 ms, 17 M in 100 ms on 16
 threads (docs/results/gpu.md, "What `auto` chooses")."""
 UNKNOWN_SEARCH = 0.5
-"""The part of the CPU's estimate for a search that is sure to be needed before a search over the graph has told how
-many vertices it reaches; what a GPU's call prepares is always needed. Over a web graph and a graph of symbols, a search
-from the vertex of largest degree took 0.4 and 1.0 of the estimate."""
+"""Before a search over the graph has told how many vertices it reaches, only this part of the CPU's estimate counts
+against preparing the GPU. Over a web graph and a graph of symbols, a search from the vertex of largest degree took 0.4
+and 1.0 of the estimate."""
 RANK_THREADS = 2
 """Threads beyond which ranks are made no faster: 16 threads need 15 ms where one needs 37."""
 VALUE_ARRAYS = 2
@@ -123,7 +123,7 @@ class Past:
     lost : float
         Seconds that the calls on this graph have lost by using the CPU, since the graph last was on the GPU.
     reached : float
-        The share of the vertices that were active in the last call, counted once for each iteration.
+        Active vertices of the last call, summed over its iterations, divided by the vertices of the graph.
     """
 
     iterations: int | None = None
@@ -182,7 +182,7 @@ class Call:
 
     @property
     def cpu_work(self) -> float:
-        """The part of this work that the CPU does: of a relaxation that reaches few vertices, about their part."""
+        """The same for the CPU, which does less work if a relaxation reaches few vertices."""
         return self.work if self.kind == ALL else self.work * min(self.past.reached / LEAST_ACTIVE, 1.0)
 
     @property
@@ -330,8 +330,8 @@ def choose(call: Call, there: OnDevice, rates: Rates) -> Verdict:
     """Whether the call takes the GPU.
 
     It does if the CPU would take longer, preparations included; the time that earlier calls have lost on the CPU counts
-    as if this call lost it. It does not if it would lose even with everything prepared. A first search prepares nothing
-    that it may not need (`UNKNOWN_SEARCH`).
+    as if this call lost it. It does not if it would lose even with everything prepared. Of a first search, only a part
+    of the CPU's time counts (`UNKNOWN_SEARCH`).
     """
     on_cpu, warm, preparing = cpu_seconds(call, rates), gpu_seconds(call, there, rates), 0.0
     on_gpu = on_cpu > warm
@@ -398,8 +398,9 @@ def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
     if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
         return found
     step = GPU_STEP if measured.on_gpu else CPU_STEP
-    working = measured.iterating - call.iterations * step - (0.0 if measured.on_gpu else reversing_seconds(call))
+    working = measured.iterating - call.iterations * step
     if not measured.on_gpu:
+        working -= reversing_seconds(call)
         if working >= LEAST_SECONDS:
             found[f"cpu_{call.kind}"] = call.work / (working * call.threads)
     elif not there.missing(call):

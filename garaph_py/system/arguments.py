@@ -28,7 +28,7 @@ def explained(function: Callable[P, R], elsewhere: Mapping[str, str] = NONE) -> 
         try:
             return function(*values, **named)
         except TypeError:
-            try:  # binding each call beforehand would take as long as a tenth of the shortest run
+            try:  # only now, because binding takes 20 microseconds
                 signature.bind(*values, **named)
             except TypeError as error:
                 name = function.__qualname__.removesuffix(".__init__")
