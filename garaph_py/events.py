@@ -58,7 +58,8 @@ class Iteration:
     number : int
         The iteration's number, from 0.
     mode : str
-        ``"pull"`` or ``"notify-pull"`` (section 4.2); with ``engine="auto"`` also ``"push"`` or ``"pull-tiled"``.
+        ``"pull"`` or ``"notify-pull"`` (section 4.2); with ``engine="auto"`` also ``"push"``, ``"pull-tiled"`` or
+        ``"components"``.
     f : float
         The out-edges of the active vertices, divided by all edges.
     active : int

@@ -95,7 +95,9 @@ def run(
         ),
     ] = None,
     engine: Annotated[str, Option(help="auto, or garaph: the paper's rules to the letter.")] = "auto",
-    mode: Annotated[str, Option(help="auto, pull or notify-pull; with engine auto also push or pull-tiled.")] = "auto",
+    mode: Annotated[
+        str, Option(help="auto, pull or notify-pull; with engine auto also push, pull-tiled or components.")
+    ] = "auto",
     sync: Annotated[
         bool | None,
         Option("--sync/--async", help="New values are visible in the next iteration, or at once; by default as suits."),

@@ -34,6 +34,8 @@ class Observation:
         The processor can push. The GPU cannot; the CPU cannot if the program reads edge values that out-edges lack.
     tiles : bool
         The graph has tiles, and they suit the program.
+    components : bool
+        The answer is the sum over each connected component, and one iteration may find it by union-find.
     in_buckets : bool
         Changed vertices stay pending until their bucket is opened (`VertexProgram.priority`).
     k : float
@@ -67,6 +69,7 @@ class Observation:
     is_relaxation: bool = False
     pushes: bool = True
     tiles: bool = False
+    components: bool = False
     in_buckets: bool = False
     k: float = 1.0
     ratio: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from ..executor.modes import BOTH, COPIED, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import BOTH, COMPONENTS, COPIED, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..executor.protocol import Decision
 from .observation import Observation
 from .rates import Rates
@@ -76,6 +76,8 @@ class _Rules:
         alpha = alpha_of(seen, solo.mode, seen.ratio)
         stays = saving(alpha) + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
+        if solo.mode == COMPONENTS:
+            return solo._replace(device=GPU if on_gpu else CPU, alpha=alpha)
         if on_gpu and seen.forced_mode in (None, PULL):
             why = f"alpha = {alpha:.3g} >= 1" if alpha >= 1 else f"alpha = {alpha:.3g} < 1, but the GPU has the values"
             if seen.cpu_helps and alpha >= 1:
@@ -90,7 +92,7 @@ class _Rules:
 
 def alpha_of(seen: Observation, mode: str, ratio: float) -> float:
     """T_CPU / T_GPU (Garaph equation 3, with k for rho): below 1, a CPU that works alone in `mode` is faster."""
-    if mode in (PULL, PULL_TILED):
+    if mode in (PULL, PULL_TILED, COMPONENTS):
         return ratio
     f = seen.f + seen.vertex * seen.active / max(seen.edges, 1)
     return min(seen.start + seen.sparse * f * seen.k, 1.0) * ratio
@@ -130,7 +132,7 @@ class AutoPolicy(_Rules):
     """The rules that were fastest in measurements: both directions of the paper, push, tiles, pages divided by cost."""
 
     name: ClassVar[str] = "auto"
-    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED)
+    modes: ClassVar[tuple[str, ...]] = (PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
     chooses_asynchrony: ClassVar[bool] = True
     one_partition_per_thread: ClassVar[bool] = False
     gather: ClassVar[str] = "auto"
@@ -141,7 +143,10 @@ class AutoPolicy(_Rules):
         return Rates.expected(threads, *load, reactive=False)
 
     def alone(self, seen: Observation) -> Decision:
-        """Push if a relaxation has a small f; else notify-pull if f is small; else pull, by tiles if possible."""
+        """Union-find if it gives the answer; else push if a relaxation has a small f; else notify-pull if f is small;
+        else pull, by tiles if possible."""
+        if seen.components:
+            return Decision(COMPONENTS, "each value is the sum over a connected component", seen.device)
         if seen.updates_all_vertices:
             return dense(seen, "every vertex is to be updated")
         if seen.is_relaxation and seen.pushes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
+from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL_TILED, PUSH
 from ..executor.protocol import Capabilities, Decision, Sharing
 from .observation import NOTIFY_BOUND, Observation
 from .policy import Policy, notify_bound_after
@@ -41,6 +41,8 @@ class Schedule:
         The graph has tiles, and they suit the program.
     k : float
         Sequential over random read speed of the storage that holds the edges.
+    components : bool
+        The answer is the sum over each connected component, and the user wants no single supersteps.
     buckets : bool
         Changed vertices may stay pending until their bucket is opened: less work, in more iterations.
     """
@@ -50,6 +52,7 @@ class Schedule:
     mode: str | None = None
     tiles: bool = False
     k: float = 1.0
+    components: bool = False
     buckets: bool = True
 
     def pushes(self, modes: tuple[str, ...]) -> bool:
@@ -103,6 +106,7 @@ class Scheduler:
             "is_relaxation": self.program.is_relaxation,
             "pushes": PUSH in can.modes,
             "tiles": schedule.tiles and PULL_TILED in can.modes,
+            "components": schedule.components and COMPONENTS in can.modes,
             "k": schedule.k,
         }
 

@@ -61,6 +61,11 @@ RANGE = (
     Argument("start", "i64", "the set's edges [start, stop), by the same index, belong to the call"),
     Argument("stop", "i64", ""),
 )
+TREES = (
+    Argument("parents", "u32*", "the parent of each vertex in a tree of connected ones; a root is its own parent"),
+    Argument("largest", "u32*", "root of the tree whose vertices' edges need not be linked; 2^32 - 1 if of none"),
+    Argument("samples", "i64", "1 if only the first edges of each vertex are linked"),
+)
 CPU = (
     Argument("early", "i64", "1 in synchronous runs: a gather ends as soon as `done` holds"),
     Argument("in_place", "i64", "1 in asynchronous runs"),
@@ -84,6 +89,7 @@ CPU = (
     Argument("reported", "Report*", "reported values: of all vertices on the CPU, of the page's on a GPU"),
 )
 GPU = (
+    Argument("least_edges", "i64", "only vertices with at least so many in-edges; or, in link_short, with fewer"),
     Argument("starts", "const u32*", "bit e: edge e is the first of its destination"),
     Argument("run_ranks", "const u32*", "for each run: number of destinations that begin before the run"),
     Argument("word_ranks", "const u32*", "for each word w: number of destinations among the vertices before 32 w"),
@@ -117,7 +123,7 @@ GPU = (
     Argument("new_sources", "u32*", "all sources by new numbers; null if not wanted"),
     Argument("new_edge_values", "Edge*", "all edge values in the order of the new numbers; null if not wanted"),
 )
-ARGUMENTS = {item.name: item for item in (*GRAPH, *PROGRAM, *STATE, *SET, *RANGE, *CPU, *GPU)}
+ARGUMENTS = {item.name: item for item in (*GRAPH, *PROGRAM, *STATE, *SET, *RANGE, *TREES, *CPU, *GPU)}
 
 
 def arguments(names: Iterable[str]) -> tuple[Argument, ...]:

@@ -18,6 +18,8 @@ from ..system.sizes import show_bytes
 
 VERTEX_SETS = 4
 """Number of vertex sets in a `State`: frontier, next frontier, notified, pending."""
+PARENT_BYTES = 4
+"""Bytes of a vertex's parent while connected components are found."""
 TILE_TABLES = 3
 """Number of int64 tables with one entry per tile that exist at once while tiles are made."""
 RANK_BYTES = 8 / 32
@@ -44,7 +46,10 @@ class MemoryPlan:
     both: MemoryNeeds
 
     @classmethod
-    def of(cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool) -> MemoryPlan:
+    def of(
+        cls, bound: BoundProgram, graph: Graph, synchronous: bool, pushes: bool, is_tiled: bool,
+        components: bool = False,
+    ) -> MemoryPlan:  # fmt: skip
         """The plan of a run.
 
         Parameters
@@ -56,6 +61,8 @@ class MemoryPlan:
             The CPU may push.
         is_tiled : bool
             Every iteration pulls by tiles.
+        components : bool
+            The CPU may find connected components.
         """
         # Values that a GPU sends need a second array, unless they may be written in place.
         second = synchronous or not bound.is_relaxation
@@ -64,6 +71,8 @@ class MemoryPlan:
             for arrays, gpu in ((1 + synchronous, False), (1, True), (1 + second, True))
         )
         tiles = tile_bytes(bound, graph) if is_tiled and graph.on_disk else 0
+        parents = PARENT_BYTES * graph.n * components
+        alone, together = alone + parents, together + parents
         return cls(
             MemoryNeeds(alone, pushes=pushes or tiles > 0, tiles=tiles),
             MemoryNeeds(on_gpu, apart=True),

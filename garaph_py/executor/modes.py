@@ -4,6 +4,7 @@ PULL = "pull"
 NOTIFY_PULL = "notify-pull"
 PUSH = "push"
 PULL_TILED = "pull-tiled"
+COMPONENTS = "components"
 
 CPU, GPU, BOTH = "cpu", "gpu", "both"
 """The processors of an iteration."""

@@ -17,7 +17,7 @@ TOP, CURVE, ROW, AXIS = 8, 150, 22, 26
 """Heights in pixels: of the space above a curve, of a curve, of a track, and of the numbers at an axis."""
 COLORS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#edc948", "#9c755f")
 """The colours of modes and of pages."""
-MODES = ("pull", "notify-pull", "push", "pull-tiled")
+MODES = ("pull", "notify-pull", "push", "pull-tiled", "components")
 """The modes, in the order of their colours."""
 OTHER = "#9aa0a6"
 """The colour of spans that do not belong to one page."""

@@ -53,6 +53,8 @@ class BoundProgram:
         The numeric parameters and the identity of `sum`: what compiled functions see as `self`.
     vertex_data : ndarray of a structure, shape (n,), or None
         The values of the `PerVertex` parameters.
+    undirected : bool
+        Every edge of the graph goes both ways.
     known : Known
         What is known about the program's class.
     """
@@ -67,6 +69,7 @@ class BoundProgram:
     vertex_fields: tuple[str, ...]
     parameters: Array
     vertex_data: Array | None
+    undirected: bool
     known: Known
 
     @property
@@ -90,6 +93,21 @@ class BoundProgram:
         own = {"apply", "activate", "prepare", "aggregate"} & set(self.arguments)
         single = not self.value.names and self.value == self.accumulator
         return self.program.sum.idempotent and single and not own and not self.reads_dst
+
+    @property
+    def copies_sources(self) -> bool:
+        """Whether a value is the sum of the integers of all vertices from which a path leads to the vertex.
+
+        It is if the program is a relaxation whose `gather` returns its source's value as it is, and that defines
+        neither `done` nor `priority`.
+        """
+        own = {"done", "priority"} & set(self.arguments)
+        return self.known.gathers_src and self.is_relaxation and self.value.kind in "iu" and not own
+
+    @property
+    def sums_components(self) -> bool:
+        """Whether a value is the sum over the vertex's connected component, so that it can be found by union-find."""
+        return self.undirected and self.copies_sources
 
     @property
     def updates_all_vertices(self) -> bool:
@@ -186,7 +204,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     reports = concrete(kind, "reports", program.reports, real, vertex) if program.reports is not None else value
     bound = BoundProgram(
         program, value, accumulator, total, real, edge, reports, vertex_fields,
-        np.zeros(1), vertex_data(program, vertex_fields, graph, real), found,
+        np.zeros(1), vertex_data(program, vertex_fields, graph, real), not graph.directed, found,
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)

@@ -39,6 +39,10 @@ LOADS = ("LOAD_CONST", "RETURN_CONST")
 """The instructions that use a constant."""
 NAMES = ("LOAD_GLOBAL", "LOAD_NAME")
 """The instructions that use a global or a built-in function."""
+SILENT = ("RESUME", "NOP", "CACHE", "EXTENDED_ARG")
+"""The instructions that compute nothing."""
+LOADS_ARGUMENT = ("LOAD_FAST", "LOAD_FAST_BORROW")
+"""The instructions that use an argument; the second is Python's since 3.14."""
 IMPORTS = {
     name: f"write {statement} at the top of the file"
     for name, statement in {"math": "import math", "np": "import numpy as np", "numpy": "import numpy"}.items()
@@ -151,3 +155,12 @@ def global_named(place: Place, name: str, line: int | None) -> Any:
     if name not in BUILTINS:
         raise ProgramError(f"{place.line(line)} uses {name}; {ALLOWED}; of Python's own {', '.join(BUILTINS)}")
     return getattr(builtins, name)
+
+
+def returns_argument(function: types.FunctionType, name: str) -> bool:
+    """Whether the function does nothing but return its argument `name`."""
+    steps = [step for step in dis.get_instructions(function) if step.opname not in SILENT]
+    if len(steps) != 2:
+        return False
+    load, end = steps
+    return load.opname in LOADS_ARGUMENT and load.argval == name and end.opname == "RETURN_VALUE"

@@ -10,6 +10,7 @@ from operator import is_
 from typing import Any
 
 from ..native.references import References, fingerprint
+from .body import returns_argument
 from .monoids import Monoid
 from .signatures import check_functions, function_of_sum
 from .vertex_program import VertexProgram
@@ -50,6 +51,11 @@ class Known:
     def references(self) -> References:
         """What the functions refer to."""
         return References(self.functions)
+
+    @cached_property
+    def gathers_src(self) -> bool:
+        """Whether `gather` returns its source's value as it is."""
+        return returns_argument(self.functions["gather"], "src")
 
     def holds(self, program: VertexProgram, vertex_fields: tuple[str, ...]) -> bool:
         """Whether all of it is true of the class of `program` now."""

@@ -19,7 +19,7 @@ from ..executor.gpu.reorder import refusal
 from ..executor.gpu.replication import FACTORS
 from ..executor.gpu.settings import GIVEN, HUB, STREAMS
 from ..executor.memory import check_tiles
-from ..executor.modes import CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..executor.modes import COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..graph import Graph
 from ..native.threads import check_threads
 from ..pages.layout import check_page_edges
@@ -33,7 +33,7 @@ HYBRID = "hybrid"
 """The device of a run on the CPU and the GPU together."""
 ENGINES = POLICIES.keys()
 """The engines, and those that a user registers later."""
-MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED)
+MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
 CPU_MODES = (PUSH, PULL_TILED)
 """Modes that are not in the paper, and that run on the CPU only."""
 DEVICES = (ANY, CPU, GPU, HYBRID)
@@ -74,13 +74,16 @@ class Options:
     engine : {"auto", "garaph"}
         ``"garaph"`` follows the rules of the paper to the letter (Garaph sections 3.2 and 4.2), ``"auto"`` uses the
         rules that were fastest in measurements.
-    mode : {"auto", "pull", "notify-pull", "push", "pull-tiled"}
+    mode : {"auto", "pull", "notify-pull", "push", "pull-tiled", "components"}
         The mode of every iteration; ``"auto"`` chooses one for each. ``"push"`` is for programs that are relaxations
         (see `VertexProgram`). ``"pull-tiled"`` is for synchronous runs of programs without `done`, `prepare` and
         ``dst``: it is several times faster if many iterations update all vertices. Its tiles take 4 more bytes per
         edge, plus a copy of the edge values if the program reads them. The graph keeps the tiles, and later runs with
         ``"auto"`` use them. If the edges stay on disk, the tiles must fit in the memory that the graph was opened with,
-        and are freed after the run. Push and pull-tiled run on the CPU only.
+        and are freed after the run. Push and pull-tiled run on the CPU only. ``"components"`` finds the connected
+        components by union-find, in one iteration. It is for relaxations over integers whose `gather` returns ``src``
+        as it is, without `done` and `priority`, and for undirected graphs; ``"auto"`` uses it there unless `sync` or
+        a limit of iterations is given.
     sync : bool, optional
         True for a synchronous run: new values become visible in the next iteration, and the answer does not depend on
         timing. False for an asynchronous run: new values are visible at once, which often takes fewer iterations; the
@@ -306,6 +309,12 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
             f"mode={mode!r}: {bound.name} reads edge values, and {problem} more memory (memory, --memory), or choose "
             "another mode"
         )
+    if mode == COMPONENTS and not bound.sums_components:
+        raise ParameterError(
+            f"mode='components': {bound.name} does not sum over connected components; that requires an undirected "
+            "graph, an idempotent sum (min, max, bitwise and, or) of one integer per vertex, a gather that returns "
+            "src, and no other function but init, frontier and result; choose another mode"
+        )
     if mode == PULL_TILED:
         if options.sync is False or not bound.tiles:
             raise ParameterError(
@@ -313,6 +322,15 @@ def check_run_options(options: RunOptions, bound: BoundProgram, graph: Graph) ->
                 "not one, or the run is asynchronous; choose another mode"
             )
         check_tiles(bound, graph)
+
+
+def finds_components(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether the run finds connected components by union-find, in one iteration.
+
+    It does if that gives the answer, and the user asks neither for single supersteps nor for another mode.
+    """
+    is_free = options.mode == ANY and options.sync is None and options.iterations is None
+    return bound.sums_components and COMPONENTS in options.policy.modes and (is_free or options.mode == COMPONENTS)
 
 
 def check_gather(options: RunOptions, bound: BoundProgram, graph: Graph) -> None:

@@ -19,7 +19,7 @@ from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, HYBRID, RunOptions
+from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -112,7 +112,7 @@ def plan(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machin
         threads=threads,
         spins=LONG_SPINS if executor == HYBRID else SPINS,
         schedule=schedule_of(bound, graph, options, synchronous, threads or machine.cores),
-        memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled),
+        memory=MemoryPlan.of(bound, graph, synchronous, pushes, is_tiled, finds_components(bound, options)),
         page_edges=options.page_edges,
         pushes=pushes,
         is_tiled=is_tiled,
@@ -195,6 +195,7 @@ def schedule_of(bound: BoundProgram, graph: Graph, options: RunOptions, synchron
         mode=options.forced_mode,
         tiles=synchronous and bound.tiles and suits_tiles(graph._arrays, bound.reads_edge_values, threads),
         k=graph._arrays.in_edges.k,
+        components=finds_components(bound, options),
         buckets=not graph.on_disk or options.mode == PUSH,  # each iteration reads from disk again
     )
 
@@ -212,6 +213,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         threads=options.threads,
         transfer=options.policy.transfer,
         order=options.gpu_order,
+        components=finds_components(bound, options),
     )
 
 

@@ -15,12 +15,13 @@ from ..executor.gpu.edges import ArraysOnDevice
 from ..graph import Graph
 from ..program import BoundProgram
 from ..system.sizes import show_seconds
-from .options import RunOptions
+from .options import RunOptions, finds_components
 
-ALL, FRONTIER, SEARCH = "all", "frontier", "search"
-"""Kinds of programs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations
-follow the active vertices. ``"search"``: a relaxation with `done`, which leaves most edges out."""
-EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10}
+ALL, FRONTIER, SEARCH, UNION = "all", "frontier", "search", "union"
+"""Kinds of runs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations follow
+the active vertices. ``"search"``: a relaxation with `done`, which leaves most edges out. ``"union"``: connected
+components by union-find."""
+EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10, UNION: 1}
 """Iterations that are expected of a run without a limit, before a run has told. Over R-MAT graphs of scale 12 to 18,
 PageRank takes 11 to 15, or 50 if rank at dangling vertices is dropped; BFS and SSSP take 6 or 7."""
 CPU_STEP = 3e-5
@@ -59,16 +60,17 @@ RANGE = 100.0
 class Rates:
     """The speeds of one machine. The defaults were measured on a host with 16 Xeon cores and an H200, 2026-11-23.
 
-    All are edges per second unless stated otherwise. For the kinds ``"frontier"`` and ``"search"``, a rate is the
-    edges of the graph divided by the seconds of all iterations.
+    All are edges per second unless stated otherwise. For all kinds but ``"all"``, a rate is the edges of the graph
+    divided by the seconds of all iterations.
 
     Attributes
     ----------
-    cpu_all, cpu_frontier, cpu_search : float
-        Per thread: PageRank 3.2 G/s on 16 threads, SSSP 0.63 and ConnectedComponents 1.04, BFS 4.2.
-    gpu_all, gpu_frontier, gpu_search : float
-        In a hybrid run with all edges in the GPU's memory: PageRank 94 G/s, SSSP 12.5 and ConnectedComponents 23, BFS
-        8.4.
+    cpu_all, cpu_frontier, cpu_search, cpu_union : float
+        Per thread: PageRank 3.2 G/s on 16 threads, SSSP 0.63 (and ConnectedComponents in supersteps 1.04), BFS 4.2,
+        ConnectedComponents by union-find 4.7 (2026-11-24).
+    gpu_all, gpu_frontier, gpu_search, gpu_union : float
+        In a hybrid run with all edges in the GPU's memory: PageRank 94 G/s, SSSP 12.5 (and ConnectedComponents in
+        supersteps 23), BFS 8.4, ConnectedComponents by union-find 220 (2026-11-24).
     start : float
         Seconds to find the GPU and to make its context.
     compile : float
@@ -89,9 +91,11 @@ class Rates:
     cpu_all: float = 2.0e8
     cpu_frontier: float = 5.0e7
     cpu_search: float = 2.6e8
+    cpu_union: float = 3.0e8
     gpu_all: float = 9.4e10
     gpu_frontier: float = 1.7e10
     gpu_search: float = 8.4e9
+    gpu_union: float = 2.0e11
     start: float = 0.45
     compile: float = 2.5
     placing: float = 2.0e10
@@ -139,7 +143,7 @@ class Call:
 
     Attributes
     ----------
-    kind : {"all", "frontier", "search"}
+    kind : {"all", "frontier", "search", "union"}
     vertices, edges : int
         The edges are the stored ones.
     edge_bytes : float
@@ -253,13 +257,15 @@ def call_of(
 ) -> Call:
     """The call of a run with these `options`, on `threads` threads of the CPU."""
     return Call(
-        kind_of(bound), graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize, bound.reports.itemsize,
-        threads, options.iterations, past, reverses,
+        kind_of(bound, options), graph.n, graph.m, edge_bytes(bound, graph), bound.value.itemsize,
+        bound.reports.itemsize, threads, options.iterations, past, reverses,
     )  # fmt: skip
 
 
-def kind_of(bound: BoundProgram) -> str:
-    """The kind of a program."""
+def kind_of(bound: BoundProgram, options: RunOptions) -> str:
+    """The kind of a run with these `options`."""
+    if finds_components(bound, options):
+        return UNION
     if not bound.is_relaxation:
         return ALL
     return SEARCH if "done" in bound.arguments else FRONTIER

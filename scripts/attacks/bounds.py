@@ -59,9 +59,14 @@ DTYPES = (None, *map(np.dtype, (np.int32, np.int64, np.float64)))
 """Types of edge values, or None for no values: both widths, both kinds."""
 HUGE = (0, 1, 33, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**48, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 """Numbers that odd rounds put into blocks."""
-MODES = ("pull", "notify-pull", "push", "pull-tiled")
+MODES = ("pull", "notify-pull", "push", "pull-tiled", "components")
 PROGRAMS: dict[bool, tuple[Callable[[Any], gp.VertexProgram], ...]] = {
-    False: (lambda _: gp.apps.PageRank(), lambda _: gp.apps.DeltaPageRank(), gp.apps.BFS),
+    False: (
+        lambda _: gp.apps.PageRank(),
+        lambda _: gp.apps.DeltaPageRank(),
+        lambda _: gp.apps.ConnectedComponents(),
+        gp.apps.BFS,
+    ),
     True: (gp.apps.SSSP, gp.apps.SSWP, lambda _: gp.apps.HeatSimulation()),
 }
 """Programs that do not read edge values, and those that do; each gets a vertex."""

@@ -17,6 +17,7 @@ from garaph_py.runtime.reckoning import (
     GPU_STEP,
     REVERSING,
     SEARCH,
+    UNION,
     Call,
     Measured,
     OnDevice,
@@ -116,7 +117,7 @@ def test_measured_calls_count_more_than_estimates():
     [
         (gp.apps.PageRank(), ALL),
         (gp.apps.SSSP(0), FRONTIER),
-        (gp.apps.ConnectedComponents(), FRONTIER),
+        (gp.apps.ConnectedComponents(), FRONTIER),  # a limit of iterations asks for supersteps
         (gp.apps.BFS(0), SEARCH),
     ],
     ids=str,
@@ -128,6 +129,14 @@ def test_the_call_of_a_run(program, kind):
     assert (call.kind, call.vertices, call.edges) == (kind, 10, graph.m)
     assert (call.threads, call.limit, call.iterations) == (3, 4, 7)
     assert call.edge_bytes == (8 if isinstance(program, gp.apps.SSSP) else 4 + 4 * (kind == ALL))
+
+
+def test_a_run_that_finds_components_passes_over_the_edges_once():
+    graph = gp.from_edges(np.arange(9), np.arange(1, 10), directed=False)
+    bound = bind(gp.apps.ConnectedComponents(), graph)
+    call = call_of(bound, graph, RunOptions(), 3, Past())
+    assert (call.kind, call.iterations, call.work) == (UNION, 1, graph.m)
+    assert call_of(bound, graph, RunOptions(sync=False), 3, Past()).kind == FRONTIER
 
 
 # The choice, with the rates of the host that they were measured on.

@@ -25,10 +25,11 @@ from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..modes import CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
+from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
+from .components import Components
 from .edges import reader_of
 from .launch import Launcher
 from .notify import Notify
@@ -82,6 +83,7 @@ class CpuExecutor(StepByParts):
         self._arrays = arrays = graph._arrays
         if not arrays.has_valued_out_edges and bound.reads_edge_values:
             self.modes = (PULL, NOTIFY_PULL)
+        self.modes += (COMPONENTS,) * bound.sums_components
         reader = reader_of(arrays.in_edges, bound.edge if bound.reads_edge_values else None)
         self._kernels = kernels(bound, reader)
         self.out_source = MemoryPageSource(arrays.out_edges, pages=[Page(0, 0, arrays.n, 0, arrays.m)])
@@ -91,6 +93,7 @@ class CpuExecutor(StepByParts):
         self._pull = Pull(launch, runs, arrays, reader, self._kernels, self.is_relaxation)
         self._push = Push(launch, runs, arrays, bound.reads_edge_values, partial(kernels, bound))
         self._pull_tiled = TiledPull(launch, arrays, bound.reads_edge_values)
+        self._components = Components(launch, runs, arrays, reader, self._kernels)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -161,6 +164,9 @@ class CpuExecutor(StepByParts):
         if mode in (PUSH, PULL_TILED):
             return 0
         self._push.forget_frontier()
+        if mode == COMPONENTS:
+            state.next_frontier.clear()
+            return 0
         self._keep_apart(state, state.changeable > 0 or mode == NOTIFY_PULL)
         state.next_frontier.clear()
         if "prepare" in self.bound.arguments:
@@ -207,6 +213,8 @@ class CpuExecutor(StepByParts):
             self._keep_apart(state, True)
             self._push.forget_frontier()
             return [self._pull_tiled(state, self._kernels.pull_tiled, self.out_source)]
+        if mode == COMPONENTS:
+            return self._components(state, source)
         tasks = [(page, self._pull.task(page, state, mode)) for page in pages]
         wanted = partial(edge_ranges, state.notified, self._arrays.in_edges.offsets) if mode == NOTIFY_PULL else None
         source.prefetch([page for page, task in tasks if task is not None], wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from ...program import BoundProgram
+from .components import make_link_edges, make_spread_sums, make_sum_trees
 from .edges import Reader
 from .functions import functions
 from .pull import make_merge_partial_sums, make_pull, make_pull_notified
@@ -76,6 +77,18 @@ class Kernels:
     @cached_property
     def open_bucket(self) -> RecordKernel:
         return make_open_bucket(self._functions)
+
+    @cached_property
+    def link_edges(self) -> RecordKernel:
+        return make_link_edges(self._reader)
+
+    @cached_property
+    def sum_trees(self) -> RecordKernel:
+        return make_sum_trees(self._functions)
+
+    @cached_property
+    def spread_sums(self) -> RecordKernel:
+        return make_spread_sums(self._functions)
 
     @cached_property
     def commit(self) -> RecordKernel:

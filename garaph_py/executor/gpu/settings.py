@@ -40,6 +40,8 @@ class Settings:
     order : {"given", "hub", "auto"}
         How the GPU numbers vertices where it may choose (`order.may_order`): ``"auto"`` makes the hub order once it
         pays, ``"hub"`` at once.
+    components : bool
+        The run finds connected components.
     """
 
     memory: int | None = None
@@ -52,3 +54,4 @@ class Settings:
     threads: int | None = None
     transfer: str = COPIED
     order: str = GIVEN
+    components: bool = False
