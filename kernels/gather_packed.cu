@@ -1,30 +1,11 @@
-// acc_v = sum over u -> v of gather(u), as in gather_segmented, from packed sources: each lane unpacks four gaps
-// between sources, and a segmented scan over the lanes turns the gaps into sources.
+// acc_v = sum over u -> v of gather(u), as in gather_segmented, from packed sources.
 // Launch: one warp for each run of the page. Shared memory: none.
-#include "segments.cuh"
-
-// Turn the lane's four gaps `x` into sources. `carry` is the source before the 128 edges, and afterwards their last.
-// No source exceeds `most`, even if the packed words are damaged.
-__device__ __forceinline__ void decode_sources(const SegmentStarts& s, u32* x, u32& carry, u32 most) {
-#pragma unroll
-  for (int j = 1; j < 4; j++)
-    if (!(s.mine >> j & 1)) x[j] += x[j - 1];
-  u32 last = scan_segments(s, x[3], carry, [](u32 a, u32 b) { return a + b; });
-  u32 before = carry_in(last, carry);
-#pragma unroll
-  for (int j = 0; j < 4; j++) {
-    if (!(s.mine & lanes_below(j + 1))) x[j] += before;
-    x[j] = min(x[j], most);
-  }
-  carry = warp_shfl(last, 31);
-}
+#include "packed_sources.cuh"
 
 template <bool WHOLE>
 __device__ __forceinline__ void gather_run(const Context& c, const Page& p, RunState& w) {
   i64 from = w.run * RUN;
-  const Record* record = p.records + (w.run - p.base_edge / RUN);
-  Groups sources = groups_of(record, p.words, p.first_word);
-  u32 carry = (u32)record->base;
+  PackedSources sources = packed_sources(p, w.run);
   PackedEdges values = packed_edges(p, w.run);
   for (int k = 0; k < RUN / STEP; k++) {
     i64 base = from + k * STEP, e = base + 4 * lane_id();
@@ -33,8 +14,7 @@ __device__ __forceinline__ void gather_run(const Context& c, const Page& p, RunS
     u32 ids[4];
     Edge edges[4];
     Accumulator x[4];
-    unpack_four(sources, k, ids);
-    decode_sources(s, ids, carry, c.n - 1);
+    unpack_sources(sources, k, s, ids, c.n - 1);
     if (values.packed) unpack_values(values, k, edges); else raw_edges<WHOLE>(p, w.begin, w.end, e, edges);
     gather_edges<WHOLE>(c, w, s, e, ids, edges, x);
     reduce_segments(c, w, s, e, x);

@@ -15,3 +15,14 @@
 #if CAN_REPLICATE
 #include "gather_replicated.cu"
 #endif
+#if COPIES_SOURCES
+#include "find_largest.cu"
+#include "flatten.cu"
+#include "hook_first.cu"
+#include "link_edges.cu"
+#include "link_second.cu"
+#include "link_short.cu"
+#include "plant.cu"
+#include "spread_sums.cu"
+#include "sum_trees.cu"
+#endif

@@ -20,6 +20,17 @@ __device__ __forceinline__ Groups groups_of(const Record* record, const u32* wor
   return {words + (record->first_word - first_word), width, upto - width};
 }
 
+// Unpack number `k` of a run alone.
+__device__ __forceinline__ u32 unpack_one(const Record* record, const u32* words, i64 first_word, int k) {
+  int group = k / GROUP, width = record->widths[group], before = 0, bit = k % GROUP * width;
+  if (!width) return 0;
+#pragma unroll
+  for (int g = 0; g < RUN / GROUP; g++) before += g < group ? record->widths[g] : 0;
+  const u32* at = words + (record->first_word - first_word) + before + (bit >> 5);
+  u32 low = at[0], high = (bit & 31) + width > 32 ? at[1] : 0;
+  return __funnelshift_r(low, high, bit & 31) & __funnelshift_rc(FULL_MASK, 0, 32 - width);
+}
+
 // Unpack the 128 numbers in groups 4 k to 4 k + 3: four numbers for each lane, eight lanes for each group. Reads no
 // words but the group's own.
 __device__ __forceinline__ void unpack_four(const Groups& groups, int k, u32* x) {

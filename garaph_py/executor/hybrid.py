@@ -26,7 +26,7 @@ from ..pages.layout import Page
 from ..pages.provider import SourceFactory
 from ..pages.source import PageSource
 from ..system.watchdog import Heartbeat
-from .modes import BOTH, CPU, GPU, NOTIFY_PULL, PULL, PUSH
+from .modes import BOTH, COMPONENTS, CPU, GPU, NOTIFY_PULL, PULL, PUSH
 from .protocol import (
     Array,
     Capabilities,
@@ -148,7 +148,7 @@ class HybridExecutor:
         self.device, self._host_helps = decision.device, decision.device != GPU
         for member, sharing in zip(self._working, decision.sharing, strict=True):
             member.sharing = sharing
-        if self.device == GPU and len(self._working) > 1:
+        if self.device == GPU and len(self._working) > 1 and decision.mode != COMPONENTS:
             self.device = BOTH  # several devices share the pages; the host takes none
         elif self.device == BOTH and not self._shares_pages:
             self.device = GPU

@@ -1,7 +1,7 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of two programs, `Hops` and `Blend`, written once more over the addresses that the host tells
-them.
+The kernels are those of the programs `Hops`, `Blend` and `numpy_trees.Labels`, written once more over the addresses
+that the host tells them.
 """
 
 import types
@@ -20,7 +20,7 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from tests.support import twins
+from tests.support import numpy_trees, twins
 
 MEMORY = 1 << 23
 
@@ -203,7 +203,11 @@ class FakeFunction:
         task = np.frombuffer(told, self.driver.layouts.task)[0]
         self.driver.launched.append((self.name, int(task["page"]["first_vertex"])))
         context, page = task["context"], task["page"]
-        if self.name in ("initialize", "apply_vertices"):
+        if self.name in numpy_trees.KERNELS:
+            numpy_trees.KERNELS[self.name](self.driver, context, page)
+        elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
+            numpy_trees.begin(self.driver, context, page)
+        elif self.name in ("initialize", "apply_vertices"):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)
         elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
@@ -372,8 +376,8 @@ GRAPH = twins.skewed(3, 9000, 60000)
 HUB = int(GRAPH.out_degrees.argmax())
 
 
-def memory_for(program, graph, share):
-    settings = Settings(gather="segmented")
+def memory_for(program, graph, share, components=False):
+    settings = Settings(gather="segmented", components=components)
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
         used = made.residency.used

@@ -43,9 +43,9 @@ class _Counted:
         allocated.nbytes -= nbytes
 
 
-def memory_for(program, graph, share, gather="auto", replication="custom"):
+def memory_for(program, graph, share, gather="auto", replication="custom", components=False):
     """Bytes in which a share of the edges can stay."""
-    settings = Settings(gather=gather, replication=replication)
+    settings = Settings(gather=gather, replication=replication, components=components)
     graph = graph.packed() if gather == "packed" else graph  # values too, as those that are streamed
     with GpuExecutor(bind(program, graph), graph, device.find(), settings) as kernel:
         kernel.initialize(True)

@@ -46,6 +46,10 @@ class EdgeLayout(Sizes, Protocol):
     def encoding(self) -> str:
         """The codec of the sources."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether consecutive pages have arrays of their own, which do not adjoin each other."""
+
     def regions(self, pages: Sequence[Page]) -> list[Region]:
         """One region for each kind of buffer: that buffer of all `pages`, which are the first pages of the graph."""
 
@@ -213,6 +217,10 @@ class ArraysOnDevice:
     @property
     def encoding(self) -> str:
         return self.sources.codec
+
+    @property
+    def apart(self) -> bool:
+        return any(array.apart for array in self._arrays)
 
     @property
     def _arrays(self) -> list[DeviceArray]:

@@ -21,12 +21,13 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..modes import GPU, NOTIFY_PULL, PULL
+from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL
 from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
 from . import staging
 from .choice import Choice
+from .components import Components
 from .device import Device, failing
 from .device_graph import DeviceGraph, kept_bytes, make_room
 from .device_state import DeviceState, StateCopy
@@ -42,7 +43,7 @@ from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
-from .streams import Buffer, Streams
+from .streams import Buffer, Streams, Work
 from .work import PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
@@ -118,7 +119,7 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(GPU, self.modes)
+        return Capabilities(GPU, self.modes + (COMPONENTS,) * self.settings.components)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -313,7 +314,7 @@ class GpuExecutor(StepByParts):
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
-        if mode == PULL:
+        if mode in (PULL, COMPONENTS):
             return 0
         if self._host is None:
             raise ValueError("notify-pull on a GPU without a host that notifies")
@@ -336,6 +337,8 @@ class GpuExecutor(StepByParts):
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
+        if mode == COMPONENTS:
+            return self._find_components(list(pages), source, state)
         every, work = list(pages), self._page_work()
         with self.device, failing(self.device.driver):
             self.streams.process(self.offer(every, state, mode, False), source, work)
@@ -344,6 +347,16 @@ class GpuExecutor(StepByParts):
         if self.shares_pages:
             self._hub.count(sum(page.edges for page in work.done))
         return [work.result(page) if page in work.done else SKIPPED for page in every]
+
+    def _find_components(self, pages: list[Page], source: PageSource, state: State) -> list[PageResult]:
+        self._processed = []  # the new values are in the array of the old ones
+
+        def process(some: list[Page], work: Work) -> None:
+            self.streams.process(self.offer(some, state, PULL, False), source, work)
+
+        find = Components(self.launcher, self._arrays, self.streams, self.task_of, process, self.settings.transfer)
+        with self.device, failing(self.device.driver):
+            return find(self.graph.n, pages)
 
     def _page_work(self) -> PageWork:
         has_total = self.bound.total is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...codec.format import GROUP, RECORD
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
+from ..components import SAMPLE
 from .interface import Interface, can_replicate
 from .ranks import MANY_RUNS, RUN
 from .task import Layouts
@@ -23,6 +24,7 @@ CONSTANTS = {
     "MANY_RUNS": (MANY_RUNS, "a destination with edges in more runs than this, after its first, is a hub"),
     "THREADS": (THREADS, "threads of a block"),
     "REPLICATED_THREADS": (REPLICATED_THREADS, "threads of a block of gather_replicated"),
+    "SAMPLE": (SAMPLE, "vertices among which the largest tree is looked for"),
     "VERTICES_PER_THREAD": (VERTICES_PER_THREAD, "vertices that a thread updates"),
 }
 RECORD_TYPES = {"int64": "i64", "uint8": "unsigned char"}
@@ -36,6 +38,7 @@ def header(bound: BoundProgram, interface: Interface) -> str:
         "#pragma once", "",
         '#include "atomics.cuh"', '#include "words.cuh"', "",
         f"#define CAN_REPLICATE {int(can_replicate(bound))}  // the program's sum can be an atomic operation",
+        f"#define COPIES_SOURCES {int(bound.copies_sources)}  // union-find may give the answer",
         *constants, "", record(), "",
         interface.header,
         Layouts(bound.parameters.dtype, partial_dtype(bound.total)).structs(), "",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ... import events
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
+from ..components import SAMPLE
 from . import compiler
 from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
@@ -44,6 +45,10 @@ NAMES = (
 )
 OVER_OFFSETS = ("mark_starts", "rank_edges")
 """The kernels that take offsets instead of a task."""
+COMPONENT_NAMES = (
+    "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
+    "spread_sums",
+)  # fmt: skip
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
@@ -102,7 +107,8 @@ class Launcher:
         code = compiler.cubin(bound, device.architecture, listener)
         driver = device.driver
         self._module = driver.module_from_buffer(code)
-        self._functions = {name: self._module.get_function(name) for name in NAMES + REPLICATED_NAMES * replicated}
+        names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
+        self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
         for name, function in self._functions.items():
@@ -135,6 +141,10 @@ class Launcher:
         """Launch a kernel with one block, and `share` bytes of shared memory, for each of `count` work items."""
         if count:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
+
+    def on_sample(self, name: str, stream: Any, task: Array) -> None:
+        """Launch a kernel with one block, which has one thread for each vertex of a sample."""
+        self._launch(name, 1, SAMPLE, stream, task)
 
     def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
         self._over_offsets("mark_starts", offsets, vertices, [starts], stream)

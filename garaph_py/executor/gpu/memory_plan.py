@@ -123,8 +123,13 @@ def shortage(residency: Residency) -> str | None:
     )
 
 
-def array_sizes(bound: BoundProgram, graph: Graph, destinations: int, synchronous: bool) -> dict[str, int]:
-    """Bytes of every array, except edges, that is allocated at the start; `destinations` vertices have in-edges."""
+def array_sizes(
+    bound: BoundProgram, graph: Graph, destinations: int, synchronous: bool, components: bool = False
+) -> dict[str, int]:
+    """Bytes of every array, except edges, that is allocated at the start.
+
+    `destinations` vertices have in-edges; `components` says whether the run finds connected components.
+    """
     n = graph.n
     runs, words = -(-graph.m // RUN) + 1, -(-n // WORD) * WORD
     arrays = {
@@ -143,7 +148,9 @@ def array_sizes(bound: BoundProgram, graph: Graph, destinations: int, synchronou
         arrays["out_offsets"] = 8 * (n + 1)
     if synchronous:
         arrays["next_values"] = n * bound.value.itemsize
-    if bound.reads_dst:
+    if components:
+        arrays |= {"parents": 4 * n, "largest": 4}
+    if bound.reads_dst or components:
         arrays["destinations"] = 4 * destinations
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes

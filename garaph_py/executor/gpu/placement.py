@@ -103,7 +103,7 @@ class Placer:
 
     def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks
-        arrays = array_sizes(bound, graph, ranks.count, synchronous)
+        arrays = array_sizes(bound, graph, ranks.count, synchronous, self._settings.components)
         if numbering.order is not None:
             arrays["positions"] = 4 * graph.n
         replicates = self._settings.gather in (AUTO, REPLICATED)

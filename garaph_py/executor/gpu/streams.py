@@ -174,6 +174,17 @@ class Streams:
         """The buffer of a resident page."""
         return self._resident[page.number]
 
+    def in_one_piece(self, pages: list[Page]) -> tuple[Page, Buffer] | None:
+        """Consecutive `pages` as one page, and its buffer, if all are resident, have arrived, and adjoin each other.
+
+        None also if spans are wanted, which belong to single pages.
+        """
+        buffers = self._resident[pages[0].number : pages[-1].number + 1] if pages else []
+        has_arrived = len(buffers) == len(pages) and all(b.page and not b.copied_bytes for b in buffers)
+        if not buffers or not has_arrived or self.timeline is not None or self._arrays.apart:
+            return None
+        return joined(pages[0], pages[-1]), buffers[0]
+
     def has(self, page: Page) -> bool:
         """Whether a page is resident and its edges are on the device or being copied there."""
         return page.number < len(self._resident) and self._resident[page.number].page is not None
@@ -208,7 +219,7 @@ class Streams:
     def _copy_at_once(self, missing: list[tuple[Page, Buffer]], source: PageSource, transfer: Transfer) -> None:
         """Copy consecutive resident pages, which adjoin each other on the device too, as if they were one page."""
         (first, buffer), (last, _) = missing[0], missing[-1]
-        whole = Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)
+        whole = joined(first, last)
         began, self.thread.doing = time.perf_counter_ns(), ("copying pages", first.number, "to", last.number)
         wanted = self._wanted(whole, buffer)
         transfer.send(source.edges(whole), wanted, self._prefetch)
@@ -368,6 +379,11 @@ class Streams:
         if page.number not in self._offsets:
             self._offsets[page.number] = places(self._arrays.sizes(self._pages[page.number]))[:-1]
         return [buffer.addresses[0] + at for at in self._offsets[page.number]]
+
+
+def joined(first: Page, last: Page) -> Page:
+    """The pages from `first` to `last` as one."""
+    return Page(first.number, first.first_vertex, last.last_vertex, first.first_edge, last.last_edge)
 
 
 def event_flags(device: Device) -> int:

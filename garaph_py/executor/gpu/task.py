@@ -16,13 +16,14 @@ DType = np.dtype[Any]
 
 CONTEXT = arguments((
     "n", "in_offsets", "out_offsets", "starts", "run_ranks", "word_ranks", "destinations", "values", "next_values",
-    "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parameters",
+    "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents", "largest",
+    "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
     "first_word", "value_records", "value_words", "first_value_word", "tally", "partials", "items", "tickets", "clocks",
     "reported", "hubs", "hub_count", "first_rank", "last_rank", "blocks", "not_finite", "collected", "collected_bits",
-    "new_offsets", "shifts", "new_sources", "new_edge_values",
+    "new_offsets", "shifts", "new_sources", "new_edge_values", "least_edges",
 ))  # fmt: skip
 TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),

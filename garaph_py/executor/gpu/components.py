@@ -1,0 +1,124 @@
+"""Connected components by union-find on the GPU (`..components` describes the method)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy.typing as npt
+
+from ...pages.layout import Page
+from ..components import NO_VERTEX
+from ..modes import COMPONENTS, COPIED, GPU, RESIDENT
+from ..protocol import PageDecision, PageResult
+from .launch import Launcher
+from .ranks import runs_of
+from .run_arrays import RunArrays
+from .streams import Buffer, Streams, Work
+
+Array = npt.NDArray[Any]
+
+FEW_VERTICES = 1 << 13
+"""Vertices whose second edges are linked before those of all others. If a quarter of a million threads began at once to
+join the same few large trees, they would wait for one another's atomic operations for half a millisecond."""
+SHORT_EDGES = 32
+"""In-edges below which one thread links all edges of a vertex, once most vertices are in one tree."""
+
+
+@dataclass
+class LinkWork:
+    """The `streams.Work` that launches one kernel, which links edges, for each page.
+
+    `done` has the pages that were processed, and the bytes of edges that were copied to the device for each.
+    """
+
+    kernel: Callable[[Page, Any, Array], None]
+    task_of: Callable[[Page, Buffer], Array]
+    done: dict[Page, int] = field(default_factory=dict)
+
+    def launch(self, page: Page, buffer: Buffer) -> None:
+        if page.edges:
+            self.kernel(page, buffer.stream, self.task_of(page, buffer))
+
+    def copy_back(self, page: Page, stream: Any) -> None:
+        """Copy nothing."""
+
+    def on_complete(self, page: Page, copied: int) -> None:
+        self.done[page] = copied
+
+
+@dataclass(frozen=True)
+class Components:
+    """Finds the connected components, and gives each vertex the sum over its own. The device's context must be current.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    arrays : RunArrays
+    streams : Streams
+    task_of : callable
+        ``task_of(page, buffer)``: the arguments of a kernel.
+    process : callable
+        ``process(pages, work)`` has `work` done on each page.
+    transfer : str
+        How the edges of streamed pages get to the device.
+    """
+
+    launcher: Launcher
+    arrays: RunArrays
+    streams: Streams
+    task_of: Callable[[Page, Buffer], Array]
+    process: Callable[[list[Page], Work], None]
+    transfer: str = COPIED
+
+    def __call__(self, n: int, pages: list[Page]) -> list[PageResult]:
+        """Do all of it for a graph of `n` vertices; only the first edges of resident pages are linked first."""
+        every, driver = self.arrays.task_of_range(0, n), self.launcher.device.driver
+        resident = [page for page in pages if self.streams.has(page)]
+        driver.memset_d8(self.arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
+        self.launcher.on_threads("plant", n, None, every)
+        copied = Counter[Page]()
+        if resident:
+            for link in (self._hook_first, self._link_second):
+                copied.update(self._do(resident, link))
+            self.launcher.on_threads("flatten", n, None, every)
+            self.launcher.on_sample("find_largest", None, every)
+        copied.update(self._do(pages, partial(self._link_rest, len(resident))))
+        for name in ("sum_trees", "spread_sums"):
+            self.launcher.on_threads(name, n, None, every)
+        driver.Context.synchronize()
+        return [self._result(page, copied[page]) for page in pages]
+
+    def _do(self, pages: list[Page], kernel: Callable[[Page, Any, Array], None]) -> dict[Page, int]:
+        """Launch `kernel` for each page, or for all at once; return the bytes that were copied for each page."""
+        work = LinkWork(kernel, self.task_of)
+        whole = self.streams.in_one_piece(pages)
+        if whole is None:
+            self.process(pages, work)
+            return work.done
+        work.launch(*whole)
+        return dict.fromkeys(pages, 0)
+
+    def _hook_first(self, page: Page, stream: Any, task: Array) -> None:
+        self.launcher.on_threads("hook_first", page.vertices, stream, task)
+
+    def _link_second(self, page: Page, stream: Any, task: Array) -> None:
+        """Link the second edges of a page's vertices: first those of a few, which join the large trees."""
+        few = task.copy()
+        few["page"]["last_vertex"] = min(page.first_vertex + FEW_VERTICES, page.last_vertex)
+        self.launcher.on_threads("link_second", FEW_VERTICES, stream, few)
+        self.launcher.on_threads("link_second", page.vertices, stream, task)
+
+    def _link_rest(self, resident: int, page: Page, stream: Any, task: Array) -> None:
+        """Link the edges of a page, except those of vertices in the largest tree."""
+        if page.number < resident:  # the few vertices that are left are in nearly all runs, with few edges each
+            task["page"]["least_edges"] = SHORT_EDGES
+            self.launcher.on_threads("link_short", page.vertices, stream, task)
+        self.launcher.on_warps("link_edges", runs_of(page), stream, task)
+
+    def _result(self, page: Page, copied: int) -> PageResult:
+        how = PageDecision(COMPONENTS, GPU, self.transfer if copied else RESIDENT)
+        return PageResult(page.edges, 0, 0, 0, None, to_device=copied, how=how)

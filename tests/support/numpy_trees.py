@@ -1,0 +1,120 @@
+"""The kernels for connected components on the GPU of `numpy_gpu`, and a program that uses them."""
+
+import numpy as np
+
+import garaph_py as gp
+
+
+class Labels(gp.VertexProgram):
+    """The least label in the same component."""
+
+    labels: int = 10007
+
+    gathers = "both"
+    value = np.int64
+    sum = gp.min
+
+    def init(self, id):
+        return id * 7919 % self.labels
+
+    def gather(self, src):
+        return src
+
+
+def array_of(driver, context, name, kind, count=None):
+    return driver.array(context[name], kind, int(context["n"]) if count is None else count)
+
+
+def roots_of(parents):
+    """The root of each vertex's tree."""
+    roots = parents.copy()
+    while not np.array_equal(roots, parents[roots]):
+        roots = parents[roots]
+    return roots
+
+
+def begin(driver, context, page):
+    """What initialize.cu does, for `Labels`."""
+    n = int(context["n"])
+    array_of(driver, context, "values", np.int64)[:] = np.arange(n) * 7919 % int(context["parameters"]["labels"])
+    words = np.packbits(np.ones(n, bool), bitorder="little")
+    array_of(driver, context, "frontier", np.uint8, len(words))[:] = words
+    tally = driver.array(page["tally"], driver.layouts.tally, 1)[0:1]
+    tally["active"], tally["active_edges"] = n, array_of(driver, context, "out_offsets", np.int64, n + 1)[-1]
+
+
+def plant(driver, context, page):
+    array_of(driver, context, "parents", np.uint32)[:] = np.arange(int(context["n"]))
+
+
+def link_edges(driver, context, page):
+    parents, first, last = array_of(driver, context, "parents", np.uint32), *map(int, page[["first_edge", "last_edge"]])
+    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    sources = driver.array(page["sources"], np.uint32, last - first, first - int(page["base_edge"]))
+    (largest,) = array_of(driver, context, "largest", np.uint32, 1)
+    for v in range(int(page["first_vertex"]), int(page["last_vertex"])):
+        begin, end = offsets[v : v + 2]
+        if parents[v] != largest and end - begin >= page["least_edges"]:
+            for u in sources[begin - first : end - first]:
+                link(parents, u, v)
+
+
+def link_short(driver, context, page):
+    """Link the edges that `link_edges` leaves out."""
+    every = page.copy()
+    every["least_edges"] = 0
+    link_edges(driver, context, every)
+
+
+def hook_first(driver, context, page):
+    """Hook nothing: a tree of each vertex is as good."""
+
+
+link_second = hook_first
+
+
+def link(parents, u, v):
+    while parents[u] != u:
+        u = parents[u]
+    while parents[v] != v:
+        v = parents[v]
+    parents[max(u, v)] = min(u, v)
+
+
+def flatten(driver, context, page):
+    parents = array_of(driver, context, "parents", np.uint32)
+    parents[:] = roots_of(parents)
+
+
+def find_largest(driver, context, page):
+    roots, counts = np.unique(array_of(driver, context, "parents", np.uint32), return_counts=True)
+    array_of(driver, context, "largest", np.uint32, 1)[:] = roots[counts.argmax()]
+
+
+def sum_trees(driver, context, page):
+    flatten(driver, context, page)
+    values, parents = (
+        array_of(driver, context, name, kind) for name, kind in (("values", np.int64), ("parents", np.uint32))
+    )
+    np.minimum.at(values, parents, values.copy())
+
+
+def spread_sums(driver, context, page):
+    values = array_of(driver, context, "values", np.int64)
+    values[:] = values[array_of(driver, context, "parents", np.uint32)]
+
+
+KERNELS = {
+    name: globals()[name]
+    for name in (
+        "plant",
+        "hook_first",
+        "link_second",
+        "link_short",
+        "link_edges",
+        "flatten",
+        "find_largest",
+        "sum_trees",
+        "spread_sums",
+    )
+}
