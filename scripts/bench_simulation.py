@@ -40,7 +40,7 @@ from garaph_py.simulation.workload import bind_for_types, device_bytes, scaled
 PROGRAMS = {
     "PageRank": ('{ name = "PageRank", dtype = "float32", stop = "never", weighted = false }', "iterations = 10\n"),
     "SSSP": ('{{ name = "SSSP", source = {source} }}', ""),
-    "ConnectedComponents": ('"ConnectedComponents"', ""),
+    "ConnectedComponents": ('"ConnectedComponents"', "sync = false\n"),  # in supersteps
 }
 WITHIN = 0.15
 """The relative error up to which a prediction counts as good."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..apps import registry as programs
 from ..codec.arrays import PACKED
 from ..errors import FormatError, ParameterError
-from ..executor.modes import BOTH, CPU
+from ..executor.modes import BOTH, COMPONENTS, CPU
 from ..experiment.tables import read_rows
 from ..io.formats.format import malformed
 from ..program import VertexId
@@ -111,7 +111,9 @@ def read_results(folder: str | os.PathLike[str], trusted: Collection[str] = ()) 
     with malformed(Path(folder), "its tables are not those of an experiment of runs; measure anew"):
         found = list(recorded_runs(results, iterations, copy_rate))
     if not found:
-        raise ParameterError(f"{folder}: has no completed run with raw edges; measure some")
+        raise ParameterError(
+            f"{folder}: has no completed run with raw edges; measure some, with sync = false if they find components"
+        )
     return found
 
 
@@ -125,7 +127,7 @@ def recorded_runs(
         iterations_of.setdefault((row["combination"], row["repeat"]), []).append(own)
     for result in results:
         rows = iterations_of.get((result["combination"], result["repeat"]))
-        if rows and result["error"] is None and is_raw(result):
+        if rows and result["error"] is None and is_raw(result) and in_supersteps(rows):
             yield recorded_of(result, sorted(rows, key=lambda row: row["number"]), copy_rate)
 
 
@@ -154,6 +156,11 @@ def copy_rate_of(path: Path) -> float | None:
 def is_raw(result: Record) -> bool:
     """Whether edges were raw on the CPU and on the GPU. If no gather is set, a run may pack raw edges for the GPU."""
     return result["encoding_used"] != PACKED and (result["device_used"] == CPU or result["gather"] in RAW_GATHERS)
+
+
+def in_supersteps(rows: Iterable[Record]) -> bool:
+    """Whether a run followed its program, iteration by iteration; one that found components did not."""
+    return all(row["mode"] != COMPONENTS for row in rows)
 
 
 def recorded_of(result: Record, rows: list[Record], copy_rate: float | None) -> RecordedRun:
@@ -192,11 +199,14 @@ def read_trace(path: str | os.PathLike[str]) -> RecordedRun:
     try:
         document = json.loads(Path(path).read_bytes())
         facts, events = document["otherData"], document["traceEvents"]
-        return traced(facts, [event for event in events if event["ph"] in ("X", "M")])
+        run = traced(facts, [event for event in events if event["ph"] in ("X", "M")])
     except FileNotFoundError:
         raise FormatError(path, f"no such file; {did_you_mean_file(path, WRITE_ONE)}") from None
     except (ValueError, KeyError, TypeError, ArithmeticError) as error:
         raise FormatError(path, f"is not a trace of garaph ({error!r}); {WRITE_ONE}") from None
+    if not in_supersteps(run.rows):
+        raise FormatError(path, "its run found components in one iteration; record one with --async or --sync")
+    return run
 
 
 def traced(facts: Record, events: list[Record]) -> RecordedRun:
