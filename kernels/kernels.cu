@@ -15,6 +15,12 @@
 #if CAN_REPLICATE
 #include "gather_replicated.cu"
 #endif
+#if IS_RELAXATION
+#include "push_edges.cu"
+#endif
+#if GATHERS_UNTIL_DONE
+#include "gather_until_done.cu"
+#endif
 #if COPIES_SOURCES
 #include "find_largest.cu"
 #include "flatten.cu"

@@ -31,7 +31,9 @@ class Observation:
     is_relaxation : bool
         The program's active vertices may push (`BoundProgram.is_relaxation`).
     pushes : bool
-        The processor can push. The GPU cannot; the CPU cannot if the program reads edge values that out-edges lack.
+        The processor can push. The CPU cannot if the program reads edge values that out-edges lack.
+    device_pushes : bool
+        In a hybrid run, the GPU can push if it works alone.
     tiles : bool
         The graph has tiles, and they suit the program.
     components : bool
@@ -68,6 +70,7 @@ class Observation:
     updates_all_vertices: bool = False
     is_relaxation: bool = False
     pushes: bool = True
+    device_pushes: bool = False
     tiles: bool = False
     components: bool = False
     in_buckets: bool = False

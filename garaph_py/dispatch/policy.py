@@ -15,6 +15,13 @@ AUTO_THRESHOLD = 1 / 50
 notifying and pulling cost the same per edge; but a few active vertices notify mainly vertices with many in-edges."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
+DEVICE_PUSH_THRESHOLD = 1 / 50
+"""Upper bound on f for push on a GPU, in the ``auto`` engine. It reads runs of 1,024 edges, so a few active vertices
+make it read many; a push at f = 0.043 took longer than a pull (docs/results/gpu.md)."""
+DEVICE_PUSH = 0.05
+"""Time in which a GPU looks for the runs of active vertices when it pushes, in units of the time of a pull."""
+DEVICE_PUSH_EDGE = 4.0
+"""Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: runs of 1,024 edges are read."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
@@ -73,11 +80,17 @@ class _Rules:
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
-        alpha = alpha_of(seen, solo.mode, seen.ratio)
-        stays = saving(alpha) + seen.missed < abs(seen.moving)
+        gpu_pushes = forced is None and seen.device_pushes and seen.f <= DEVICE_PUSH_THRESHOLD
+        on_device = min(DEVICE_PUSH + DEVICE_PUSH_EDGE * seen.f, 1.0) if gpu_pushes else 1.0
+        alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
+        stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
         if solo.mode == COMPONENTS:
             return solo._replace(device=GPU if on_gpu else CPU, alpha=alpha)
+        if on_gpu and gpu_pushes:
+            return Decision(
+                PUSH, f"alpha = {alpha:.3g}, and f = {seen.f:.3g} <= {DEVICE_PUSH_THRESHOLD:.3g}", GPU, alpha
+            )
         if on_gpu and seen.forced_mode in (None, PULL):
             why = f"alpha = {alpha:.3g} >= 1" if alpha >= 1 else f"alpha = {alpha:.3g} < 1, but the GPU has the values"
             if seen.cpu_helps and alpha >= 1:
@@ -152,9 +165,10 @@ class AutoPolicy(_Rules):
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device)
-            if seen.f <= PUSH_THRESHOLD:
-                return Decision(PUSH, f"f = {seen.f:.3g} <= {PUSH_THRESHOLD:.3g}", seen.device)
-            return Decision(PULL, above(seen, PUSH_THRESHOLD), seen.device)
+            bound = DEVICE_PUSH_THRESHOLD if seen.device == GPU else PUSH_THRESHOLD
+            if seen.f <= bound:
+                return Decision(PUSH, f"f = {seen.f:.3g} <= {bound:.3g}", seen.device)
+            return Decision(PULL, above(seen, bound), seen.device)
         if seen.device == GPU:
             bound = seen.notify_bound
         else:

@@ -105,6 +105,7 @@ class Scheduler:
             "updates_all_vertices": self.program.updates_all_vertices,
             "is_relaxation": self.program.is_relaxation,
             "pushes": PUSH in can.modes,
+            "device_pushes": can.devices_push and PUSH in schedule.policy.modes and self.program.is_relaxation,
             "tiles": schedule.tiles and PULL_TILED in can.modes,
             "components": schedule.components and COMPONENTS in can.modes,
             "k": schedule.k,

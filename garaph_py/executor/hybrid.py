@@ -94,7 +94,8 @@ class HybridExecutor:
         can = self._host.capabilities
         modes = tuple(mode for mode in can.modes if mode != PUSH or self._pushes)
         loads = tuple(member.executor.load_of for member in self._members)
-        return Capabilities(CPU, modes, threads=can.threads, loads=loads)
+        pushes = PUSH in self._members[0].executor.capabilities.modes
+        return Capabilities(CPU, modes, threads=can.threads, loads=loads, devices_push=pushes)
 
     @property
     def source(self) -> PageSource:
@@ -148,7 +149,7 @@ class HybridExecutor:
         self.device, self._host_helps = decision.device, decision.device != GPU
         for member, sharing in zip(self._working, decision.sharing, strict=True):
             member.sharing = sharing
-        if self.device == GPU and len(self._working) > 1 and decision.mode != COMPONENTS:
+        if self.device == GPU and len(self._working) > 1 and decision.mode not in (PUSH, COMPONENTS):
             self.device = BOTH  # several devices share the pages; the host takes none
         elif self.device == BOTH and not self._shares_pages:
             self.device = GPU
@@ -173,7 +174,7 @@ class HybridExecutor:
         started = work_clock()
         done = member.executor.step(state, decision)
         self._differ = ANYWHERE
-        measure(member, done.pages, work_clock() - started)
+        measure(member, done.pages, work_clock() - started if decision.mode in (PULL, NOTIFY_PULL) else None)
         return StepResult(done.pages, done.followed, GPU, (member.rates,))
 
     def begin(self, state: State, mode: str) -> int:

@@ -169,6 +169,8 @@ class Capabilities:
     loads : tuple of (int, int, float)
         For each device that shares pages with the host: edges of the graph, edges copied to the device in every
         iteration, and bytes per edge.
+    devices_push : bool
+        A device that shares pages with the host can push if it works alone.
     """
 
     name: str
@@ -176,6 +178,7 @@ class Capabilities:
     has_priorities: bool = False
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
+    devices_push: bool = False
 
 
 class OpenPlan(Protocol):
@@ -343,7 +346,7 @@ class SupportsPriority(Executor, Protocol):
 
 
 class Notifier(Protocol):
-    """The part of the CPU that notifies for a GPU, because a GPU only pulls (Garaph section 2.2)."""
+    """The part of the CPU that notifies for a GPU, because a GPU does not (Garaph section 2.2)."""
 
     def assist(self, sources: SourceFactory) -> None:
         """Get ready to notify."""

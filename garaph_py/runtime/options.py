@@ -35,7 +35,7 @@ ENGINES = POLICIES.keys()
 """The engines, and those that a user registers later."""
 MODES = (ANY, PULL, NOTIFY_PULL, PUSH, PULL_TILED, COMPONENTS)
 CPU_MODES = (PUSH, PULL_TILED)
-"""Modes that are not in the paper, and that run on the CPU only."""
+"""Modes that are not in the paper, and that run on the CPU if the user asks for them."""
 DEVICES = (ANY, CPU, GPU, HYBRID)
 FINITE, OFF = "finite", "off"
 CHECKS = (ANY, FINITE, OFF)
@@ -80,10 +80,10 @@ class Options:
         ``dst``: it is several times faster if many iterations update all vertices. Its tiles take 4 more bytes per
         edge, plus a copy of the edge values if the program reads them. The graph keeps the tiles, and later runs with
         ``"auto"`` use them. If the edges stay on disk, the tiles must fit in the memory that the graph was opened with,
-        and are freed after the run. Push and pull-tiled run on the CPU only. ``"components"`` finds the connected
-        components by union-find, in one iteration. It is for relaxations over integers whose `gather` returns ``src``
-        as it is, without `done` and `priority`, and for undirected graphs; ``"auto"`` uses it there unless `sync` or
-        a limit of iterations is given.
+        and are freed after the run. Push and pull-tiled run on the CPU if you ask for them. ``"components"`` finds the
+        connected components by union-find, in one iteration. It is for relaxations over integers whose `gather` returns
+        ``src`` as it is, without `done` and `priority`, and for undirected graphs; ``"auto"`` uses it there unless
+        `sync` or a limit of iterations is given.
     sync : bool, optional
         True for a synchronous run: new values become visible in the next iteration, and the answer does not depend on
         timing. False for an asynchronous run: new values are visible at once, which often takes fewer iterations; the
@@ -250,7 +250,8 @@ class RunOptions(Options):
             )
         if self.needs_gpu and self.mode in CPU_MODES:
             raise ParameterError(
-                f"mode={self.mode!r} runs on the CPU, because the GPU only pulls; leave device={self.device!r} out"
+                f"mode={self.mode!r} runs on the CPU; leave it out, and a GPU pushes where that pays, or leave "
+                f"device={self.device!r} out"
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             given = "resume=True" if self.resume else f"checkpoint_every={self.checkpoint_every!r}"

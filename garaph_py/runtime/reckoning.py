@@ -17,11 +17,12 @@ from ..program import BoundProgram
 from ..system.sizes import show_seconds
 from .options import RunOptions, finds_components
 
-ALL, FRONTIER, SEARCH, UNION = "all", "frontier", "search", "union"
+ALL, FRONTIER, SEARCH, SEARCH_BOTH, UNION = "all", "frontier", "search", "search_both", "union"
 """Kinds of runs. ``"all"``: each iteration updates all vertices. ``"frontier"``: a relaxation, whose iterations follow
-the active vertices. ``"search"``: a relaxation with `done`, which leaves most edges out. ``"union"``: connected
-components by union-find."""
-EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10, UNION: 1}
+the active vertices. ``"search"``: a relaxation with `done`, which leaves most edges out. ``"search_both"``: the same in
+an undirected graph, where a GPU leaves them out too. ``"union"``: connected components by union-find."""
+SEARCHES = SEARCH, SEARCH_BOTH
+EXPECTED = {ALL: 30, FRONTIER: 10, SEARCH: 10, SEARCH_BOTH: 10, UNION: 1}
 """Iterations that are expected of a run without a limit, before a run has told. Over R-MAT graphs of scale 12 to 18,
 PageRank takes 11 to 15, or 50 if rank at dangling vertices is dropped; BFS and SSSP take 6 or 7."""
 CPU_STEP = 3e-5
@@ -65,12 +66,13 @@ class Rates:
 
     Attributes
     ----------
-    cpu_all, cpu_frontier, cpu_search, cpu_union : float
+    cpu_all, cpu_frontier, cpu_search, cpu_search_both, cpu_union : float
         Per thread: PageRank 3.2 G/s on 16 threads, SSSP 0.63 (and ConnectedComponents in supersteps 1.04), BFS 4.2,
         ConnectedComponents by union-find 4.7 (2026-11-24).
-    gpu_all, gpu_frontier, gpu_search, gpu_union : float
+    gpu_all, gpu_frontier, gpu_search, gpu_search_both, gpu_union : float
         In a hybrid run with all edges in the GPU's memory: PageRank 94 G/s, SSSP 12.5 (and ConnectedComponents in
-        supersteps 23), BFS 8.4, ConnectedComponents by union-find 220 (2026-11-24).
+        supersteps 23), BFS 8.4 and, in an undirected graph, 190, ConnectedComponents by
+        union-find 220 (2026-11-24).
     start : float
         Seconds to find the GPU and to make its context.
     compile : float
@@ -91,10 +93,12 @@ class Rates:
     cpu_all: float = 2.0e8
     cpu_frontier: float = 5.0e7
     cpu_search: float = 2.6e8
+    cpu_search_both: float = 2.6e8
     cpu_union: float = 3.0e8
     gpu_all: float = 9.4e10
     gpu_frontier: float = 1.7e10
     gpu_search: float = 8.4e9
+    gpu_search_both: float = 1.9e11
     gpu_union: float = 2.0e11
     start: float = 0.45
     compile: float = 2.5
@@ -143,7 +147,7 @@ class Call:
 
     Attributes
     ----------
-    kind : {"all", "frontier", "search", "union"}
+    kind : {"all", "frontier", "search", "search_both", "union"}
     vertices, edges : int
         The edges are the stored ones.
     edge_bytes : float
@@ -268,7 +272,9 @@ def kind_of(bound: BoundProgram, options: RunOptions) -> str:
         return UNION
     if not bound.is_relaxation:
         return ALL
-    return SEARCH if "done" in bound.arguments else FRONTIER
+    if "done" not in bound.arguments:
+        return FRONTIER
+    return SEARCH_BOTH if bound.undirected else SEARCH
 
 
 def edge_bytes(bound: BoundProgram, graph: Graph) -> float:
@@ -343,7 +349,7 @@ def choose(call: Call, there: OnDevice, rates: Rates) -> Verdict:
     on_gpu = on_cpu > warm
     if on_gpu:
         preparing = preparing_seconds(call, there, rates)
-        is_unknown = preparing > 0 and call.kind == SEARCH and call.past.iterations is None
+        is_unknown = preparing > 0 and call.kind in SEARCHES and call.past.iterations is None
         on_gpu = on_cpu * (UNKNOWN_SEARCH if is_unknown else 1.0) + call.past.lost >= preparing + warm
     cpu, gpu = f"{show_seconds(on_cpu)} on the CPU", f"{show_seconds(preparing + warm)} with the GPU"
     if preparing:

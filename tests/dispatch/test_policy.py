@@ -9,6 +9,7 @@ from garaph_py.dispatch.buckets import Bucket, first_step, next_step
 from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
+    DEVICE_PUSH_THRESHOLD,
     POLICIES,
     PUSH_THRESHOLD,
     RELAXING_THRESHOLD,
@@ -66,6 +67,23 @@ def test_the_gpu_pulls() -> None:
     assert decide(seen(int(1000 * NOTIFY_BOUND), "auto", device="gpu")).mode == NOTIFY_PULL
     assert decide(seen(int(1000 * NOTIFY_BOUND) + 1, "auto", device="gpu")).mode == PULL
     assert decide(seen(1000, "auto", device="gpu", updates_all_vertices=True)).mode == PULL
+
+
+def test_a_gpu_pushes_if_it_can() -> None:
+    few, many = int(1000 * DEVICE_PUSH_THRESHOLD), int(1000 * DEVICE_PUSH_THRESHOLD) + 1
+    assert decide(seen(few, "auto", is_relaxation=True, device="gpu")).mode == PUSH
+    assert decide(seen(many, "auto", is_relaxation=True, device="gpu")).mode == PULL
+
+
+@pytest.mark.parametrize(
+    ("active_edges", "ratio", "expected"),
+    [(20, 50.0, (PUSH, "gpu")), (20, 0.01, (PULL, "cpu")), (21, 50.0, (PULL, "both"))],
+)
+def test_the_gpu_of_a_hybrid_run_pushes(active_edges: int, ratio: float, expected: tuple[str, str]) -> None:
+    decision = decide(
+        seen(active_edges, "auto", is_relaxation=True, pushes=False, device_pushes=True, ratio=ratio, start=0.5)
+    )
+    assert (decision.mode, decision.device) == expected
 
 
 def test_the_gpu_notifies_where_that_spares_pages() -> None:

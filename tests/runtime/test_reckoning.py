@@ -17,6 +17,7 @@ from garaph_py.runtime.reckoning import (
     GPU_STEP,
     REVERSING,
     SEARCH,
+    SEARCH_BOTH,
     UNION,
     Call,
     Measured,
@@ -118,7 +119,7 @@ def test_measured_calls_count_more_than_estimates():
         (gp.apps.PageRank(), ALL),
         (gp.apps.SSSP(0), FRONTIER),
         (gp.apps.ConnectedComponents(), FRONTIER),  # a limit of iterations asks for supersteps
-        (gp.apps.BFS(0), SEARCH),
+        (gp.apps.BFS(0), SEARCH_BOTH),
     ],
     ids=str,
 )
@@ -249,3 +250,8 @@ def test_a_rate_changes_when_it_was_wrong_twice():
     assert revised(rates, doubts, {"call": 0.002}) == ({}, {})  # right after all
     assert revised(rates, doubts, {"call": 0.001}) == ({}, {"call": 0.001})  # wrong in the other direction
     assert revised(rates, doubts, {"start": 0.46}) == (rates, doubts)
+
+
+def test_a_search_over_a_directed_graph_is_of_another_kind():
+    graph = gp.from_edges(np.arange(9), np.arange(1, 10))
+    assert call_of(bind(gp.apps.BFS(0), graph), graph, RunOptions(), 3, Past()).kind == SEARCH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,8 @@ from ..protocol import PageDecision, PageResult
 from .launch import Launcher
 from .ranks import runs_of
 from .run_arrays import RunArrays
-from .streams import Buffer, Streams, Work
+from .streams import Streams
+from .work import Launch
 
 Array = npt.NDArray[Any]
 
@@ -26,28 +27,6 @@ FEW_VERTICES = 1 << 13
 join the same few large trees, they would wait for one another's atomic operations for half a millisecond."""
 SHORT_EDGES = 32
 """In-edges below which one thread links all edges of a vertex, once most vertices are in one tree."""
-
-
-@dataclass
-class LinkWork:
-    """The `streams.Work` that launches one kernel, which links edges, for each page.
-
-    `done` has the pages that were processed, and the bytes of edges that were copied to the device for each.
-    """
-
-    kernel: Callable[[Page, Any, Array], None]
-    task_of: Callable[[Page, Buffer], Array]
-    done: dict[Page, int] = field(default_factory=dict)
-
-    def launch(self, page: Page, buffer: Buffer) -> None:
-        if page.edges:
-            self.kernel(page, buffer.stream, self.task_of(page, buffer))
-
-    def copy_back(self, page: Page, stream: Any) -> None:
-        """Copy nothing."""
-
-    def on_complete(self, page: Page, copied: int) -> None:
-        self.done[page] = copied
 
 
 @dataclass(frozen=True)
@@ -59,10 +38,8 @@ class Components:
     launcher : Launcher
     arrays : RunArrays
     streams : Streams
-    task_of : callable
-        ``task_of(page, buffer)``: the arguments of a kernel.
-    process : callable
-        ``process(pages, work)`` has `work` done on each page.
+    on_each : callable
+        ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
     transfer : str
         How the edges of streamed pages get to the device.
     """
@@ -70,8 +47,7 @@ class Components:
     launcher: Launcher
     arrays: RunArrays
     streams: Streams
-    task_of: Callable[[Page, Buffer], Array]
-    process: Callable[[list[Page], Work], None]
+    on_each: Callable[[list[Page], Launch], dict[Page, int]]
     transfer: str = COPIED
 
     def __call__(self, n: int, pages: list[Page]) -> list[PageResult]:
@@ -83,24 +59,14 @@ class Components:
         copied = Counter[Page]()
         if resident:
             for link in (self._hook_first, self._link_second):
-                copied.update(self._do(resident, link))
+                copied.update(self.on_each(resident, link))
             self.launcher.on_threads("flatten", n, None, every)
             self.launcher.on_sample("find_largest", None, every)
-        copied.update(self._do(pages, partial(self._link_rest, len(resident))))
+        copied.update(self.on_each(pages, partial(self._link_rest, len(resident))))
         for name in ("sum_trees", "spread_sums"):
             self.launcher.on_threads(name, n, None, every)
         driver.Context.synchronize()
         return [self._result(page, copied[page]) for page in pages]
-
-    def _do(self, pages: list[Page], kernel: Callable[[Page, Any, Array], None]) -> dict[Page, int]:
-        """Launch `kernel` for each page, or for all at once; return the bytes that were copied for each page."""
-        work = LinkWork(kernel, self.task_of)
-        whole = self.streams.in_one_piece(pages)
-        if whole is None:
-            self.process(pages, work)
-            return work.done
-        work.launch(*whole)
-        return dict.fromkeys(pages, 0)
 
     def _hook_first(self, page: Page, stream: Any, task: Array) -> None:
         self.launcher.on_threads("hook_first", page.vertices, stream, task)

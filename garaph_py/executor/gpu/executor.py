@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import events
-from ...codec.arrays import PACKED
 from ...errors import DeviceError, DeviceMemoryError
 from ...graph import Graph
 from ...pages.layout import Page, commit_plan, cut
@@ -21,10 +20,11 @@ from ...pages.queue import PageQueue
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL
+from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
+from . import push as pushing
 from . import staging
 from .choice import Choice
 from .components import Components
@@ -32,10 +32,11 @@ from .device import Device, failing
 from .device_graph import DeviceGraph, kept_bytes, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
-from .gather import SEGMENTED, Gather
+from .gather import SEGMENTED, Gather, kind_of
 from .launch import launcher_for
-from .memory_plan import FREE_SHARE, wanted_bytes
+from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .packing import Packing
+from .page_tasks import PageTasks
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
@@ -43,8 +44,8 @@ from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
 from .settings import Settings
-from .streams import Buffer, Streams, Work
-from .work import PageWork, SharedWork, result_of
+from .streams import Buffer, Streams
+from .work import KernelWork, Launch, PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
 
@@ -119,7 +120,9 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(GPU, self.modes + (COMPONENTS,) * self.settings.components)
+        is_here = self.residency.resident == len(self.residency.pages)
+        pushes = (PUSH,) * (can_push(self.bound) and is_here)
+        return Capabilities(GPU, self.modes + pushes + (COMPONENTS,) * self.settings.components)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -234,8 +237,7 @@ class GpuExecutor(StepByParts):
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
-            self._arguments: dict[tuple[Page, int], bytes] = {}
-            kind = PACKED if self.edges.arrays.encoding == PACKED else self.settings.gather
+            kind = kind_of(bound, self.settings.gather, self.edges.arrays.encoding, synchronous)
             kind, ranks = SEGMENTED if hub else kind, self._numbering.ranks
             self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
@@ -255,8 +257,10 @@ class GpuExecutor(StepByParts):
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
-            self._bases = self._base_arguments([*pages, every])
-            result = self._initial_values(every, self._bases[len(pages) :])
+            self._tasks = PageTasks(
+                self._arrays, self.edges.arrays, self.streams, self.gather, pages, every, self._tally_address
+            )
+            result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
             state.total = sum_partials([result.partials], partial).astype(bound.total)
@@ -314,7 +318,7 @@ class GpuExecutor(StepByParts):
 
     def begin(self, state: State, mode: str) -> int:
         self.ready(state)
-        if mode in (PULL, COMPONENTS):
+        if mode in (PULL, PUSH, COMPONENTS):
             return 0
         if self._host is None:
             raise ValueError("notify-pull on a GPU without a host that notifies")
@@ -337,8 +341,9 @@ class GpuExecutor(StepByParts):
                 self.launcher.on_threads("prepare_values", self.graph.n, None, task)
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
-        if mode == COMPONENTS:
-            return self._find_components(list(pages), source, state)
+        if mode in (PUSH, COMPONENTS):
+            with self.device, failing(self.device.driver):
+                return self._push(state) if mode == PUSH else self._find_components(list(pages))
         every, work = list(pages), self._page_work()
         with self.device, failing(self.device.driver):
             self.streams.process(self.offer(every, state, mode, False), source, work)
@@ -348,15 +353,28 @@ class GpuExecutor(StepByParts):
             self._hub.count(sum(page.edges for page in work.done))
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
-    def _find_components(self, pages: list[Page], source: PageSource, state: State) -> list[PageResult]:
+    def _push(self, state: State) -> list[PageResult]:
+        if state.synchronous:  # vertices that do not change keep their values
+            to, source = map(self.address, ("next_values", "values"))
+            self.device.driver.memcpy_dtod(to, source, self.graph.n * self.bound.value.itemsize)
+        self._processed = list(self.residency.pages)
+        copied = self.on_each(self._processed, partial(pushing.push, self.launcher))
+        self._read_tallies()
+        return [pushing.result_of(state, self._tallies, sum(copied.values()))]
+
+    def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones
+        find = Components(self.launcher, self._arrays, self.streams, self.on_each, self.settings.transfer)
+        return find(self.graph.n, pages)
 
-        def process(some: list[Page], work: Work) -> None:
-            self.streams.process(self.offer(some, state, PULL, False), source, work)
-
-        find = Components(self.launcher, self._arrays, self.streams, self.task_of, process, self.settings.transfer)
-        with self.device, failing(self.device.driver):
-            return find(self.graph.n, pages)
+    def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
+        """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""
+        work, whole = KernelWork(launch, self.task_of), self.streams.in_one_piece(pages)
+        if whole is None:
+            self.streams.process(self.streams.order(pages, self.graph.on_disk), self.source, work)
+            return work.done
+        work.launch(*whole)
+        return dict.fromkeys(pages, 0)
 
     def _page_work(self) -> PageWork:
         has_total = self.bound.total is not None
@@ -394,12 +412,13 @@ class GpuExecutor(StepByParts):
                 self.device.driver.memcpy_htod_async(place + page.first_vertex * size, new, self.streams.forth)
 
     def refresh(self, state: State, values: bool) -> None:
-        """Copy the host's state to the device: the frontier if the program has `prepare`, which reads it.
+        """Copy the host's state to the device: the frontier if `prepare` or the kernels for relaxations read it.
 
         If `values`, copy all vertex values too, because another processor has changed them.
         """
         changed = [(self._numbering.to_device(state.values, self.settings.threads), "values")] if values else []
-        if "prepare" in self.bound.arguments and state.is_on_host("frontier"):
+        reads_frontier = "prepare" in self.bound.arguments or self.bound.is_relaxation
+        if reads_frontier and state.is_on_host("frontier"):
             changed.append((self._numbering.bits_to_device(state.frontier.bits), "frontier"))
         if not changed:
             return
@@ -413,26 +432,7 @@ class GpuExecutor(StepByParts):
 
     def task_of(self, page: Page, buffer: Buffer) -> Array:
         """The argument of a kernel over `page`, whose edges are in `buffer`."""
-        key = page, buffer.addresses[0]
-        arguments = self._arguments.get(key)
-        if arguments is None:
-            arguments = self._arguments_of(page, buffer)
-            if page == self.residency.pages[page.number]:  # a part of a page is unlikely to recur
-                self._arguments[key] = arguments
-        return self._arrays.task_of(arguments)
-
-    def _arguments_of(self, page: Page, buffer: Buffer) -> bytes:
-        """The bytes of a page's arguments, which are the same in every iteration."""
-        is_whole = page == self.residency.pages[page.number]
-        arguments = self._bases[[page.number]] if is_whole else self._base_arguments([page])
-        self.edges.arrays.write_args(arguments, page, self.streams.places(page, buffer))
-        return arguments.tobytes()
-
-    def _base_arguments(self, pages: Sequence[Page]) -> Array:
-        """The arguments of pages, without the addresses of their edges."""
-        arguments = self._arrays.page_arguments(pages, self._tally_address)
-        self.gather.write_args(arguments, pages)
-        return arguments
+        return self._tasks.of(page, buffer)
 
     def commit(self, state: State, mode: str) -> None:
         skipped = [] if len(self._processed) == len(self.residency.pages) else self._skipped()
@@ -490,7 +490,7 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
-            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept", "_hub", "_placer"):
+            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept", "_hub", "_placer", "_tasks"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

@@ -18,6 +18,7 @@ from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from .device import seconds
 from .device_graph import DeviceGraph
+from .interface import gathers_until_done
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, runs_of
 from .replication import FACTORS, CostModel, Replication, custom, fixed
@@ -28,7 +29,7 @@ Array = npt.NDArray[Any]
 
 log = logging.getLogger("garaph_py")
 
-AUTO, REPLICATED, SEGMENTED = "auto", "replicated", "segmented"
+AUTO, REPLICATED, SEGMENTED, UNTIL_DONE = "auto", "replicated", "segmented", "until done"
 CUSTOM, CALIBRATED = "custom", "calibrated"
 MIN_MEASURED_EDGES = 1 << 25
 """Edges of the smallest page on which both gathers are timed. The timing takes 8 to 15 milliseconds, as long as a
@@ -63,9 +64,9 @@ class Gather:
 
     Parameters
     ----------
-    kind : {"auto", "replicated", "segmented", "packed"}
+    kind : {"auto", "replicated", "segmented", "packed", "until done"}
         ``"auto"``: ``"replicated"`` or ``"segmented"``, whichever is faster on the first page with at least
-        `MIN_MEASURED_EDGES` edges.
+        `MIN_MEASURED_EDGES` edges. ``"until done"``: until the program's `done` holds.
     replication : {"custom", "calibrated"} or int
     """
 
@@ -79,7 +80,8 @@ class Gather:
         kind: str,
         replication: str | int,
     ) -> None:
-        self.kind, self._replication = kind if launcher.share or kind == PACKED else SEGMENTED, replication
+        needs_share = kind not in (PACKED, UNTIL_DONE)
+        self.kind, self._replication = SEGMENTED if needs_share and not launcher.share else kind, replication
         if self.kind == AUTO and all(page.edges < MIN_MEASURED_EDGES for page in pages):
             self.kind = SEGMENTED
         self._known, self._key = kept.gathers, f"{bound.key} {replication}"
@@ -113,13 +115,15 @@ class Gather:
     @property
     def takes_parts(self) -> bool:
         """Whether `launch` takes parts of pages. The replicated gather does not: its work items are for whole pages."""
-        return self.kind in (SEGMENTED, PACKED)
+        return self.kind in (SEGMENTED, PACKED, UNTIL_DONE)
 
     def launch(self, page: Page, task: Array, stream: Any) -> None:
         if self.kind == AUTO and page.edges >= MIN_MEASURED_EDGES:
             self.kind = self._known.get(self._key) or self._faster(page, task, stream)
             self._known[self._key] = self.kind
-        if self.kind == REPLICATED:
+        if self.kind == UNTIL_DONE:
+            self._launcher.on_blocks("gather_until_done", page.vertices, stream, task)
+        elif self.kind == REPLICATED:
             self._replicated(page, task, stream, self._items_of(page, task, stream))
         else:
             self._segmented(page, task, stream)
@@ -258,3 +262,16 @@ class Gather:
         finally:
             for name in ("trial next_values", "trial next_frontier", "trial tally"):
                 memory.free(name)
+
+
+def kind_of(bound: BoundProgram, asked: str, encoding: str, synchronous: bool) -> str:
+    """The kind of gather for edges in this encoding, if the user or the plan has `asked` for one.
+
+    A synchronous run ends the gather of a vertex early where `done` says so, unless it has to decode all edges. In a
+    directed graph many vertices may not be reached for long: one warp would go through all edges of each again and
+    again.
+    """
+    if encoding == PACKED:
+        return PACKED
+    ends_early = synchronous and bound.undirected and gathers_until_done(bound)
+    return UNTIL_DONE if asked == AUTO and ends_early else asked

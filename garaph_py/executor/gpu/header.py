@@ -6,7 +6,7 @@ from ...codec.format import GROUP, RECORD
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..components import SAMPLE
-from .interface import Interface, can_replicate
+from .interface import Interface, can_replicate, gathers_until_done
 from .ranks import MANY_RUNS, RUN
 from .task import Layouts
 
@@ -38,6 +38,8 @@ def header(bound: BoundProgram, interface: Interface) -> str:
         "#pragma once", "",
         '#include "atomics.cuh"', '#include "words.cuh"', "",
         f"#define CAN_REPLICATE {int(can_replicate(bound))}  // the program's sum can be an atomic operation",
+        f"#define IS_RELAXATION {int(bound.is_relaxation)}  // active vertices may push",
+        f"#define GATHERS_UNTIL_DONE {int(gathers_until_done(bound))}  // a gather may end before the last edge",
         f"#define COPIES_SOURCES {int(bound.copies_sources)}  // union-find may give the answer",
         *constants, "", record(), "",
         interface.header,

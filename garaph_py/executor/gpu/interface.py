@@ -24,7 +24,7 @@ VALUES = ("src", "dst", "old", "new", "value")
 RETURNS = {
     "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
-    "add_total": "Partial", "no_total": "Partial",
+    "done": "bool", "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
 """The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
 the default `apply` calls `sum`."""
@@ -81,7 +81,8 @@ class Interface:
         }
         plain = functions(bound)
         self.wrappers: list[Wrapper] = []
-        calls = [self._wrap(plain, name, result) for name, result in RETURNS.items()]
+        wanted = {name: result for name, result in RETURNS.items() if name != "done" or gathers_until_done(bound)}
+        calls = [self._wrap(plain, name, result) for name, result in wanted.items()]
         types = [c_type(name, dtype) for name, dtype in self._types.items()]
         self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), not_finite_bits(bound), ""])
 
@@ -205,6 +206,11 @@ def not_finite_bits(bound: BoundProgram) -> str:
         tests.append(f"if (isnan({number})) bits |= {1 << 2 * k}ull;")
         tests.append(f"if (isinf({number})) bits |= {2 << 2 * k}ull;")
     return f"__device__ __forceinline__ u64 not_finite_bits(const Value& x) {{ {' '.join(tests)} return bits; }}"
+
+
+def gathers_until_done(bound: BoundProgram) -> bool:
+    """Whether a gather may end before a vertex's last edge, and leave out inactive sources."""
+    return bound.is_relaxation and "done" in bound.arguments
 
 
 def can_replicate(bound: BoundProgram) -> bool:

@@ -17,7 +17,7 @@ from ..components import SAMPLE
 from . import compiler
 from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
-from .interface import can_replicate
+from .interface import can_replicate, gathers_until_done
 from .task import Layouts
 
 Array = npt.NDArray[Any]
@@ -108,6 +108,7 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
+        names += ("push_edges",) * bound.is_relaxation + ("gather_until_done",) * gathers_until_done(bound)
         self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))

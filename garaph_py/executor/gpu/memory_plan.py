@@ -150,11 +150,16 @@ def array_sizes(
         arrays["next_values"] = n * bound.value.itemsize
     if components:
         arrays |= {"parents": 4 * n, "largest": 4}
-    if bound.reads_dst or components:
+    if bound.reads_dst or components or can_push(bound):
         arrays["destinations"] = 4 * destinations
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
     return arrays
+
+
+def can_push(bound: BoundProgram) -> bool:
+    """Whether the GPU may push: over the in-edges, which are the out-edges too."""
+    return bound.is_relaxation and bound.undirected
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:

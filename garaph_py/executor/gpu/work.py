@@ -22,6 +22,32 @@ ON_DEVICE = PageDecision(PULL, GPU, RESIDENT)
 """The decision that is reported for a page whose edges were already on the device."""
 
 
+Launch = Callable[[Page, Any, Array], None]
+"""``launch(page, stream, task)`` launches a kernel over a page."""
+
+
+@dataclass
+class KernelWork:
+    """The `streams.Work` that launches one kernel for each page that has edges; new values stay on the device.
+
+    `done` has the pages that were processed, and the bytes of edges that were copied to the device for each.
+    """
+
+    kernel: Launch
+    task_of: Callable[[Page, Buffer], Array]
+    done: dict[Page, int] = field(default_factory=dict)
+
+    def launch(self, page: Page, buffer: Buffer) -> None:
+        if page.edges:
+            self.kernel(page, buffer.stream, self.task_of(page, buffer))
+
+    def copy_back(self, page: Page, stream: Any) -> None:
+        """Copy nothing."""
+
+    def on_complete(self, page: Page, copied: int) -> None:
+        self.done[page] = copied
+
+
 @dataclass
 class PageWork:
     """The `streams.Work` of an iteration that the device does alone: new values and the frontier stay there.

@@ -45,6 +45,16 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
+
+
+def expected_kernels(name):
+    """The kernels of a program of `LIBRARY`."""
+    program = of(name)
+    own = TREES if program.copies_sources else set()
+    own |= {"push_edges"} if program.is_relaxation else set()
+    return COMMON | REPLICATED | own | ({"gather_until_done"} if name == "BFS" else set())
+
+
 TOTALS = {"initialize", "apply_vertices", "gather_replicated"}
 """Kernels that sum what `aggregate` returns, in 64 bits whatever the program's float type."""
 
@@ -116,7 +126,7 @@ def test_functions_are_inlined_and_keep_their_precision(name, architecture):
     text = compiler.link(program, architecture, "ptx").decode()
     assert f".target {architecture}" in text
     kernels = ptx.instructions(text)
-    assert set(kernels) == COMMON | REPLICATED | (TREES if name == "ConnectedComponents" else set())
+    assert set(kernels) == expected_kernels(name)
     for lines in kernels.values():
         assert not ptx.calls(lines)
         assert not ptx.locals_of(lines)
@@ -151,7 +161,7 @@ def test_registers_suffice(name):
     code = compiler.link(of(name), architecture, "cubin")
     assert code.startswith(b"\x7fELF")
     frames, registers = ptx.notes(code, ptx.FRAME_SIZE), ptx.notes(code, ptx.REGISTERS)
-    assert set(registers) == COMMON | REPLICATED | (TREES if name == "ConnectedComponents" else set())
+    assert set(registers) == expected_kernels(name)
     # the assembler prefers a block more a multiprocessor to a few words that are not spilled
     assert frames["gather_segmented"] <= 16
     assert frames["gather_packed"] <= 16

@@ -1,0 +1,72 @@
+"""The arguments of kernels over pages, most of which are the same in every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from ...pages.layout import Page
+from .edges import EdgeLayout
+from .gather import Gather
+from .run_arrays import RunArrays
+from .streams import Buffer, Streams
+
+Array = npt.NDArray[Any]
+
+
+class PageTasks:
+    """Makes the arguments of kernels over pages.
+
+    Parameters
+    ----------
+    arrays : RunArrays
+    edges : EdgeLayout
+    streams : Streams
+    gather : Gather
+    pages : list of Page
+        All pages.
+    every : Page
+        All of them as one.
+    tallies : int
+        The address of the pages' counts.
+
+    Attributes
+    ----------
+    of_every : ndarray
+        The arguments of `every`, without edges.
+    """
+
+    def __init__(
+        self, arrays: RunArrays, edges: EdgeLayout, streams: Streams, gather: Gather, pages: list[Page], every: Page,
+        tallies: int,
+    ) -> None:  # fmt: skip
+        self._arrays, self._edges, self._streams, self._gather = arrays, edges, streams, gather
+        self._pages, self._tallies = pages, tallies
+        self._known: dict[tuple[Page, int], bytes] = {}
+        bases = self._base([*pages, every])
+        self._bases, self.of_every = bases[: len(pages)], bases[len(pages) :]
+
+    def of(self, page: Page, buffer: Buffer) -> Array:
+        """The argument of a kernel over `page`, whose edges are in `buffer`."""
+        key = page, buffer.addresses[0]
+        arguments = self._known.get(key)
+        if arguments is None:
+            arguments = self._made(page, buffer)
+            if page == self._pages[page.number]:  # a part of a page is unlikely to recur
+                self._known[key] = arguments
+        return self._arrays.task_of(arguments)
+
+    def _made(self, page: Page, buffer: Buffer) -> bytes:
+        """The bytes of a page's arguments."""
+        is_whole = page == self._pages[page.number]
+        arguments = self._bases[[page.number]] if is_whole else self._base([page])
+        self._edges.write_args(arguments, page, self._streams.places(page, buffer))
+        return arguments.tobytes()
+
+    def _base(self, pages: Sequence[Page]) -> Array:
+        """The arguments of pages, without the addresses of their edges."""
+        arguments = self._arrays.page_arguments(pages, self._tallies)
+        self._gather.write_args(arguments, pages)
+        return arguments
