@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...graph.arrays import GraphArrays
+from ...graph.vertex_set import VertexSet
 from ...native import compare_and_swap
 from ...pages.layout import Page
 from ...pages.source import PageSource
-from ..components import FIRST_EDGES, NO_VERTEX, SAMPLE
+from ..components import FIRST_EDGES, SAMPLE
 from ..protocol import PageResult
 from ..state import State
 from .edges import Reader, source_of
@@ -22,23 +25,32 @@ from .functions import Functions
 from .launch import Launcher
 from .push import make_relax
 from .records import RecordKernel
-from .runs import Runs
-from .walk import NOTHING
+from .runs import Runs, edge_ranges
+from .walk import NOTHING, bit_of
 
 Array = npt.NDArray[Any]
 
 
+def root_of(parents, v):
+    """The root of the tree of v. On the way there, each vertex gets its grandparent as its parent, so that others have
+    a shorter way."""
+    root = np.int64(parents[v])
+    parent = np.int64(parents[root])
+    while parent != root:
+        parents[v] = np.uint32(parent)
+        v, root = root, parent
+        parent = np.int64(parents[root])
+    return root
+
+
 def link(parents, u, v):
     """Join the trees of u and v: the larger root becomes a child of the smaller one, or of a vertex below it."""
-    a, b = np.int64(parents[u]), np.int64(parents[v])
+    a, b = root_of(parents, u), root_of(parents, v)
     while a != b:
         high, low = max(a, b), min(a, b)
-        parent = np.int64(parents[high])
-        if parent == low:
+        if compare_and_swap(parents, high, np.uint32(high), np.uint32(low)):
             break
-        if parent == high and compare_and_swap(parents, high, np.uint32(high), np.uint32(low)):
-            break
-        a, b = np.int64(parents[parents[high]]), np.int64(parents[low])
+        a, b = root_of(parents, high), low
 
 
 def make_link_edges(reader: Reader) -> RecordKernel:
@@ -52,12 +64,12 @@ def make_link_edges(reader: Reader) -> RecordKernel:
     walk = reader.walk(link_list, False)
 
     def link_edges(edges, t):
-        """Link the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin, except those
-        of vertices in the largest tree; return how many were linked."""
+        """Link the edges [first_edge, last_edge), in which the lists of [first_vertex, last_vertex) begin: those of the
+        vertices in a set, or a sample of those of all vertices. Returns how many were linked."""
         first, start, stop = t.first_vertex, t.first_edge, t.last_edge
         linked = NOTHING
         for v in range(first - np.int64(start < stop and t.in_offsets[first] > start), t.last_vertex):
-            if t.parents[v] != t.largest[0]:
+            if t.samples or t.vertices[v >> 6] & bit_of(v):
                 begin, end = max(t.in_offsets[v], start), min(t.in_offsets[v + 1], stop)
                 if t.samples:
                     end = min(end, t.in_offsets[v] + FIRST_EDGES)
@@ -67,7 +79,7 @@ def make_link_edges(reader: Reader) -> RecordKernel:
         return linked
 
     names = (
-        "in_offsets", "parents", "largest", "samples", "first_edge", "last_edge", "first_vertex", "last_vertex",
+        "in_offsets", "parents", "vertices", "samples", "first_edge", "last_edge", "first_vertex", "last_vertex",
     )  # fmt: skip
     return RecordKernel("link_edges", link_edges, names, reader=reader)
 
@@ -82,15 +94,25 @@ def plant(t):
 def flatten(t):
     """Make the root of its tree the parent of each vertex in [first_vertex, last_vertex)."""
     for v in range(t.first_vertex, t.last_vertex):
-        parent = t.parents[v]
-        while parent != t.parents[parent]:
-            parent = t.parents[parent]
-        t.parents[v] = parent
+        t.parents[v] = np.uint32(root_of(t.parents, v))
+    return 0
+
+
+def find_outside(t):
+    """After `flatten`, find the vertices in [first_vertex, last_vertex) that have edges and are outside the largest
+    tree."""
+    for w in range(t.first_vertex >> 6, ((t.last_vertex - 1) >> 6) + 1):
+        word = np.uint64(0)
+        for v in range(w << 6, min((w + 1) << 6, t.last_vertex)):
+            is_outside = (t.parents[v] != t.largest[0]) & (t.in_offsets[v] < t.in_offsets[v + 1])
+            word |= np.uint64(is_outside) << np.uint64(v & 63)
+        t.vertices[w] = word
     return 0
 
 
 OF_TREES = ("parents", "first_vertex", "last_vertex")
 PLANT, FLATTEN = RecordKernel("plant", plant, OF_TREES), RecordKernel("flatten", flatten, OF_TREES)
+FIND_OUTSIDE = RecordKernel("find_outside", find_outside, (*OF_TREES, "in_offsets", "vertices", "largest"))
 
 
 def make_sum_trees(f: Functions) -> RecordKernel:
@@ -137,41 +159,64 @@ class Components:
     def __call__(self, state: State, source: PageSource) -> list[PageResult]:
         """Do all of it; the results say how many edges of each page were linked."""
         kernels = self._kernels
-        self._launch.prepare(PLANT, kernels.link_edges, FLATTEN, kernels.sum_trees, kernels.spread_sums)
-        parents, largest = np.empty(self._arrays.n, np.uint32), np.full(1, NO_VERTEX)
-        self._on_vertices(PLANT, None, parents)
+        self._launch.prepare(PLANT, kernels.link_edges, FLATTEN, FIND_OUTSIDE, kernels.sum_trees, kernels.spread_sums)
+        parents, vertices = np.empty(self._arrays.n, np.uint32), state.notified
+        self._on_vertices(PLANT, None, parents=parents)
         linked = np.zeros(len(source.pages), np.int64)
-        for samples in [0] if self._arrays.on_disk else [1, 0]:
-            source.prefetch(source.pages)
-            trees = {"parents": parents, "largest": largest, "samples": samples}
-            linked += [self._link(page, source, trees) for page in source.pages]
-            self._on_vertices(FLATTEN, None, parents)
-            largest[0] = most_frequent(parents)
-        self._on_vertices(kernels.sum_trees, state, parents)
-        self._on_vertices(kernels.spread_sums, state, parents)
+        if self._arrays.on_disk:
+            vertices.fill(self._arrays.n)
+        else:
+            self._link(source.pages, source, linked, parents=parents, vertices=vertices.bits, samples=1)
+            self._leave_out_largest(parents, vertices)
+        wanted = partial(edge_ranges, vertices, self._arrays.in_edges.offsets)
+        for pages in batches(source.pages) if self._arrays.on_disk else [source.pages]:
+            source.prefetch(pages, wanted)
+            self._link(pages, source, linked, parents=parents, vertices=vertices.bits, samples=0)
+            self._leave_out_largest(parents, vertices)
+        self._on_vertices(kernels.sum_trees, state, parents=parents)
+        self._on_vertices(kernels.spread_sums, state, parents=parents)
         return [PageResult(edges, 0, 0, 0, None) for edges in linked.tolist()]
 
-    def _link(self, page: Page, source: PageSource, trees: dict[str, Any]) -> int:
-        """Link edges of a page; return how many."""
-        first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
-        self._launch.pool.about = {"page": page.number, "edges": page.edges}
-        edges = self._launch.edges(self._reader, source.edges(page), len(first_edge))
-        linked = self._launch(
-            self._kernels.link_edges, len(first_edge), None, edges, **trees, first_edge=first_edge,
-            last_edge=last_edge, first_vertex=first_vertex, last_vertex=last_vertex,
-        )  # fmt: skip
-        source.release(page)
+    def _link(self, pages: Sequence[Page], source: PageSource, linked: Array, **trees: Any) -> None:
+        """Link edges of some pages, and count them in `linked`."""
+        for page in pages:
+            first_edge, last_edge, first_vertex, last_vertex = self._runs.of_page(page)
+            self._launch.pool.about = {"page": page.number, "edges": page.edges}
+            edges = self._launch.edges(self._reader, source.edges(page), len(first_edge))
+            counts = self._launch(
+                self._kernels.link_edges, len(first_edge), None, edges, **trees, first_edge=first_edge,
+                last_edge=last_edge, first_vertex=first_vertex, last_vertex=last_vertex,
+            )  # fmt: skip
+            linked[page.number] += counts.sum()
+            source.release(page)
         self._launch.pool.about = {}
-        return int(linked.sum())
 
-    def _on_vertices(self, kernel: RecordKernel, state: State | None, parents: Array) -> None:
+    def _leave_out_largest(self, parents: Array, vertices: VertexSet) -> None:
+        """Make the trees flat, and leave only vertices outside the largest one in the set `vertices`."""
+        self._on_vertices(FLATTEN, None, parents=parents)
+        largest = most_frequent(parents)
+        self._on_vertices(FIND_OUTSIDE, None, parents=parents, vertices=vertices.bits, largest=largest)
+        vertices.loosen()
+
+    def _on_vertices(self, kernel: RecordKernel, state: State | None, **arrays: Any) -> None:
         """Run a kernel over all vertices."""
         first, last = self._runs.of_vertices()
-        self._launch(kernel, len(first), state, parents=parents, first_vertex=first, last_vertex=last)
+        self._launch(kernel, len(first), state, **arrays, first_vertex=first, last_vertex=last)
 
 
-def most_frequent(parents: Array) -> np.uint32:
-    """The most frequent of the parents of `SAMPLE` vertices, evenly spaced."""
+def batches(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
+    """Pages on disk: a few at first, and then as many as before.
+
+    After each batch, the lists of vertices that are now in the largest tree need not be read.
+    """
+    done = 0
+    while done < len(pages):
+        count = max(done, 1)
+        yield pages[done : done + count]
+        done += count
+
+
+def most_frequent(parents: Array) -> Array:
+    """The most frequent of the parents of `SAMPLE` vertices, evenly spaced; shape (1,)."""
     roots, counts = np.unique(parents[np.linspace(0, len(parents) - 1, SAMPLE).astype(np.int64)], return_counts=True)
-    found: np.uint32 = roots[counts.argmax()]
-    return found
+    return roots[[counts.argmax()]]
