@@ -92,10 +92,11 @@ class HybridExecutor:
     @property
     def capabilities(self) -> Capabilities:
         can = self._host.capabilities
-        modes = tuple(mode for mode in can.modes if mode != PUSH or self._pushes)
+        of_devices = [member.executor.capabilities.modes for member in self._members]
+        has = {PUSH: self._pushes, COMPONENTS: all(COMPONENTS in modes for modes in of_devices)}
+        modes = tuple(mode for mode in can.modes if has.get(mode, True))
         loads = tuple(member.executor.load_of for member in self._members)
-        pushes = PUSH in self._members[0].executor.capabilities.modes
-        return Capabilities(CPU, modes, threads=can.threads, loads=loads, devices_push=pushes)
+        return Capabilities(CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in of_devices[0])
 
     @property
     def source(self) -> PageSource:

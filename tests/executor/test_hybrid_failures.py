@@ -13,6 +13,7 @@ from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import DeviceError
 from garaph_py.executor.cpu import CpuExecutor
 from garaph_py.executor.modes import PULL
+from garaph_py.executor.protocol import Capabilities
 from garaph_py.graph.vertex_set import WORD
 from garaph_py.native.threads import ThreadPool
 from garaph_py.pages.layout import cut, layout
@@ -70,6 +71,7 @@ class HalfDone:
     """
 
     name, modes, shares_pages = "gpu", (PULL,), True
+    capabilities = Capabilities("gpu", (PULL,))
     at = 0
     kept_bytes = 0, 0
 

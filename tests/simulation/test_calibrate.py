@@ -143,8 +143,9 @@ def test_a_pull_that_skips_edges_takes_as_long_again(tmp_path):
 @pytest.mark.parametrize("engine", ["auto", "garaph"])
 def test_a_recorded_run_takes_as_long_again(tmp_path, engine):
     graph = gp.rmat(14, 16, directed=False)
-    run_with(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu")  # compiles
-    result = run_with(gp.apps.ConnectedComponents(), graph, engine=engine, device="cpu", trace=tmp_path / "trace.json")
+    how = {"engine": engine, "device": "cpu", "sync": engine == "garaph"}  # in supersteps
+    run_with(gp.apps.ConnectedComponents(), graph, **how)  # compiles
+    result = run_with(gp.apps.ConnectedComponents(), graph, trace=tmp_path / "trace.json", **how)
     run = read_trace(tmp_path / "trace.json")
     assert (run.workload.vertices, run.workload.edges) == (graph.n, graph.m)
     assert [row["mode"] for row in run.rows] == [row.mode for row in result.stats.iterations]
