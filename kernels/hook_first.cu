@@ -1,5 +1,5 @@
 // Make the first source of each vertex of the page its parent, if it is a smaller vertex. No two threads write the same
-// parent, and parents are smaller than their children, so this needs no atomics and makes no circles.
+// parent, and parents are smaller than their children, so this needs no atomics and makes no cycles.
 // Launch: one thread for each vertex of the page, after plant. Shared memory: none.
 #include "trees.cuh"
 

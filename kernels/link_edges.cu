@@ -1,5 +1,6 @@
-// Link the edges of the page's destinations that are not in the largest tree and have at least `least_edges`. To link one takes several reads, each of
-// which depends on the one before, so a warp collects edges until it has one for each lane.
+// Link the edges of the page's destinations that are not in the largest tree and have at least `least_edges`. To link an
+// edge takes several reads, each of which depends on the one before, so a warp collects edges until it has one for each
+// lane.
 // Launch: one warp for each run of the page. Shared memory: 512 bytes per warp.
 #include "packed_sources.cuh"
 #include "trees.cuh"

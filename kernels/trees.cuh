@@ -17,7 +17,7 @@ __device__ __forceinline__ u32 root_of(const Context& c, u32 v) {
   return root;
 }
 
-// Join the trees of `u` and `v`: the larger root becomes a child of the smaller one, or of a vertex below it.
+// Join the trees of `u` and `v`: the larger root becomes a child of the smaller one, or of a vertex of its tree.
 __device__ __forceinline__ void link(const Context& c, u32 u, u32 v) {
   u32 a = root_of(c, u), b = root_of(c, v);
   while (a != b) {

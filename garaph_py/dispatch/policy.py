@@ -16,12 +16,15 @@ notifying and pulling cost the same per edge; but a few active vertices notify m
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
-"""Upper bound on f for push on a GPU, in the ``auto`` engine. It reads runs of 1,024 edges, so a few active vertices
-make it read many; a push at f = 0.043 took longer than a pull (docs/results/gpu.md)."""
+"""Upper bound on f for push on a GPU, in the ``auto`` engine. A GPU reads whole runs of 1,024 edges when it pushes, so
+a few active vertices make it read many edges: at f = 0.043 a push took 0.4 ms where a pull takes 0.27 (a graph of 1.9 M
+vertices and 12.3 M edges)."""
 DEVICE_PUSH = 0.05
-"""Time in which a GPU looks for the runs of active vertices when it pushes, in units of the time of a pull."""
-DEVICE_PUSH_EDGE = 4.0
-"""Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: runs of 1,024 edges are read."""
+"""Time that a GPU takes to find the runs of active vertices when it pushes, in units of the time of a pull: 0.3 of 6 ms
+(docs/results/gpu.md)."""
+DEVICE_PUSH_EDGE = 30.0
+"""Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: 40 over R-MAT at f = 0.0033
+(docs/results/gpu.md), 20 over linux-symrefs at f = 0.043."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""

@@ -63,7 +63,7 @@ RANGE = (
 )
 TREES = (
     Argument("parents", "u32*", "the parent of each vertex in a tree of connected ones; a root is its own parent"),
-    Argument("largest", "u32*", "root of the tree whose vertices' edges need not be linked; 2^32 - 1 if of none"),
+    Argument("largest", "u32*", "root of the largest tree; 2^32 - 1 before it has been looked for"),
     Argument("samples", "i64", "1 if only the first edges of each vertex are linked"),
 )
 CPU = (

@@ -44,7 +44,7 @@ def root_of(parents, v):
 
 
 def link(parents, u, v):
-    """Join the trees of u and v: the larger root becomes a child of the smaller one, or of a vertex below it."""
+    """Join the trees of u and v: the larger root becomes a child of the smaller one, or of a vertex of its tree."""
     a, b = root_of(parents, u), root_of(parents, v)
     while a != b:
         high, low = max(a, b), min(a, b)
@@ -205,9 +205,9 @@ class Components:
 
 
 def batches(pages: Sequence[Page]) -> Iterator[Sequence[Page]]:
-    """Pages on disk: a few at first, and then as many as before.
+    """Divide pages on disk into batches, each with as many pages as all batches before it.
 
-    After each batch, the lists of vertices that are now in the largest tree need not be read.
+    After each batch, the lists of vertices in the largest tree need not be read any more.
     """
     done = 0
     while done < len(pages):
