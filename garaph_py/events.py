@@ -49,8 +49,7 @@ class PageGroup(NamedTuple):
     edges: int
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """A finished iteration, which is one pass over all pages (Garaph, section 2.2).
 
     Attributes

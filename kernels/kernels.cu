@@ -16,7 +16,10 @@
 #include "gather_replicated.cu"
 #endif
 #if IS_RELAXATION
+#include "list_frontier.cu"
 #include "push_edges.cu"
+#include "push_few.cu"
+#include "push_queue.cu"
 #endif
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"

@@ -19,19 +19,10 @@ __device__ __forceinline__ bool any_active(const Context& c, const Page& p, cons
   return __any_sync(FULL_MASK, any);
 }
 
-// The vertices that a thread has activated.
-struct Activated {
-  u32 count;
-  u64 edges;
-};
-
 // Push the contribution `x` to vertex `u`.
 __device__ __forceinline__ void push_to(const Context& c, u32 u, Accumulator x, Activated& done) {
-  if (!relax(c, &c.next_values[u], x)) return;
-  u32 bit = 1u << (u & 31);
-  if (*(volatile u32*)&c.next_frontier[u >> 5] & bit || atomicOr(&c.next_frontier[u >> 5], bit) & bit) return;
-  done.count++;
-  done.edges += c.out_offsets[u + 1] - c.out_offsets[u];
+  Value* at = &c.next_values[u];
+  if (relax(c, at, read_value(at), x) && put_in_frontier(c, u)) count_active(c, u, done);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) push_edges(const __grid_constant__ Task t) {
@@ -71,13 +62,5 @@ extern "C" __global__ void __launch_bounds__(THREADS) push_edges(const __grid_co
     for (int j = 0; j < 4; j++)
       if (wanted >> j & 1) push_to(c, u[j], gather(c.parameters, c.values[v[j]], edges[j], Value{}, v[j]), done);
   }
-#pragma unroll
-  for (int s = 16; s; s >>= 1) {
-    done.count += __shfl_down_sync(FULL_MASK, done.count, s);
-    done.edges += __shfl_down_sync(FULL_MASK, done.edges, s);
-  }
-  if (lane_id() == 0 && done.count) {
-    atomicAdd(&p.tally->active, done.count);
-    atomicAdd(&p.tally->active_edges, done.edges);
-  }
+  add_to_tally(p, done);
 }

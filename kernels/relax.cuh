@@ -4,19 +4,63 @@
 
 #include "garaph_generated.cuh"
 
-// Add `x` to the value at `at`; return whether that changed it.
-__device__ __forceinline__ bool relax(const Context& c, Value* at, Accumulator x) {
+// The value at `at`, which other threads may be writing.
+__device__ __forceinline__ Value read_value(const Value* at) {
   typedef typename Word<sizeof(Value)>::type word_t;
-  word_t seen = *(volatile word_t*)at, expected;
+  word_t word = *(const volatile word_t*)at;
+  Value value;
+  memcpy(&value, &word, sizeof(Value));
+  return value;
+}
+
+// Add `x` to the value at `at`, which was `old` a moment ago; return whether that changed it.
+__device__ __forceinline__ bool relax(const Context& c, Value* at, Value old, Accumulator x) {
+  typedef typename Word<sizeof(Value)>::type word_t;
+  word_t seen, expected, word;
+  memcpy(&seen, &old, sizeof(Value));
   do {
-    Value old, fresh;
     memcpy(&old, &seen, sizeof(Value));
-    fresh = combine(old, x);
+    Value fresh = combine(old, x);
     if (!activate(c.parameters, fresh, old)) return false;
-    word_t word;
     memcpy(&word, &fresh, sizeof(Value));
     expected = seen;
     seen = atomicCAS((word_t*)at, expected, word);
   } while (seen != expected);
   return true;
+}
+
+// Put vertex `u`, whose value has changed, into the next frontier; return whether it was not there yet.
+__device__ __forceinline__ bool put_in_frontier(const Context& c, u32 u) {
+  u32 bit = 1u << (u & 31);
+  return !(atomicOr(&c.next_frontier[u >> 5], bit) & bit);
+}
+
+// The vertices that a thread has activated.
+struct Activated {
+  u32 count;
+  u64 edges;
+};
+
+__device__ __forceinline__ void count_active(const Context& c, u32 u, Activated& done) {
+  done.count++;
+  done.edges += c.out_offsets[u + 1] - c.out_offsets[u];
+}
+
+// The sum of what the threads of a warp have activated, in lane 0.
+__device__ __forceinline__ Activated sum_over_warp(Activated done) {
+#pragma unroll
+  for (int s = 16; s; s >>= 1) {
+    done.count += __shfl_down_sync(FULL_MASK, done.count, s);
+    done.edges += __shfl_down_sync(FULL_MASK, done.edges, s);
+  }
+  return done;
+}
+
+// Add what a warp has activated to the tally.
+__device__ __forceinline__ void add_to_tally(const Page& p, Activated done) {
+  done = sum_over_warp(done);
+  if (lane_id() == 0 && done.count) {
+    atomicAdd(&p.tally->active, done.count);
+    atomicAdd(&p.tally->active_edges, done.edges);
+  }
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 import numpy as np
@@ -12,7 +12,15 @@ import numpy.typing as npt
 
 from .. import events
 from ..errors import ProgramError
-from ..executor.protocol import Decision, Executor, PageDecision, StepResult, SupportsPriority, sum_partials
+from ..executor.protocol import (
+    Decision,
+    Executor,
+    PageDecision,
+    StepResult,
+    Superstep,
+    SupportsPriority,
+    sum_partials,
+)
 from ..executor.state import HOST, State
 from ..native.compiling import compile_seconds
 from ..program import BoundProgram, VertexProgram
@@ -82,13 +90,13 @@ class Loop:
                 return True
             if limit is not None and number >= limit:
                 return False
-            record = self._iterate(executor, state, scheduler, number)
-            self.done.append(record)
-            self.listener(record)
-            if buckets is not None:
-                buckets.followed += record.edges
+            for record in self._iterate(executor, state, scheduler, number):
+                self.done.append(record)
+                self.listener(record)
+                if buckets is not None:
+                    buckets.followed += record.edges
             if self.after is not None:
-                self.after(state, number + 1)
+                self.after(state, self.before + len(self.done))
         return True
 
     def _buckets(self, executor: Executor, state: State) -> Buckets | None:
@@ -101,8 +109,8 @@ class Loop:
             state.thresholds[:] = largest(state.thresholds.dtype)  # one bucket holds everything
         return None
 
-    def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> events.Iteration:
-        """Do one iteration, and return its record."""
+    def _iterate(self, executor: Executor, state: State, scheduler: Scheduler, number: int) -> list[events.Iteration]:
+        """Do one iteration, or several if the executor does several at once; return their records."""
         source, started, compiled = executor.source, time.perf_counter(), compile_seconds()
         read, missing = source.bytes_read, missing_bytes(state, self.vertices)
         seen = scheduler.observe(state.active_count, state.active_edges, missing)
@@ -121,8 +129,9 @@ class Loop:
         skipped = sum(page.skipped for page in pages)
         scheduler.learn(decision, seen.f, result.sharing, skipped, len(pages))
         record = self._record(number, seen, decision, result, skipped, started, source.bytes_read - read)
-        compiled = compile_seconds() - compiled
-        return replace(record, seconds=record.seconds - compiled, compile_seconds=compiled) if compiled else record
+        if compiled := compile_seconds() - compiled:
+            record = record._replace(seconds=record.seconds - compiled, compile_seconds=compiled)
+        return several(record, seen, pages[0].earlier) if pages else [record]
 
     def _record(  # wide: an iteration's record depends on all of these
         self, number: int, seen: Observation, decision: Decision, result: StepResult, skipped: int, started: float,
@@ -135,6 +144,30 @@ class Loop:
             sum(page.to_device for page in pages), sum(page.from_device for page in pages),
             started - self.began, decision.why, decision.alpha, from_disk, groups_of(decision, result),
         )  # fmt: skip
+
+
+def several(last: events.Iteration, seen: Observation, earlier: Sequence[Superstep]) -> list[events.Iteration]:
+    """The records of the supersteps that an executor has done at once, from `last`, that of all of them as one.
+
+    The last superstep gets the time that the executor has not measured.
+    """
+    if not earlier:
+        return [last]
+    records, number, started, left = [], last.number, last.started, last.seconds
+    (how,) = last.groups
+    active, edges = seen.active, seen.active_edges
+    for step in earlier:  # there may be thousands
+        group = events.PageGroup(how.mode, how.device, how.transfer, how.pages, edges)
+        records.append(events.Iteration(
+            number, last.mode, edges / seen.edges, active, edges, last.pages, last.pages_skipped, step.seconds,
+            last.device, started=started, why=last.why, alpha=last.alpha, groups=(group,),
+        ))  # fmt: skip
+        number, started, left = number + 1, started + step.seconds, left - step.seconds
+        active, edges = step.active, step.active_edges
+    end = last._replace(
+        number=number, f=edges / seen.edges, active=active, seconds=max(left, 0.0), started=started
+    )  # fmt: skip
+    return [*records, end]
 
 
 def missing_bytes(state: State, vertices: int) -> int:

@@ -15,16 +15,21 @@ AUTO_THRESHOLD = 1 / 50
 notifying and pulling cost the same per edge; but a few active vertices notify mainly vertices with many in-edges."""
 PUSH_THRESHOLD = 1 / 15
 """Upper bound on f for push in the ``auto`` engine, for relaxations (alpha in Beamer et al., SC 2012)."""
+DEVICE_LISTS_THRESHOLD = 1 / 4
+"""Upper bound on f for a push on a GPU from the lists of active vertices, in the ``auto`` engine: at f = 0.11 a push of
+SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
-"""Upper bound on f for push on a GPU, in the ``auto`` engine. A GPU reads whole runs of 1,024 edges when it pushes, so
-a few active vertices make it read many edges: at f = 0.043 a push took 0.4 ms where a pull takes 0.27 (a graph of 1.9 M
-vertices and 12.3 M edges)."""
+"""The same, if the GPU pushes by runs: it reads whole runs of 1,024 edges, so a few active vertices make it read many
+edges. At f = 0.043 a push took 0.4 ms where a pull takes 0.27 (a graph of 1.9 M vertices and 12.3 M edges). Also if it
+pushes from lists, but its gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1."""
+DEVICE_FEW_EDGES = 1 << 16
+"""Out-edges of the active vertices up to which a GPU that pushes from lists does so whatever f is: one launch then does
+several supersteps, each in 5 to 10 microseconds."""
 DEVICE_PUSH = 0.05
-"""Time that a GPU takes to find the runs of active vertices when it pushes, in units of the time of a pull: 0.3 of 6 ms
-(docs/results/gpu.md)."""
-DEVICE_PUSH_EDGE = 30.0
-"""Cost of an active vertex's edge when a GPU pushes, in units of one pulled edge: 40 over R-MAT at f = 0.0033
-(docs/results/gpu.md), 20 over linux-symrefs at f = 0.043."""
+"""Fixed time of a push on a GPU, in units of the time of a pull: 0.2 to 0.3 of 6 ms (R-MAT, 537 M edges)."""
+DEVICE_LISTS_EDGE, DEVICE_RUNS_EDGE = 2.0, 30.0
+"""Cost of an active vertex's edge when a GPU pushes from lists, or by runs, in units of one pulled edge: 45 and 90 GE/s
+in a push and a pull of SSSP; by runs, 40 at f = 0.0033 (R-MAT), 20 over linux-symrefs at f = 0.043."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
@@ -83,17 +88,16 @@ class _Rules:
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)
         if seen.ratio is None:
             return solo
-        gpu_pushes = forced is None and seen.device_pushes and seen.f <= DEVICE_PUSH_THRESHOLD
-        on_device = min(DEVICE_PUSH + DEVICE_PUSH_EDGE * seen.f, 1.0) if gpu_pushes else 1.0
+        gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
+        edge = DEVICE_LISTS_EDGE if seen.device_lists else DEVICE_RUNS_EDGE
+        on_device = min(DEVICE_PUSH + edge * seen.f, 1.0) if gpu_pushes else 1.0
         alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
         stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
         on_gpu = seen.moving > 0 if stays and (alpha < 1) == (seen.moving > 0) else alpha >= 1
         if solo.mode == COMPONENTS:
             return solo._replace(device=GPU if on_gpu else CPU, alpha=alpha)
         if on_gpu and gpu_pushes:
-            return Decision(
-                PUSH, f"alpha = {alpha:.3g}, and f = {seen.f:.3g} <= {DEVICE_PUSH_THRESHOLD:.3g}", GPU, alpha
-            )
+            return Decision(PUSH, f"alpha = {alpha:.3g}, and f = {seen.f:.3g} is small", GPU, alpha)
         if on_gpu and seen.forced_mode in (None, PULL):
             why = f"alpha = {alpha:.3g} >= 1" if alpha >= 1 else f"alpha = {alpha:.3g} < 1, but the GPU has the values"
             if seen.cpu_helps and alpha >= 1:
@@ -168,15 +172,28 @@ class AutoPolicy(_Rules):
         if seen.is_relaxation and seen.pushes:
             if seen.in_buckets:
                 return Decision(PUSH, "the vertices of the open bucket push", seen.device)
-            bound = DEVICE_PUSH_THRESHOLD if seen.device == GPU else PUSH_THRESHOLD
+            bound = device_push_bound(seen) if seen.device == GPU else PUSH_THRESHOLD
             if seen.f <= bound:
                 return Decision(PUSH, f"f = {seen.f:.3g} <= {bound:.3g}", seen.device)
+            if seen.device == GPU and suits_device_push(seen):
+                return Decision(PUSH, f"only {seen.active_edges} edges lead from active vertices", seen.device)
             return Decision(PULL, above(seen, bound), seen.device)
         if seen.device == GPU:
             bound = seen.notify_bound
         else:
             bound = RELAXING_THRESHOLD if seen.is_relaxation else AUTO_THRESHOLD
         return by_threshold(seen, bound / seen.k) or dense(seen, above(seen, bound / seen.k))
+
+
+def device_push_bound(seen: Observation) -> float:
+    """The f up to which a GPU pushes."""
+    return DEVICE_LISTS_THRESHOLD if seen.device_lists and not seen.device_ends_early else DEVICE_PUSH_THRESHOLD
+
+
+def suits_device_push(seen: Observation) -> bool:
+    """Whether a push on a GPU follows so few edges that a pull would take longer."""
+    is_small = seen.device_lists and seen.active_edges <= DEVICE_FEW_EDGES
+    return is_small or seen.f <= device_push_bound(seen)
 
 
 def by_threshold(seen: Observation, threshold: float) -> Decision | None:

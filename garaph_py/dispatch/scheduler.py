@@ -106,6 +106,8 @@ class Scheduler:
             "is_relaxation": self.program.is_relaxation,
             "pushes": PUSH in can.modes,
             "device_pushes": can.devices_push and PUSH in schedule.policy.modes and self.program.is_relaxation,
+            "device_lists": can.lists,
+            "device_ends_early": can.ends_early,
             "tiles": schedule.tiles and PULL_TILED in can.modes,
             "components": schedule.components and COMPONENTS in can.modes,
             "k": schedule.k,

@@ -89,6 +89,10 @@ CPU = (
     Argument("reported", "Report*", "reported values: of all vertices on the CPU, of the page's on a GPU"),
 )
 GPU = (
+    Argument("queue", "u32*", "the active vertices that push, in any order"),
+    Argument("pieces", "ListPiece*", "pieces of the long edge lists of the queue's vertices"),
+    Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
+    Argument("supersteps", "Superstep*", "what each superstep of a launch did"),
     Argument("least_edges", "i64", "only vertices with at least so many in-edges; or, in link_short, with fewer"),
     Argument("starts", "const u32*", "bit e: edge e is the first of its destination"),
     Argument("run_ranks", "const u32*", "for each run: number of destinations that begin before the run"),

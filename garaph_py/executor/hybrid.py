@@ -96,7 +96,11 @@ class HybridExecutor:
         has = {PUSH: self._pushes, COMPONENTS: all(COMPONENTS in modes for modes in of_devices)}
         modes = tuple(mode for mode in can.modes if has.get(mode, True))
         loads = tuple(member.executor.load_of for member in self._members)
-        return Capabilities(CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in of_devices[0])
+        first = self._members[0].executor.capabilities
+        return Capabilities(
+            CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes, lists=first.lists,
+            ends_early=first.ends_early,
+        )  # fmt: skip
 
     @property
     def source(self) -> PageSource:

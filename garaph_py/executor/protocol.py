@@ -6,7 +6,7 @@ An executor carries out iterations: on the CPU, on a GPU, or on a host and its d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -100,6 +100,21 @@ class Decision(NamedTuple):
     sharing: tuple[Sharing, ...] = ()
 
 
+class Superstep(NamedTuple):
+    """What one of several supersteps did, which an executor has done at once.
+
+    Attributes
+    ----------
+    active, active_edges : int
+        Number of vertices activated, and the sum of their out-degrees.
+    seconds : float
+    """
+
+    active: int
+    active_edges: int
+    seconds: float
+
+
 @dataclass
 class PageResult:
     """What one page did.
@@ -118,6 +133,8 @@ class PageResult:
         Bytes copied to the GPU's memory and back.
     how : PageDecision or None
         How the page was processed; None if it was processed as the decision says for all pages.
+    earlier : sequence of Superstep
+        Supersteps that the executor has done before the one that this result is about, if it did several at once.
     """
 
     edges: int
@@ -129,6 +146,7 @@ class PageResult:
     to_device: int = 0
     from_device: int = 0
     how: PageDecision | None = None
+    earlier: Sequence[Superstep] = ()
 
 
 @dataclass
@@ -171,6 +189,10 @@ class Capabilities:
         iteration, and bytes per edge.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
+    lists : bool
+        The device pushes from the edge lists of active vertices.
+    ends_early : bool
+        When the device pulls, it ends a vertex's gather where the program's `done` says so.
     """
 
     name: str
@@ -179,6 +201,8 @@ class Capabilities:
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
     devices_push: bool = False
+    lists: bool = False
+    ends_early: bool = False
 
 
 class OpenPlan(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from html import escape
 
 from ..events import Iteration, Span
@@ -87,7 +86,7 @@ def page(title: str, stats: Stats, spans: Sequence[Span], began: float) -> Itera
     yield '<h2>Iterations</h2><div class="wide"><table><thead><tr>'
     yield from (f'<th{kind(name)} title="{escape(meaning)}">{escape(name)}</th>' for name, meaning, _ in COLUMNS)
     yield "</tr></thead><tbody>"
-    for row in (replace(row, started=row.started - rows[0].started) for row in rows):  # as in the timeline
+    for row in (row._replace(started=row.started - rows[0].started) for row in rows):  # as in the timeline
         yield "<tr>" + "".join(f"<td{kind(name)}>{escape(text(row))}</td>" for name, _, text in COLUMNS) + "</tr>"
     yield "</tbody></table></div></body></html>"
 

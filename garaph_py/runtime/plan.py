@@ -19,7 +19,7 @@ from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components
+from .options import ANY, CPU_MODES, FINITE, HYBRID, RunOptions, finds_components
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -214,6 +214,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         transfer=options.policy.transfer,
         order=options.gpu_order,
         components=finds_components(bound, options),
+        chains=options.iterations is None and options.check != FINITE and options.checkpoint is None,
     )
 
 

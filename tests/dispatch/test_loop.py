@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import garaph_py as gp
-from garaph_py.dispatch.loop import has_converged
+from garaph_py.dispatch.loop import has_converged, several
+from garaph_py.dispatch.observation import Observation
 from garaph_py.dispatch.rates import Rates
 from garaph_py.errors import ProgramError
-from garaph_py.events import PageGroup
+from garaph_py.events import Iteration, PageGroup
+from garaph_py.executor.modes import PUSH
+from garaph_py.executor.protocol import Superstep
 from tests.support.numpy_gpu import GRAPH, HUB, Hops, memory_for
 
 from ..support.runs import run_with
@@ -50,6 +53,27 @@ def test_converged_returns_a_truth_value(answer):
 def test_another_answer_of_converged_is_refused(answer):
     with pytest.raises(ProgramError, match=f"Hops.converged returns {answer!r}; return True to end the run"):
         has_converged(program_with(answer), np.array([3]), 5)
+
+
+LAST = Iteration(5, PUSH, 0.25, 3, 80, 2, 0, 1.0, "gpu", 640, started=7.0, why="few", groups=(
+    PageGroup(PUSH, "gpu", "resident", 2, 80),
+))  # fmt: skip
+SEEN = Observation(vertices=50, edges=100, active=3, active_edges=25)
+
+
+def test_each_superstep_of_a_launch_has_a_record():
+    earlier = [Superstep(10, 40, 0.25), Superstep(20, 80, 0.125)]
+    rows = several(LAST, SEEN, earlier)
+    assert [row.number for row in rows] == [5, 6, 7]
+    assert [(row.active, row.f, row.edges) for row in rows] == [(3, 0.25, 25), (10, 0.4, 40), (20, 0.8, 80)]
+    assert [(row.started, row.seconds) for row in rows] == [(7.0, 0.25), (7.25, 0.125), (7.375, 0.625)]
+    assert [row.groups for row in rows] == [(PageGroup(PUSH, "gpu", "resident", 2, row.edges),) for row in rows]
+    assert {(row.mode, row.device, row.why, row.pages) for row in rows} == {(PUSH, "gpu", "few", 2)}
+    assert [row.to_device for row in rows] == [0, 0, 640]
+
+
+def test_one_superstep_has_one_record():
+    assert several(LAST, SEEN, ()) == [LAST]
 
 
 def program_with(answer):

@@ -9,6 +9,8 @@ from garaph_py.dispatch.buckets import Bucket, first_step, next_step
 from garaph_py.dispatch.observation import NOTIFY_BOUND, Observation
 from garaph_py.dispatch.policy import (
     AUTO_THRESHOLD,
+    DEVICE_FEW_EDGES,
+    DEVICE_LISTS_THRESHOLD,
     DEVICE_PUSH_THRESHOLD,
     POLICIES,
     PUSH_THRESHOLD,
@@ -73,6 +75,30 @@ def test_a_gpu_pushes_if_it_can() -> None:
     few, many = int(1000 * DEVICE_PUSH_THRESHOLD), int(1000 * DEVICE_PUSH_THRESHOLD) + 1
     assert decide(seen(few, "auto", is_relaxation=True, device="gpu")).mode == PUSH
     assert decide(seen(many, "auto", is_relaxation=True, device="gpu")).mode == PULL
+
+
+def test_a_gpu_pushes_more_from_lists_than_by_runs() -> None:
+    edges = 10**8
+    for f, ends_early, lists, mode in (
+        (DEVICE_LISTS_THRESHOLD, False, True, PUSH), (1.01 * DEVICE_LISTS_THRESHOLD, False, True, PULL),
+        (DEVICE_PUSH_THRESHOLD, True, True, PUSH), (1.01 * DEVICE_PUSH_THRESHOLD, True, True, PULL),
+        (1.01 * DEVICE_PUSH_THRESHOLD, False, False, PULL),
+    ):  # fmt: skip
+        where = Observation(
+            10**6, edges, 1, int(f * edges), device="gpu", is_relaxation=True, device_lists=lists,
+            device_ends_early=ends_early,
+        )  # fmt: skip
+        assert decide((where, "auto")).mode == mode
+
+
+def test_a_gpu_pushes_from_few_lists_in_any_graph() -> None:
+    for lists, active_edges, mode in (
+        (True, DEVICE_FEW_EDGES, PUSH), (True, DEVICE_FEW_EDGES + 1, PULL), (False, DEVICE_FEW_EDGES, PULL),
+    ):  # fmt: skip
+        where = Observation(
+            10**5, 2 * DEVICE_FEW_EDGES, 1, active_edges, device="gpu", is_relaxation=True, device_lists=lists
+        )
+        assert decide((where, "auto")).mode == mode
 
 
 @pytest.mark.parametrize(

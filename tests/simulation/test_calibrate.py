@@ -32,7 +32,7 @@ def recorded(scale: int, traits: Traits, device: str, share: float, machine: Mac
     activities = tuple(Activity(max(round(n * one), 1), round(m * one)) for one in shares)
     work = Workload(traits, n, m, even_offsets(n, m), activities, 4.0, 30.0)
     options, room = how(device), None if device == CPU else int(share * m * 4)
-    rows = [vars(row) for row in simulate(work, machine, options, room).iterations]
+    rows = [row._asdict() for row in simulate(work, machine, options, room).iterations]
     return RecordedRun(f"rmat:{scale}", work, options, machine.cores - 2 * (device == "hybrid"), room, tuple(rows))
 
 

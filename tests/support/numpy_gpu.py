@@ -1,7 +1,7 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
 The kernels are those of the programs `Hops`, `Blend` and `numpy_trees.Labels`, written once more over the addresses
-that the host tells them.
+that the host tells them; `numpy_trees` and `numpy_push` have some of them.
 """
 
 import types
@@ -20,9 +20,10 @@ from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
-from tests.support import numpy_trees, twins
+from tests.support import numpy_push, numpy_trees, twins
 
 MEMORY = 1 << 23
+KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS
 
 
 class Hops(gp.VertexProgram):
@@ -203,15 +204,13 @@ class FakeFunction:
         task = np.frombuffer(told, self.driver.layouts.task)[0]
         self.driver.launched.append((self.name, int(task["page"]["first_vertex"])))
         context, page = task["context"], task["page"]
-        if self.name in numpy_trees.KERNELS:
-            numpy_trees.KERNELS[self.name](self.driver, context, page)
+        if self.name in KERNELS:
+            KERNELS[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
             numpy_trees.begin(self.driver, context, page)
         elif self.name in ("initialize", "apply_vertices"):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)
-        elif self.name == "push_edges":
-            self.push(context, page)
         elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
             getattr(self, self.name)(context, page)
 
@@ -244,26 +243,6 @@ class FakeFunction:
         tally = self.tally(page)
         tally["active"], tally["active_edges"] = active.sum(), out_degrees[active].sum()
         tally["partial"] = changed.sum()
-
-    def push(self, context, page):
-        """The twin of push_edges.cu, for `Quiet`."""
-        first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
-        at, (begin, end) = self.driver.array, map(int, page[["first_edge", "last_edge"]])
-        offsets = at(context["in_offsets"], np.int64, n + 1)
-        targets = at(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
-        owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
-        active = np.unpackbits(at(context["frontier"], np.uint8, -(-n // 8)), bitorder="little")[owners] == 1
-        old, new = at(context["values"], np.int64, n), at(context["next_values"], np.int64, n)
-        before = new.copy()
-        np.minimum.at(new, targets[active], old[owners[active]] + 1)
-        bits = at(context["next_frontier"], np.uint8, -(-n // 8))
-        was = np.unpackbits(bits, bitorder="little", count=n) == 1
-        changed = (new != before) & ~was
-        words = np.packbits(changed | was, bitorder="little")
-        bits[: len(words)] = words
-        tally = self.tally(page)
-        tally["active"] = tally["active"] + changed.sum()
-        tally["active_edges"] = tally["active_edges"] + np.diff(offsets)[changed].sum()
 
     def blend(self, context, page):
         """What `update` does, for `Blend`."""

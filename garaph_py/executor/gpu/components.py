@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..components import NO_VERTEX
+from ..components import NO_VERTEX, SAMPLE
 from ..modes import COMPONENTS, COPIED, GPU, RESIDENT
 from ..protocol import PageDecision, PageResult
 from .launch import Launcher
@@ -61,7 +61,7 @@ class Components:
             for link in (self._hook_first, self._link_second):
                 copied.update(self.on_each(resident, link))
             self.launcher.on_threads("flatten", n, None, every)
-            self.launcher.on_sample("find_largest", None, every)
+            self.launcher.on_few("find_largest", 1, SAMPLE, None, every)
         copied.update(self.on_each(pages, partial(self._link_rest, len(resident))))
         for name in ("sum_trees", "spread_sums"):
             self.launcher.on_threads(name, n, None, every)

@@ -64,6 +64,11 @@ class Device:
     ) -> None:
         self.context.pop()
 
+    @property
+    def has_clusters(self) -> bool:
+        """Whether blocks of a kernel can be in a cluster, with a barrier of its own."""
+        return int(self.architecture[3:]) >= 90
+
     def free_memory(self) -> int:
         """Bytes of device memory that no process uses now."""
         with self, failing(self.driver):

@@ -24,7 +24,6 @@ from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
 from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
-from . import push as pushing
 from . import staging
 from .choice import Choice
 from .components import Components
@@ -32,7 +31,7 @@ from .device import Device, failing
 from .device_graph import DeviceGraph, kept_bytes, make_room
 from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
-from .gather import SEGMENTED, Gather, kind_of
+from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .packing import Packing
@@ -40,6 +39,7 @@ from .page_tasks import PageTasks
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
+from .push import Push
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import OF_GRAPH, RunArrays
@@ -121,8 +121,9 @@ class GpuExecutor(StepByParts):
     @property
     def capabilities(self) -> Capabilities:
         is_here = self.residency.resident == len(self.residency.pages)
-        pushes = (PUSH,) * (can_push(self.bound) and is_here)
-        return Capabilities(GPU, self.modes + pushes + (COMPONENTS,) * self.settings.components)
+        modes = self.modes + (PUSH,) * (can_push(self.bound) and is_here) + (COMPONENTS,) * self.settings.components
+        lists = self._placed.has_all_raw and self.spans is None  # spans belong to pages
+        return Capabilities(GPU, modes, lists=lists, ends_early=self.gather.kind == UNTIL_DONE)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -309,9 +310,10 @@ class GpuExecutor(StepByParts):
         self.state.read_found()
         return result_of(every, self._tallies, self.bound.total is not None)
 
-    def _read_tallies(self) -> None:
+    def _read_tallies(self) -> Array:
         """Copy the counts of all pages to the host."""
         self.device.driver.memcpy_dtoh(self._tallies.view(np.uint8), self._tally_address)
+        return self._tallies
 
     def has(self, page: Page) -> bool:
         return self.streams.has(page)
@@ -354,13 +356,11 @@ class GpuExecutor(StepByParts):
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
     def _push(self, state: State) -> list[PageResult]:
-        if state.synchronous:  # vertices that do not change keep their values
-            to, source = map(self.address, ("next_values", "values"))
-            self.device.driver.memcpy_dtod(to, source, self.graph.n * self.bound.value.itemsize)
-        self._processed = list(self.residency.pages)
-        copied = self.on_each(self._processed, partial(pushing.push, self.launcher))
-        self._read_tallies()
-        return [pushing.result_of(state, self._tallies, sum(copied.values()))]
+        push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
+        pages = list(self.residency.pages)
+        whole = self.streams.in_one_piece(pages) if self._placed.has_all_raw else None
+        self._processed = pages if whole is None else []  # lists: the new values are in the array of the old ones
+        return [push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)]
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones

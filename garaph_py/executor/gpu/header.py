@@ -18,12 +18,30 @@ REPLICATED_THREADS = 512
 VERTICES_PER_THREAD = 8
 """Vertices that a thread updates. With more vertices per thread, there are fewer blocks whose partial totals have to be
 added up."""
+PIECE = 512
+"""Edges of a piece of a long edge list, which one warp pushes."""
+FEW_BLOCKS, FEW_THREADS = 8, 512
+"""Blocks of `push_few`, as many as a cluster may have on every GPU that has clusters, and threads of each block. With
+256 or 1,024 threads, a superstep over a grid of a million vertices took a sixth longer (H200)."""
+FEW_LISTS, FEW_EDGES = 4, 16
+"""Active vertices for each thread of `push_few`, and their out-edges, up to which a frontier is small."""
+MOST_SUPERSTEPS = 4096
+"""Supersteps of one launch; the GPU keeps 16 bytes about each."""
+LONGEST_LAUNCH = 50_000_000
+"""Nanoseconds after which a launch begins no superstep, so that the host can stop the run, or copy its state."""
 CONSTANTS = {
     "RUN": (RUN, "edges that a warp takes"),
     "GROUP": (GROUP, "packed numbers of the same width"),
     "MANY_RUNS": (MANY_RUNS, "a destination with edges in more runs than this, after its first, is a hub"),
     "THREADS": (THREADS, "threads of a block"),
     "REPLICATED_THREADS": (REPLICATED_THREADS, "threads of a block of gather_replicated"),
+    "PIECE": (PIECE, "edges of a piece of a long edge list"),
+    "FEW_BLOCKS": (FEW_BLOCKS, "blocks of push_few"),
+    "FEW_THREADS": (FEW_THREADS, "threads of a block of push_few"),
+    "FEW_LISTS": (FEW_LISTS, "active vertices for each of its threads"),
+    "FEW_EDGES": (FEW_EDGES, "out-edges for each of its threads"),
+    "MOST_SUPERSTEPS": (MOST_SUPERSTEPS, "supersteps of one launch"),
+    "LONGEST_LAUNCH": (LONGEST_LAUNCH, "nanoseconds after which a launch begins no superstep"),
     "SAMPLE": (SAMPLE, "vertices among which the largest tree is looked for"),
     "VERTICES_PER_THREAD": (VERTICES_PER_THREAD, "vertices that a thread updates"),
 }

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ... import events
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
-from ..components import SAMPLE
 from . import compiler
 from .device import Device
 from .header import REPLICATED_THREADS, THREADS, VERTICES_PER_THREAD
@@ -49,6 +48,7 @@ COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
     "spread_sums",
 )  # fmt: skip
+PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
@@ -108,7 +108,7 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
-        names += ("push_edges",) * bound.is_relaxation + ("gather_until_done",) * gathers_until_done(bound)
+        names += PUSH_NAMES * bound.is_relaxation + ("gather_until_done",) * gathers_until_done(bound)
         self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device
         self.layouts = layouts = Layouts(bound.parameters.dtype, partial_dtype(bound.total))
@@ -143,9 +143,14 @@ class Launcher:
         if count:
             self._launch(name, count, REPLICATED_THREADS, stream, task, self.share)
 
-    def on_sample(self, name: str, stream: Any, task: Array) -> None:
-        """Launch a kernel with one block, which has one thread for each vertex of a sample."""
-        self._launch(name, 1, SAMPLE, stream, task)
+    def on_all(self, name: str, stream: Any, task: Array) -> None:
+        """Launch a kernel with as many threads as the device can run at a time."""
+        device = self.device
+        self._launch(name, device.multiprocessors * (device.multiprocessor_threads // THREADS), THREADS, stream, task)
+
+    def on_few(self, name: str, blocks: int, threads: int, stream: Any, task: Array) -> None:
+        """Launch a kernel with so many blocks of so many threads."""
+        self._launch(name, blocks, threads, stream, task)
 
     def mark_starts(self, offsets: int, vertices: int, starts: int, stream: Any) -> None:
         self._over_offsets("mark_starts", offsets, vertices, [starts], stream)

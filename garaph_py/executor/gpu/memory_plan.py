@@ -12,10 +12,12 @@ from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
 from .edges import EdgeLayout
+from .header import FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
 from .shards import ITEM_EDGES, MAX_SHARD_VERTICES
+from .task import LIST_PIECE, SUPERSTEP, layout
 
 FREE_SHARE = 0.9
 """Maximal share of the device's free memory that a run takes. It leaves the rest to other processes."""
@@ -150,6 +152,12 @@ def array_sizes(
         arrays["next_values"] = n * bound.value.itemsize
     if components:
         arrays |= {"parents": 4 * n, "largest": 4}
+    if can_push(bound):
+        # `queue` is in the memory of `sums`, which a push does not need.
+        arrays["sums"] = max(arrays["sums"], 4 * n)
+        arrays["pieces"] = layout(LIST_PIECE).itemsize * (2 * graph.m // PIECE)  # cut lists have PIECE edges or more
+        arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
+        arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
     if bound.reads_dst or components or can_push(bound):
         arrays["destinations"] = 4 * destinations
     if bound.vertex_data is not None:

@@ -54,7 +54,8 @@ class PageTasks:
         arguments = self._known.get(key)
         if arguments is None:
             arguments = self._made(page, buffer)
-            if page == self._pages[page.number]:  # a part of a page is unlikely to recur
+            whole = self._pages[page.number]
+            if page.first_edge == whole.first_edge and page.last_edge >= whole.last_edge:  # a part is unlikely to recur
                 self._known[key] = arguments
         return self._arrays.task_of(arguments)
 

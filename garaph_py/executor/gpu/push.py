@@ -1,34 +1,107 @@
 """Push on the GPU: the vertices of the frontier update their neighbours, over the edges that are in its memory.
 
-The graph is undirected, so the in-edges of a vertex are also its out-edges. A warp takes a run of edges, as in a pull,
-and skips it if none of the run's vertices is active. So an iteration takes the time of a look at the runs, and that of
-the active vertices' runs.
+The graph is undirected, so the in-edges of a vertex are also its out-edges. The frontier is listed in a queue, whose
+edge lists the GPU's warps share. While the frontier is small, one launch does several supersteps.
+
+If edges are packed, or still arriving, a warp takes a run of edges instead, as in a pull, and skips it if none of the
+run's vertices is active. Such a push takes the time of a look at all runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
 from ..modes import GPU, PUSH, RESIDENT
-from ..protocol import PageDecision, PageResult
+from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
+from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
 from .launch import Launcher
 from .ranks import runs_of
+from .run_arrays import RunArrays
+from .streams import Buffer
+from .work import Launch
 
 Array = npt.NDArray[Any]
 
 HOW = PageDecision(PUSH, GPU, RESIDENT)
 
 
-def push(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:
-    """Launch the kernel for one page, or for several that adjoin each other."""
+@dataclass(frozen=True)
+class Push:
+    """Pushes from the frontier. The device's context must be current.
+
+    Parameters
+    ----------
+    launcher : Launcher
+    arrays : RunArrays
+    on_each : callable
+        ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
+    task_of : callable
+        ``task_of(page, buffer)``: the arguments of a kernel.
+    read_tallies : callable
+        Copies the counts of all pages to the host, and returns them.
+    """
+
+    launcher: Launcher
+    arrays: RunArrays
+    on_each: Callable[[list[Page], Launch], dict[Page, int]]
+    task_of: Callable[[Page, Buffer], Array]
+    read_tallies: Callable[[], Array]
+
+    def by_runs(self, state: State, pages: list[Page]) -> PageResult:
+        """One superstep over the runs of all pages; new values go to the array of new ones."""
+        if state.synchronous:  # vertices that do not change keep their values
+            nbytes = int(self.arrays.context["n"][0]) * state.thresholds.itemsize
+            self._driver.memcpy_dtod(*map(self.arrays.address, ("next_values", "values")), nbytes)
+        copied = self.on_each(pages, partial(push_runs, self.launcher))
+        return result_of(self.read_tallies(), state.active_edges, [], sum(copied.values()))
+
+    def by_lists(self, state: State, page: Page, buffer: Buffer, chains: bool) -> PageResult:
+        """One superstep, or several if `chains` and the frontier is small, from the lists of its vertices.
+
+        All edges are in one piece: `page` is all pages, and `buffer` has their edges. New values replace the old ones.
+        """
+        task, stream = self.task_of(page, buffer), buffer.stream
+        self.launcher.on_threads("list_frontier", -(-page.vertices // 32), stream, task)
+        blocks = FEW_BLOCKS if self.launcher.device.has_clusters else 1
+        threads = blocks * FEW_THREADS
+        is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
+        if not (chains and is_small):
+            self.launcher.on_all("push_queue", stream, task)
+            return result_of(self.read_tallies(), state.active_edges)
+        self.launcher.on_few("push_few", blocks, FEW_THREADS, stream, task)
+        tallies = self.read_tallies()
+        earlier = self._all_but_last(int(tallies["supersteps"][0]))
+        followed = earlier[-1].active_edges if earlier else state.active_edges
+        return result_of(tallies, followed, earlier)
+
+    @property
+    def _driver(self) -> Any:
+        return self.launcher.device.driver
+
+    def _all_but_last(self, count: int) -> list[Superstep]:
+        """What the supersteps of the last launch, which did `count`, have done, except the last one."""
+        steps = np.zeros(count, self.launcher.layouts.superstep)
+        self._driver.memcpy_dtoh(steps.view(np.uint8), self.arrays.address("supersteps"))
+        began = steps["nanoseconds"].astype(np.float64) / 1e9
+        columns = steps["active"].tolist(), steps["active_edges"].tolist(), np.diff(began).tolist()
+        return list(map(Superstep, *columns))
+
+
+def push_runs(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:
+    """Launch the kernel that goes through all runs of one page, or of several that adjoin each other."""
     launcher.on_warps("push_edges", runs_of(page), stream, task)
 
 
-def result_of(state: State, tallies: Array, copied: int) -> PageResult:
-    """The result of an iteration, from the pages' tallies and the bytes that were `copied` to the device."""
-    active, edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
-    return PageResult(state.active_edges, active, edges, active, None, to_device=copied, how=HOW)
+def result_of(tallies: Array, edges: int, earlier: Sequence[Superstep] = (), copied: int = 0) -> PageResult:
+    """The result of a superstep that followed `edges` out-edges, from the pages' tallies and the bytes that were
+    `copied` to the device."""
+    active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
+    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=HOW, earlier=earlier)

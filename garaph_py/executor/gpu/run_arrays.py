@@ -26,7 +26,7 @@ OF_GRAPH = ("in_offsets", "out_offsets", "word_ranks", "run_ranks", "destination
 GPU derives come after those that it derives them from."""
 
 
-WRITTEN = ("values", "next_values", "vertex_data", "total", "parents", "largest")
+WRITTEN = ("values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps")
 """The arrays of which every byte is written before it is read."""
 
 
@@ -60,6 +60,8 @@ class RunArrays:
             else:
                 self.context[name] = kept.memory.allocate(name, nbytes, clear=name not in WRITTEN)
         context, arrays = self.context, self._numbering.arrays
+        if "pieces" in sizes:
+            self.share("queue", "sums")
         context["n"], context["parameters"] = arrays.n, self._bound.parameters
         if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]

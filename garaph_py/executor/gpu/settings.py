@@ -42,6 +42,8 @@ class Settings:
         pays, ``"hub"`` at once.
     components : bool
         The run finds connected components.
+    chains : bool
+        A launch may do several supersteps: nobody looks at the state in between.
     """
 
     memory: int | None = None
@@ -55,3 +57,4 @@ class Settings:
     transfer: str = COPIED
     order: str = GIVEN
     components: bool = False
+    chains: bool = False

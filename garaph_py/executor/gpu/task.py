@@ -17,7 +17,7 @@ DType = np.dtype[Any]
 CONTEXT = arguments((
     "n", "in_offsets", "out_offsets", "starts", "run_ranks", "word_ranks", "destinations", "values", "next_values",
     "sums", "heads", "vertex_data", "total", "frontier", "next_frontier", "positions", "parents", "largest",
-    "parameters",
+    "queue", "pieces", "next_queues", "supersteps", "parameters",
 ))  # fmt: skip
 PAGE = arguments((
     "first_vertex", "last_vertex", "first_edge", "last_edge", "base_edge", "sources", "edge_values", "records", "words",
@@ -29,7 +29,19 @@ TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
     Argument("active", "u32", "vertices that became active"),
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
+    Argument("queued", "u32", "vertices in `queue`"),
+    Argument("pieces", "u32", "pieces of their long edge lists"),
+    Argument("supersteps", "u32", "supersteps that the launch did, if it may do several"),
     Argument("partial", "Partial", "the page's part of the total"),
+)
+LIST_PIECE = (
+    Argument("place", "u32", "place of the vertex in `queue`"),
+    Argument("number", "u32", "the piece's number in the vertex's edge list"),
+)
+SUPERSTEP = (
+    Argument("active_edges", "u64", "out-edges of the vertices that it activated"),
+    Argument("active", "u32", "number of these vertices"),
+    Argument("nanoseconds", "u32", "when it began to push, after the launch began"),
 )
 ITEM = (
     Argument("first_edge", "i64", "the item has the edges [first_edge, last_edge)"),
@@ -87,6 +99,7 @@ class Layouts:
         self.page = layout(PAGE)
         self.tally = layout(TALLY, Partial=partial)
         self.item, self.hub = layout(ITEM), layout(HUB)
+        self.list_piece, self.superstep = layout(LIST_PIECE), layout(SUPERSTEP)
         self.task = np.dtype([("context", self.context), ("page", self.page)], align=True)
         assert self.task.itemsize == self.context.itemsize + self.page.itemsize  # without padding between them
 
@@ -95,6 +108,7 @@ class Layouts:
         task = Argument("context", "Context", "the same for all pages"), Argument("page", "Page", "")
         tables = (
             ("Tally", TALLY, self.tally), ("Item", ITEM, self.item), ("Hub", HUB, self.hub),
+            ("ListPiece", LIST_PIECE, self.list_piece), ("Superstep", SUPERSTEP, self.superstep),
             ("Context", CONTEXT, self.context), ("Page", PAGE, self.page), ("Task", task, self.task),
         )  # fmt: skip
         return "\n".join(struct(*table) for table in tables)

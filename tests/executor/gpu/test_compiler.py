@@ -45,13 +45,14 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
+PUSHES = {"push_edges", "list_frontier", "push_queue", "push_few"}
 
 
 def expected_kernels(name):
     """The kernels of a program of `LIBRARY`."""
     program = of(name)
     own = TREES if program.copies_sources else set()
-    own |= {"push_edges"} if program.is_relaxation else set()
+    own |= PUSHES if program.is_relaxation else set()
     return COMMON | REPLICATED | own | ({"gather_until_done"} if name == "BFS" else set())
 
 

@@ -1,10 +1,13 @@
 """Push on a device simulated with NumPy: the answers of the CPU, and a device that fails while it pushes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.gpu import header, push
 from garaph_py.executor.modes import PULL, PUSH
 from tests.support import twins
 from tests.support.numpy_gpu import Quiet, failing_once, held_after, memory_for, when_iterations_begin
@@ -79,17 +82,87 @@ def test_the_papers_gpu_does_not_push(device_for, graph, program, expected):
     np.testing.assert_array_equal(found.values, expected.values)
 
 
+def launches(driver, kernel):
+    return [name for name, _ in driver.launched].count(kernel)
+
+
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
-@pytest.mark.parametrize("left", [1, 3, 6, 9])
-def test_a_failing_device_costs_no_answer(device_for, graph, program, expected, monkeypatch, device, sync, left):
-    """It fails in the third iteration, a few accesses to its memory later."""
+def test_one_launch_does_several_supersteps(device_for, graph, program, expected, device, sync):
+    driver = device_for(program, graph)
+    run_with(program, graph, device=device, sync=sync)
+    driver.launched.clear()
+    found = run_with(program, graph, device=device, sync=sync)  # finds all pages in one piece
+    rows = found.stats.iterations
+    pushes = sum(row.mode == PUSH for row in rows)
+    assert 0 < launches(driver, "push_few") < pushes / 10
+    assert [row.number for row in rows] == list(range(len(rows)))
+    for row, following in pairwise(rows):
+        assert row.ended == pytest.approx(following.started, abs=0.1)
+    assert all(sum(group.edges for group in row.groups) == row.edges for row in rows)
+    assert [(row.active, row.f) for row in rows] == [(row.active, row.f) for row in expected.stats.iterations]
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+THREADS = header.FEW_BLOCKS * header.FEW_THREADS
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize(
+    "bounds",
+    [{"FEW_LISTS": 9 / THREADS}, {"FEW_EDGES": 60 / THREADS}, {"MOST_SUPERSTEPS": 2}, {"PIECE": 8, "FEW_LISTS": 0}],
+)
+def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, sync):
+    """The frontier grows from one vertex to many, and shrinks again."""
+    program = Quiet(PATH + int(EDGES.sources[0]))
+    expected = run_with(program, graph, device="cpu", mode=PULL, sync=True)
+    driver = device_for(program, graph)
+    run_with(program, graph, device="gpu", sync=sync)
+    driver.launched.clear()
+    for name, least in bounds.items():
+        for module in header, push:
+            monkeypatch.setattr(module, name, least, raising=False)
+    found = run_with(program, graph, device="gpu", sync=sync)
+    few, all_lists = launches(driver, "push_few"), launches(driver, "push_queue")
+    assert few == 0 if "PIECE" in bounds else few > 1
+    assert all_lists == 0 if "MOST_SUPERSTEPS" in bounds else all_lists > 0
+    np.testing.assert_array_equal(found.values, expected.values)
+    assert [(row.active, row.f) for row in found.stats.iterations] == [
+        (row.active, row.f) for row in expected.stats.iterations
+    ]
+
+
+@pytest.mark.parametrize("how", [{"iterations": 40}, {"check": "finite"}, {"checkpoint": "here"}, {"trace": "t.json"}])
+def test_whoever_looks_at_each_iteration_gets_one_at_a_time(device_for, graph, program, tmp_path, how):
+    driver = device_for(program, graph)
+    expected = run_with(program, graph, device="cpu", sync=True, iterations=how.get("iterations"))
+    how = {name: tmp_path / value if name in ("checkpoint", "trace") else value for name, value in how.items()}
+    for _ in range(2):
+        found = run_with(program, graph, device="gpu", sync=True, **how)
+        np.testing.assert_array_equal(found.values, expected.values)
+        assert PUSH in modes_of(found)
+    assert launches(driver, "push_few") == 0
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("left", [1, 3, 6, 9, 20])
+def test_a_failing_device_costs_no_answer(
+    device_for, graph, program, expected, monkeypatch, device, sync, is_first, left
+):
+    """It fails in the third iteration of a first run, which does one at a time, or in the first launch of a second
+    run, which does many; a few accesses to its memory later."""
     driver, begun = device_for(program, graph), []
+    if is_first:
+        monkeypatch.setattr(push, "FEW_LISTS", 0)
+    else:
+        run_with(program, graph, device=device, sync=sync)
     accesses = failing_once(driver, "array")
 
     def begin():
         begun.append(None)
-        if len(begun) == 3:
+        if len(begun) == (3 if is_first else 1):
             accesses[0] = left
 
     when_iterations_begin(monkeypatch, begin)

@@ -75,7 +75,7 @@ def test_answers_are_the_cpus(program, name, encoding, sync):
     edges = GRAPHS[name]()
     graph, made = undirected(edges), PROGRAMS[program](edges)
     expected = run_with(made, graph, device="cpu", mode=PULL, sync=True)
-    for device in "gpu", "hybrid":
+    for device in "gpu", "hybrid", "gpu":  # the second run on the GPU finds all edges there
         found = run_with(made, graph, device=device, encoding=encoding, sync=sync, page_edges=4000)
         assert found.stats.note is None
         assert found.values.tobytes() == expected.values.tobytes()
@@ -97,6 +97,33 @@ def test_a_gpu_without_all_edges_pulls(sync):
     )
     assert PUSH not in {row.mode for row in found.stats.iterations}
     assert found.values.tobytes() == expected.values.tobytes()
+
+
+@pytest.fixture(scope="module")
+def far():
+    """A skewed graph, with vertices of many hundred edges, at the end of a long path; and the path's first vertex."""
+    inner, steps = twins.skewed(7, 1 << 15, 1 << 19, "int32"), 5000
+    sources, targets = np.arange(steps), np.arange(1, steps + 1)
+    sources, targets = np.append(sources, inner.sources + steps), np.append(targets, inner.targets + steps)
+    weights = np.append(np.ones(steps, np.int32), inner.weights)
+    graph = gp.from_edges(sources, targets, weights, vertices=range(inner.n + steps), directed=False)
+    assert graph.out_degrees.max() > 2000
+    return graph
+
+
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize(
+    "program", [gp.apps.BFS(0), gp.apps.SSSP(0), Widest(0), Seeds()], ids=lambda p: type(p).__name__
+)
+def test_launches_of_many_supersteps(far, program, sync):
+    expected = run_with(program, far, device="cpu", sync=True)
+    for device in "gpu", "gpu", "hybrid":
+        found = run_with(program, far, device=device, sync=sync)
+        assert found.values.tobytes() == expected.values.tobytes()
+        rows = found.stats.iterations
+        assert [row.number for row in rows] == list(range(len(rows)))
+        if sync:
+            assert [row.active for row in rows] == [row.active for row in expected.stats.iterations]
 
 
 def test_a_second_run_pushes_over_all_pages_at_once():

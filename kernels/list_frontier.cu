@@ -1,0 +1,29 @@
+// Write the active vertices to `queue`, in any order, and cut long edge lists into pieces of PIECE edges. In a
+// synchronous run the second array of values, which a push does not need, gets the values of the queue's vertices: the
+// push overwrites `values`. Clear the record of the first superstep.
+// Launch: one thread for each word of the frontier. Shared memory: none.
+#include "vertices.cuh"
+
+extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid_constant__ Task t) {
+  const Context& c = t.context;
+  i64 word = blockIdx.x * (i64)blockDim.x + threadIdx.x, first = word - lane_id();
+  if (word == 0) c.supersteps[0] = Superstep{};
+  u32 mine = word < (c.n + 31) / 32 ? c.frontier[word] : 0;
+  u32 count = warp_reduce((u32)__popc(mine), [](u32 x, u32 y) { return x + y; });
+  if (!count) return;
+  u32 place = 0;
+  if (lane_id() == 0) place = atomicAdd(&t.page.tally->queued, count);
+  place = __shfl_sync(FULL_MASK, place, 0);
+  for (u32 rest = __ballot_sync(FULL_MASK, mine); rest; rest &= rest - 1) {
+    int lane = __ffs(rest) - 1;
+    u32 bits = __shfl_sync(FULL_MASK, mine, lane), at = place + __popc(bits & lanes_below(lane_id()));
+    place += __popc(bits);
+    if (!(bits >> lane_id() & 1)) continue;
+    i64 v = (first + lane) * 32 + lane_id(), edges = degree(c.in_offsets, v);
+    c.queue[at] = v;
+    if (c.next_values != c.values) c.next_values[at] = c.values[v];
+    if (edges < PIECE) continue;
+    u32 pieces = (edges + PIECE - 1) / PIECE, to = atomicAdd(&t.page.tally->pieces, pieces);
+    for (u32 k = 0; k < pieces; k++) c.pieces[to + k] = ListPiece{at, k};
+  }
+}

@@ -1,0 +1,80 @@
+// Several supersteps of pushes while the frontier is small, by the blocks of one cluster: what a superstep takes is then
+// the latency of memory and of two barriers, not that of a launch. It ends when a frontier is empty, has more than
+// FEW_LISTS vertices or FEW_EDGES out-edges for each thread, after MOST_SUPERSTEPS, or after LONGEST_LAUNCH
+// nanoseconds. The first frontier is in `queue`, the last one in the bitmap `next_frontier`.
+// Launch: FEW_BLOCKS blocks of FEW_THREADS; before compute capability 9.0, which has no clusters, one block.
+// Shared memory: none.
+#include "push_lists.cuh"
+
+#if __CUDA_ARCH__ >= 900
+#define CLUSTER __cluster_dims__(FEW_BLOCKS, 1, 1)
+#else
+#define CLUSTER
+#endif
+
+// Wait for all threads; they then see what the others wrote before.
+__device__ __forceinline__ void sync_cluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release;\n barrier.cluster.wait.acquire;" ::: "memory");
+#else
+  __syncthreads();
+#endif
+}
+
+// Add 1 to the number at `at`; return what it was before. The threads of a warp that call it together share one atomic
+// operation.
+__device__ __forceinline__ u32 add_one(u32* at) {
+  u32 together = __activemask(), before = 0;
+  int first = __ffs(together) - 1;
+  if (lane_id() == first) before = atomicAdd(at, __popc(together));
+  return __shfl_sync(together, before, first) + __popc(together & lanes_below(lane_id()));
+}
+
+__device__ __forceinline__ u64 nanoseconds() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS) push_few(const __grid_constant__ Task t) {
+  const Context& c = t.context;
+  const Page& p = t.page;
+  u32 thread = blockIdx.x * FEW_THREADS + threadIdx.x, threads = gridDim.x * FEW_THREADS, step = 0;
+  u32 count = p.tally->queued, room = FEW_LISTS * threads;
+  u64 began = nanoseconds();
+  const u32* queue = c.queue;
+  while (true) {
+    Superstep* log = &c.supersteps[step];
+    u32* next = c.next_queues + (step & 1) * room;
+    u32 each = lists_per_warp(count, threads / 32);
+    List mine[FEW_LISTS]{};  // all are read before any value changes
+#pragma unroll
+    for (u32 j = 0; j < FEW_LISTS; j++) {
+      u32 k = (j * threads / 32 + thread / 32) * each + lane_id();
+      if (lane_id() >= each || k >= count) continue;
+      u32 v = __ldcg(queue + k);
+      atomicAnd(&c.next_frontier[v >> 5], ~(1u << (v & 31)));
+      mine[j] = List{v, read_value(&c.values[v]), c.in_offsets[v], c.in_offsets[v + 1]};
+    }
+    sync_cluster();
+    if (thread == 0) log[0].nanoseconds = nanoseconds() - began, log[1] = Superstep{};
+    Activated done{0, 0};
+    auto activated = [&](u32 u) {
+      u32 place = add_one(&log->active);
+      if (place < room) next[place] = u;
+      count_active(c, u, done);
+    };
+#pragma unroll
+    for (u32 j = 0; j < FEW_LISTS; j++)
+      if (j * threads / 32 * each < count) push_lists(c, p, mine[j], activated);
+    done = sum_over_warp(done);
+    if (lane_id() == 0 && done.count) atomicAdd(&log->active_edges, done.edges);
+    sync_cluster();
+    Superstep did = ld_cg(log);
+    count = did.active, queue = next, step++;
+    bool is_few = count <= room && did.active_edges <= (u64)FEW_EDGES * threads;
+    if (count && is_few && step < MOST_SUPERSTEPS && did.nanoseconds <= LONGEST_LAUNCH) continue;
+    if (thread == 0) p.tally->active = count, p.tally->active_edges = did.active_edges, p.tally->supersteps = step;
+    return;
+  }
+}

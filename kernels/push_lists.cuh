@@ -1,0 +1,93 @@
+// Push along the edge lists of active vertices. The graph is undirected: the sources in the list of a vertex are the
+// vertices that it pushes to. New values are written in place.
+#pragma once
+
+#include "edges.cuh"
+#include "relax.cuh"
+
+constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
+constexpr int LONG = 64;   // edges from which on a list has the whole warp
+
+// A list of edges [begin, end) of a vertex, which has this value.
+struct List {
+  u32 vertex;
+  Value value;
+  i64 begin, end;
+};
+
+// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`.
+template <class Activate>
+__device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, u32 wanted, const u32* v,
+                                          const Value* x, Activate activated) {
+  u32 u[IN_FLIGHT];
+  Edge edges[IN_FLIGHT];
+  Value seen[IN_FLIGHT];
+#pragma unroll
+  for (int j = 0; j < IN_FLIGHT; j++)
+    if (wanted >> j & 1) u[j] = p.sources[e[j] - p.base_edge], edges[j] = raw_edge(p, e[j]);
+#pragma unroll
+  for (int j = 0; j < IN_FLIGHT; j++)
+    if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);
+#pragma unroll
+  for (int j = 0; j < IN_FLIGHT; j++) {
+    if (!(wanted >> j & 1)) continue;
+    Accumulator y = gather(c.parameters, x[j], edges[j], Value{}, v[j]);
+    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j]);
+  }
+}
+
+// Push along one list, with all lanes of a warp.
+template <class Activate>
+__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, Activate activated) {
+  u32 v[IN_FLIGHT];
+  Value x[IN_FLIGHT];
+#pragma unroll
+  for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value;
+  for (i64 first = list.begin; first < list.end; first += 32 * IN_FLIGHT) {
+    i64 e[IN_FLIGHT];
+    u32 wanted = 0;
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++) e[j] = first + 32 * j + lane_id(), wanted |= (e[j] < list.end) << j;
+    push_four(c, p, e, wanted, v, x, activated);
+  }
+}
+
+// Push along the lists of all lanes of a warp, each of which has one: the long ones one by one, the others laid end to
+// end.
+template <class Activate>
+__device__ __forceinline__ void push_lists(const Context& c, const Page& p, List mine, Activate activated) {
+  u32 longs = __ballot_sync(FULL_MASK, mine.end - mine.begin >= LONG);
+  for (u32 rest = longs; rest; rest &= rest - 1) {
+    int lane = __ffs(rest) - 1;
+    push_list(c, p, List{warp_shfl(mine.vertex, lane), warp_shfl(mine.value, lane), warp_shfl(mine.begin, lane),
+                         warp_shfl(mine.end, lane)}, activated);
+  }
+  int count = longs >> lane_id() & 1 ? 0 : (int)(mine.end - mine.begin), before = count;
+#pragma unroll
+  for (int s = 1; s < 32; s <<= 1) {
+    int other = __shfl_up_sync(FULL_MASK, before, s);
+    if (lane_id() >= s) before += other;
+  }
+  int all = __shfl_sync(FULL_MASK, before, 31);
+  for (int first = 0; first < all; first += 32 * IN_FLIGHT) {
+    i64 e[IN_FLIGHT];
+    u32 v[IN_FLIGHT], wanted = 0;
+    Value x[IN_FLIGHT];
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++) {
+      int at = first + 32 * j + lane_id(), lane = 0;  // the edge is in the first list with `at` < before
+#pragma unroll
+      for (int s = 16; s; s >>= 1)
+        if (__shfl_sync(FULL_MASK, before, lane + s - 1) <= at) lane += s;
+      v[j] = warp_shfl(mine.vertex, lane), x[j] = warp_shfl(mine.value, lane);
+      e[j] = warp_shfl(mine.end, lane) - (__shfl_sync(FULL_MASK, before, lane) - at);
+      wanted |= (at < all) << j;
+    }
+    push_four(c, p, e, wanted, v, x, activated);
+  }
+}
+
+// How many of `count` lists each of so many warps takes at a time, so that as many warps as possible have some.
+__device__ __forceinline__ int lists_per_warp(u32 count, int warps) {
+  return min(max((count + warps - 1) / warps, 1u), 32u);
+}

@@ -1,0 +1,125 @@
+"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet`: the least number of edges to a vertex."""
+
+import numpy as np
+
+from garaph_py.executor.gpu import header
+
+
+def array_of(driver, context, name, kind, count=None):
+    return driver.array(context[name], kind, int(context["n"]) if count is None else count)
+
+
+def tally_of(driver, page):
+    return driver.array(page["tally"], driver.layouts.tally, 1)[0:1]
+
+
+def bits_of(driver, context, name):
+    """The vertices of a bitmap, as truth values; and a function that writes others."""
+    n = int(context["n"])
+    words = array_of(driver, context, name, np.uint8, -(-n // 8))
+
+    def write(chosen):
+        words[:] = np.packbits(chosen, bitorder="little")
+
+    return np.unpackbits(words, bitorder="little", count=n) == 1, write
+
+
+def relax(driver, context, page, targets, contributions, name):
+    """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
+    new = array_of(driver, context, name, np.int64)
+    before = new.copy()
+    np.minimum.at(new, targets, contributions)
+    was, write = bits_of(driver, context, "next_frontier")
+    changed = (new != before) & ~was
+    write(changed | was)
+    return np.flatnonzero(changed)
+
+
+def edges_of(driver, context, vertices):
+    """The number of out-edges of `vertices`."""
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    return int(np.diff(offsets)[vertices].sum())
+
+
+def count(driver, context, page, activated):
+    tally = tally_of(driver, page)
+    tally["active"] = tally["active"] + len(activated)
+    tally["active_edges"] = tally["active_edges"] + edges_of(driver, context, activated)
+
+
+def push_edges(driver, context, page):
+    first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
+    begin, end = map(int, page[["first_edge", "last_edge"]])
+    offsets = array_of(driver, context, "in_offsets", np.int64, n + 1)
+    targets = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
+    owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
+    active = bits_of(driver, context, "frontier")[0][owners]
+    old = array_of(driver, context, "values", np.int64)
+    count(driver, context, page, relax(driver, context, page, targets[active], old[owners[active]] + 1, "next_values"))
+
+
+def list_frontier(driver, context, page):
+    active = np.flatnonzero(bits_of(driver, context, "frontier")[0])[::-1]
+    array_of(driver, context, "queue", np.uint32, len(active))[:] = active
+    if context["next_values"] != context["values"]:
+        copies = array_of(driver, context, "next_values", np.int64, len(active))
+        copies[:] = array_of(driver, context, "values", np.int64)[active]
+    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    edges = np.diff(offsets)[active]
+    numbers = np.where(edges < header.PIECE, 0, -(-edges // header.PIECE))
+    pieces = [(place, k) for place, many in enumerate(numbers) for k in range(many)]
+    array_of(driver, context, "pieces", driver.layouts.list_piece, len(pieces))[:] = pieces
+    array_of(driver, context, "supersteps", driver.layouts.superstep, 1)[:] = 0
+    tally = tally_of(driver, page)
+    tally["queued"], tally["pieces"] = len(active), len(pieces)
+
+
+def push_lists(driver, context, page, ranges, vertices, values):
+    """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
+    edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
+    sources = driver.array(page["sources"], np.uint32, int(page["last_edge"] - page["base_edge"]))
+    said = np.repeat(values + 1, [end - begin for begin, end in ranges])
+    targets = sources[edges - int(page["base_edge"])].astype(np.int64)
+    return relax(driver, context, page, targets, said, "values")
+
+
+def push_queue(driver, context, page):
+    tally = tally_of(driver, page)[0]
+    queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"])).astype(np.int64)
+    values = array_of(driver, context, "values", np.int64)[queue]
+    if context["next_values"] != context["values"]:
+        values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
+    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    begins, ends = offsets[queue], offsets[queue + 1]
+    ends = np.where(ends - begins >= header.PIECE, begins, ends)  # those are in pieces
+    activated = [push_lists(driver, context, page, list(zip(begins, ends, strict=True)), queue, values)]
+    for place, number in array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally["pieces"])).tolist():
+        v = queue[place]
+        begin = offsets[v] + number * header.PIECE
+        part = begin, min(begin + header.PIECE, offsets[v + 1])
+        activated.append(push_lists(driver, context, page, [part], queue[[place]], values[[place]]))
+    count(driver, context, page, np.concatenate(activated))
+
+
+def push_few(driver, context, page):
+    threads = header.FEW_THREADS * header.FEW_BLOCKS  # the device says that it has clusters
+    log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
+    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    tally = tally_of(driver, page)
+    queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
+    for step in range(header.MOST_SUPERSTEPS):
+        was, write = bits_of(driver, context, "next_frontier")
+        was[queue] = False
+        write(was)
+        values = array_of(driver, context, "values", np.int64)[queue]
+        ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
+        queue = push_lists(driver, context, page, ranges, queue, values)
+        edges = edges_of(driver, context, queue)
+        log[step] = edges, len(queue), 1000 * step
+        is_few = len(queue) <= header.FEW_LISTS * threads and edges <= header.FEW_EDGES * threads
+        if not len(queue) or not is_few:
+            break
+    tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
+
+
+KERNELS = {each.__name__: each for each in (push_edges, list_frontier, push_queue, push_few)}
