@@ -29,10 +29,10 @@ TALLY = (
     Argument("active_edges", "u64", "out-edges of vertices that became active"),
     Argument("active", "u32", "vertices that became active"),
     Argument("ended", "u32", "blocks that have written their part of the total; 0 again after the last"),
+    Argument("partial", "Partial", "the page's part of the total"),
     Argument("queued", "u32", "vertices in `queue`"),
     Argument("pieces", "u32", "pieces of their long edge lists"),
     Argument("supersteps", "u32", "supersteps that the launch did, if it may do several"),
-    Argument("partial", "Partial", "the page's part of the total"),
 )
 LIST_PIECE = (
     Argument("place", "u32", "place of the vertex in `queue`"),
@@ -70,7 +70,15 @@ def layout(fields: Iterable[Argument], **types: DType) -> DType:
     def of(kind: str) -> Any:
         return np.uint64 if kind.endswith("*") else types.get(kind, SCALARS.get(kind))
 
-    return np.dtype([(field.name, of(field.type)) for field in fields], align=True)
+    made = np.dtype([(field.name, of(field.type)) for field in fields], align=True)
+    # C++ aligns a struct like the largest of its numbers, NumPy one that is not `align=True` like a byte.
+    assert all(offset % alignment(dtype) == 0 for dtype, offset, *_ in (made.fields or {}).values())
+    return made
+
+
+def alignment(dtype: DType) -> int:
+    """The alignment of a type in C++, in bytes."""
+    return max((alignment(dtype[name]) for name in dtype.names), default=1) if dtype.names else dtype.alignment
 
 
 def struct(name: str, fields: Iterable[Argument], dtype: DType) -> str:
