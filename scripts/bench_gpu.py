@@ -3,12 +3,12 @@
     python scripts/bench_gpu.py gather rmat:22:16 rmat:24:16 rmat:25:32 [--order given degree]
     python scripts/bench_gpu.py packing rmat:24:16:symmetric
     python scripts/bench_gpu.py iteration rmat:24:16:symmetric
-    python scripts/bench_gpu.py calls rmat:24:16:symmetric
+    python scripts/bench_gpu.py calls rmat:24:16:symmetric grid:1000
     python scripts/bench_gpu.py auto rmat:22:16:symmetric rmat:24:16:symmetric
     python scripts/bench_gpu.py whole GRAPH_DIRECTORY
 
-A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, or a file or directory that `garaph_py` reads. The tables are
-Markdown, and times are medians:
+A graph is ``rmat:SCALE:EDGE_FACTOR[:symmetric]``, ``grid:SIDE``, or a file or directory that `garaph_py` reads. The
+tables are Markdown, and times are medians:
 
 ``gather``
     The kernels that gather raw and packed edges, beside a limit: a kernel that streams source ids and gathers a float32

@@ -17,13 +17,16 @@ WEIGHTS = 1, 255
 def load(name: str, weighted: bool = False) -> gp.Graph:
     """The graph that `name` stands for.
 
-    A name is ``rmat:SCALE:EDGE_FACTOR[:symmetric][:weighted]``, the same with ``uniform``, or a file or directory.
+    A name is ``rmat:SCALE:EDGE_FACTOR[:symmetric][:weighted]``, the same with ``uniform``, ``grid:SIDE``, or a file or
+    directory.
     With `weighted`, generated graphs, and directed graphs without edge values, get integer values from 1 to 255.
     """
     kind, *rest = name.split(":")
     if kind in GENERATORS:
         weights = WEIGHTS if weighted or "weighted" in rest else None
         return GENERATORS[kind](int(rest[0]), int(rest[1]), directed="symmetric" not in rest, weights=weights)
+    if kind == "grid":
+        return grid(int(rest[0]))
     graph = gp.open(name, encoding="raw") if Path(name).is_dir() else gp.read(name)
     if weighted and graph.directed and graph.edge_dtype is None:
         values = np.random.default_rng(1).integers(*WEIGHTS, graph.m, np.int32, endpoint=True)

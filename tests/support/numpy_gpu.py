@@ -110,6 +110,7 @@ class FakeDriver:
     def __init__(self, layouts):
         self.layouts, self.bytes = layouts, np.zeros(MEMORY, np.uint8)
         self.next, self.held, self.refuses, self.launched = 256, 0, MEMORY, []
+        self.threads = 0  # of the last launch
         self.Stream = self.Event = lambda *_: types.SimpleNamespace(
             synchronize=lambda: None,
             record=lambda stream=None: None,
@@ -204,6 +205,7 @@ class FakeFunction:
         task = np.frombuffer(told, self.driver.layouts.task)[0]
         self.driver.launched.append((self.name, int(task["page"]["first_vertex"])))
         context, page = task["context"], task["page"]
+        self.driver.threads = grid[0] * block[0]
         if self.name in KERNELS:
             KERNELS[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:

@@ -102,10 +102,10 @@ def push_queue(driver, context, page):
 
 
 def push_few(driver, context, page):
-    threads = header.FEW_THREADS * header.FEW_BLOCKS  # the device says that it has clusters
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
     offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
-    tally = tally_of(driver, page)
+    tally, threads = tally_of(driver, page), driver.threads
+    assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
     for step in range(header.MOST_SUPERSTEPS):
         was, write = bits_of(driver, context, "next_frontier")

@@ -8,9 +8,10 @@ import pytest
 import garaph_py as gp
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu import header, push
+from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.modes import PULL, PUSH
-from tests.support import twins
-from tests.support.numpy_gpu import Quiet, failing_once, held_after, memory_for, when_iterations_begin
+from tests.support import numpy_push, twins
+from tests.support.numpy_gpu import KERNELS, Quiet, failing_once, held_after, memory_for, when_iterations_begin
 
 from ...support.runs import run_with
 
@@ -100,7 +101,35 @@ def test_one_launch_does_several_supersteps(device_for, graph, program, expected
     for row, following in pairwise(rows):
         assert row.ended == pytest.approx(following.started, abs=0.1)
     assert all(sum(group.edges for group in row.groups) == row.edges for row in rows)
+    assert_pushes_follow_their_edges(rows, graph)
     assert [(row.active, row.f) for row in rows] == [(row.active, row.f) for row in expected.stats.iterations]
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
+def assert_pushes_follow_their_edges(rows, graph):
+    """A push follows the out-edges of the vertices that were active when it began."""
+    assert [row.edges for row in rows if row.mode == PUSH] == [
+        round(row.f * graph.m) for row in rows if row.mode == PUSH
+    ]
+
+
+@pytest.mark.parametrize(("has_clusters", "blocks"), [(True, header.FEW_BLOCKS), (False, 1)])
+def test_without_clusters_one_block_does_several_supersteps(
+    device_for, graph, program, expected, monkeypatch, has_clusters, blocks
+):
+    """Blocks that are in no cluster cannot wait for each other."""
+    monkeypatch.setattr(Device, "has_clusters", has_clusters)
+    driver, few = device_for(program, graph), numpy_push.KERNELS["push_few"]
+    threads = []
+
+    def noted(driver, context, page):
+        threads.append(driver.threads)
+        few(driver, context, page)
+
+    monkeypatch.setitem(KERNELS, "push_few", noted)
+    found = run_with(program, graph, device="gpu", sync=True)
+    assert set(threads) == {blocks * header.FEW_THREADS}
+    assert launches(driver, "push_few") == len(threads) < len(found.stats.iterations) / 10
     np.testing.assert_array_equal(found.values, expected.values)
 
 
@@ -126,6 +155,7 @@ def test_a_launch_ends_at_its_bounds(device_for, graph, monkeypatch, bounds, syn
     few, all_lists = launches(driver, "push_few"), launches(driver, "push_queue")
     assert few == 0 if "PIECE" in bounds else few > 1
     assert all_lists == 0 if "MOST_SUPERSTEPS" in bounds else all_lists > 0
+    assert_pushes_follow_their_edges(found.stats.iterations, graph)
     np.testing.assert_array_equal(found.values, expected.values)
     assert [(row.active, row.f) for row in found.stats.iterations] == [
         (row.active, row.f) for row in expected.stats.iterations
