@@ -347,7 +347,7 @@ def device_for(monkeypatch):
         Interface(bound)  # what would be compiled can be written
         driver = made(Layouts(bound.parameters.dtype, partial_dtype(bound.total)))
         context = types.SimpleNamespace(push=lambda: None, pop=lambda: None)
-        found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 4, 1 << 17, 2048, driver, context)
+        found = Device("NumPy", "sm_90", MEMORY, 1 << 16, 32, 1 << 17, 2048, driver, context)
         monkeypatch.setattr(compiler, "cubin", lambda *_: b"")
         for module in kernel, device_graph, pinned_pool:
             monkeypatch.setattr(module, "Pinned", FakePinned)

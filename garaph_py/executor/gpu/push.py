@@ -21,6 +21,7 @@ from ...pages.layout import Page
 from ..modes import GPU, PUSH, RESIDENT
 from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
+from .device import Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
 from .launch import Launcher
 from .ranks import runs_of
@@ -31,6 +32,9 @@ from .work import Launch
 Array = npt.NDArray[Any]
 
 HOW = PageDecision(PUSH, GPU, RESIDENT)
+LEAST_MULTIPROCESSORS = 32
+"""Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
+cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Push:
         """
         task, stream = self.task_of(page, buffer), buffer.stream
         self.launcher.on_threads("list_frontier", -(-page.vertices // 32), stream, task)
-        blocks = FEW_BLOCKS if self.launcher.device.has_clusters else 1
+        blocks = few_blocks(self.launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
         if not (chains and is_small):
@@ -93,6 +97,13 @@ class Push:
         began = steps["nanoseconds"].astype(np.float64) / 1e9
         columns = steps["active"].tolist(), steps["active_edges"].tolist(), np.diff(began).tolist()
         return list(map(Superstep, *columns))
+
+
+def few_blocks(device: Device) -> int:
+    """Blocks that do several supersteps in one launch; 0 if the device may be too small for the cluster."""
+    if not device.has_clusters:
+        return 1
+    return FEW_BLOCKS if device.multiprocessors >= LEAST_MULTIPROCESSORS else 0
 
 
 def push_runs(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:

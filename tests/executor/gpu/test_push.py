@@ -113,6 +113,14 @@ def assert_pushes_follow_their_edges(rows, graph):
     ]
 
 
+def test_a_small_part_of_a_gpu_does_one_superstep_a_launch(device_for, graph, program, expected, monkeypatch):
+    monkeypatch.setattr(push, "LEAST_MULTIPROCESSORS", 33)
+    driver = device_for(program, graph)
+    found = run_with(program, graph, device="gpu", sync=True)
+    assert launches(driver, "push_few") == 0 < launches(driver, "push_queue")
+    np.testing.assert_array_equal(found.values, expected.values)
+
+
 @pytest.mark.parametrize(("has_clusters", "blocks"), [(True, header.FEW_BLOCKS), (False, 1)])
 def test_without_clusters_one_block_does_several_supersteps(
     device_for, graph, program, expected, monkeypatch, has_clusters, blocks
