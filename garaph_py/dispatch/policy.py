@@ -89,7 +89,7 @@ class _Rules:
         if seen.ratio is None:
             return solo
         gpu_pushes = forced is None and seen.device_pushes and suits_device_push(seen)
-        edge = DEVICE_LISTS_EDGE if seen.device_lists else DEVICE_RUNS_EDGE
+        edge = DEVICE_LISTS_EDGE if seen.device_pushes_lists else DEVICE_RUNS_EDGE
         on_device = min(DEVICE_PUSH + edge * seen.f, 1.0) if gpu_pushes else 1.0
         alpha = alpha_of(seen, solo.mode, seen.ratio) / on_device
         stays = saving(alpha) * on_device + seen.missed < abs(seen.moving)
@@ -187,12 +187,16 @@ class AutoPolicy(_Rules):
 
 def device_push_bound(seen: Observation) -> float:
     """The f up to which a GPU pushes."""
-    return DEVICE_LISTS_THRESHOLD if seen.device_lists and not seen.device_ends_early else DEVICE_PUSH_THRESHOLD
+    return (
+        DEVICE_LISTS_THRESHOLD
+        if seen.device_pushes_lists and not seen.device_pulls_end_early
+        else DEVICE_PUSH_THRESHOLD
+    )
 
 
 def suits_device_push(seen: Observation) -> bool:
     """Whether a push on a GPU follows so few edges that a pull would take longer."""
-    is_small = seen.device_lists and seen.active_edges <= DEVICE_FEW_EDGES
+    is_small = seen.device_pushes_lists and seen.active_edges <= DEVICE_FEW_EDGES
     return is_small or seen.f <= device_push_bound(seen)
 
 

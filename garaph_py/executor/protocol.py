@@ -189,9 +189,9 @@ class Capabilities:
         iteration, and bytes per edge.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
-    lists : bool
+    pushes_lists : bool
         The device pushes from the edge lists of active vertices.
-    ends_early : bool
+    pulls_end_early : bool
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
     """
 
@@ -201,8 +201,8 @@ class Capabilities:
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
     devices_push: bool = False
-    lists: bool = False
-    ends_early: bool = False
+    pushes_lists: bool = False
+    pulls_end_early: bool = False
 
 
 class OpenPlan(Protocol):

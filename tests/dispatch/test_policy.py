@@ -85,8 +85,8 @@ def test_a_gpu_pushes_more_from_lists_than_by_runs() -> None:
         (1.01 * DEVICE_PUSH_THRESHOLD, False, False, PULL),
     ):  # fmt: skip
         where = Observation(
-            10**6, edges, 1, int(f * edges), device="gpu", is_relaxation=True, device_lists=lists,
-            device_ends_early=ends_early,
+            10**6, edges, 1, int(f * edges), device="gpu", is_relaxation=True, device_pushes_lists=lists,
+            device_pulls_end_early=ends_early,
         )  # fmt: skip
         assert decide((where, "auto")).mode == mode
 
@@ -96,7 +96,7 @@ def test_a_gpu_pushes_from_few_lists_in_any_graph() -> None:
         (True, DEVICE_FEW_EDGES, PUSH), (True, DEVICE_FEW_EDGES + 1, PULL), (False, DEVICE_FEW_EDGES, PULL),
     ):  # fmt: skip
         where = Observation(
-            10**5, 2 * DEVICE_FEW_EDGES, 1, active_edges, device="gpu", is_relaxation=True, device_lists=lists
+            10**5, 2 * DEVICE_FEW_EDGES, 1, active_edges, device="gpu", is_relaxation=True, device_pushes_lists=lists
         )
         assert decide((where, "auto")).mode == mode
 

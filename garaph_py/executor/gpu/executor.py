@@ -122,8 +122,8 @@ class GpuExecutor(StepByParts):
     def capabilities(self) -> Capabilities:
         is_here = self.residency.resident == len(self.residency.pages)
         modes = self.modes + (PUSH,) * (can_push(self.bound) and is_here) + (COMPONENTS,) * self.settings.components
-        lists = self._placed.has_all_raw and self.spans is None  # spans belong to pages
-        return Capabilities(GPU, modes, lists=lists, ends_early=self.gather.kind == UNTIL_DONE)
+        lists, early = self._placed.has_all_raw and self.spans is None, self.gather.kind == UNTIL_DONE
+        return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=early)  # spans belong to pages
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
