@@ -24,7 +24,7 @@ edges. At f = 0.043 a push took 0.4 ms where a pull takes 0.27 (a graph of 1.9 M
 pushes from lists, but its gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1."""
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU that pushes from lists does so whatever f is: one launch then does
-several supersteps, each in 5 to 10 microseconds."""
+several supersteps, each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
 DEVICE_PUSH = 0.05
 """Fixed time of a push on a GPU, in units of the time of a pull: 0.2 to 0.3 of 6 ms (R-MAT, 537 M edges)."""
 DEVICE_LISTS_EDGE, DEVICE_RUNS_EDGE = 2.0, 30.0
@@ -187,11 +187,8 @@ class AutoPolicy(_Rules):
 
 def device_push_bound(seen: Observation) -> float:
     """The f up to which a GPU pushes."""
-    return (
-        DEVICE_LISTS_THRESHOLD
-        if seen.device_pushes_lists and not seen.device_pulls_end_early
-        else DEVICE_PUSH_THRESHOLD
-    )
+    pulls_all = not seen.device_pulls_end_early
+    return DEVICE_LISTS_THRESHOLD if seen.device_pushes_lists and pulls_all else DEVICE_PUSH_THRESHOLD
 
 
 def suits_device_push(seen: Observation) -> bool:

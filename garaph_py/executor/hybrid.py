@@ -98,8 +98,8 @@ class HybridExecutor:
         loads = tuple(member.executor.load_of for member in self._members)
         first = self._members[0].executor.capabilities
         return Capabilities(
-            CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes, pushes_lists=first.pushes_lists,
-            pulls_end_early=first.pulls_end_early,
+            CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes,
+            pushes_lists=first.pushes_lists, pulls_end_early=first.pulls_end_early,
         )  # fmt: skip
 
     @property
