@@ -15,6 +15,17 @@ struct List {
   i64 begin, end;
 };
 
+// The vertex that edge `e` pushes to, and the edge's value. Some edges may be in host memory.
+__device__ __forceinline__ u32 target_of(const Page& p, i64 e) {
+  return e < p.first_mapped ? p.sources[e - p.base_edge] : p.mapped_sources[e];
+}
+
+__device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
+  Edge edge{};
+  if constexpr (READS_EDGES) edge = e < p.first_mapped ? raw_edge(p, e) : p.mapped_values[e];
+  return edge;
+}
+
 // Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`.
 template <class Activate>
 __device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, u32 wanted, const u32* v,
@@ -24,7 +35,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
   Value seen[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
-    if (wanted >> j & 1) u[j] = p.sources[e[j] - p.base_edge], edges[j] = raw_edge(p, e[j]);
+    if (wanted >> j & 1) u[j] = target_of(p, e[j]), edges[j] = value_of(p, e[j]);
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
     if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);
@@ -43,11 +54,14 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
   Value x[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value;
-  for (i64 first = list.begin; first < list.end; first += 32 * IN_FLIGHT) {
+  for (i64 first = list.begin & ~31ll; first < list.end; first += 32 * IN_FLIGHT) {  // whole lines of 128 bytes
     i64 e[IN_FLIGHT];
     u32 wanted = 0;
 #pragma unroll
-    for (int j = 0; j < IN_FLIGHT; j++) e[j] = first + 32 * j + lane_id(), wanted |= (e[j] < list.end) << j;
+    for (int j = 0; j < IN_FLIGHT; j++) {
+      e[j] = first + 32 * j + lane_id();
+      wanted |= (e[j] >= list.begin && e[j] < list.end) << j;
+    }
     push_four(c, p, e, wanted, v, x, activated);
   }
 }

@@ -52,6 +52,8 @@ class Policy(Protocol):
         How a GPU sums if the user does not choose a gather.
     transfer : str
         How edges that are not resident reach the GPU: a name in ``executor.gpu.transfer.TRANSFERS``.
+    zero_copy : bool
+        Where a run needs few of these edges, the GPU reads them from host memory instead.
     """
 
     name: ClassVar[str]
@@ -60,6 +62,7 @@ class Policy(Protocol):
     one_partition_per_thread: ClassVar[bool]
     gather: ClassVar[str]
     transfer: ClassVar[str]
+    zero_copy: ClassVar[bool]
 
     def decide(self, seen: Observation) -> Decision:
         """Decide how to do the iteration that begins."""
@@ -133,6 +136,7 @@ class GaraphPolicy(_Rules):
     one_partition_per_thread: ClassVar[bool] = True
     gather: ClassVar[str] = "replicated"
     transfer: ClassVar[str] = COPIED
+    zero_copy: ClassVar[bool] = False
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
         """Rates with which an idle processor takes the next page, and with the paper's costs."""
@@ -157,6 +161,7 @@ class AutoPolicy(_Rules):
     one_partition_per_thread: ClassVar[bool] = False
     gather: ClassVar[str] = "auto"
     transfer: ClassVar[str] = COPIED
+    zero_copy: ClassVar[bool] = True
 
     def first_rates(self, threads: int, load: tuple[int, int, float]) -> Rates:
         """Rates that are updated by measurements."""

@@ -9,5 +9,6 @@ COMPONENTS = "components"
 CPU, GPU, BOTH = "cpu", "gpu", "both"
 """The processors of an iteration."""
 
-RESIDENT, COPIED = "resident", "copied"
-"""How a page's edges reach a GPU: they stay in its memory, or are copied there in every iteration."""
+RESIDENT, COPIED, ZERO_COPY = "resident", "copied", "zero-copy"
+"""How a page's edges reach a GPU: they stay in its memory, are copied there in every iteration, or stay in host memory,
+where kernels read those that they need."""

@@ -212,6 +212,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         iterations=options.iterations,
         threads=options.threads,
         transfer=options.policy.transfer,
+        zero_copy=options.policy.zero_copy,
         order=options.gpu_order,
         components=finds_components(bound, options),
         chains=options.iterations is None and options.check != FINITE and options.checkpoint is None,

@@ -55,6 +55,13 @@ class Quiet(Hops):
     aggregate = None
 
 
+class Eager(Quiet):
+    """A vertex of a synchronous run gathers up to its first active neighbour."""
+
+    def done(self, acc, old):
+        return old != self.identity or acc != self.identity
+
+
 BLEND = 1000003
 
 
@@ -210,7 +217,7 @@ class FakeFunction:
             KERNELS[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
             numpy_trees.begin(self.driver, context, page)
-        elif self.name in ("initialize", "apply_vertices"):
+        elif self.name in ("initialize", "apply_vertices", "gather_until_done"):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)
         elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
@@ -326,10 +333,20 @@ class FakeFunction:
 
 
 class FakePinned:
-    count = 0
+    """Host memory, which the GPU reads only if there is a `driver`: it then has a copy of it."""
+
+    count, driver = 0, None
 
     def pin(self, array):
         self.count += 1
+
+    def map(self, array):
+        if self.driver is None:
+            return None
+        place = self.driver.next
+        self.driver.next += -(-array.nbytes // 256) * 256
+        self.driver.memcpy_htod(place, array.view(np.uint8))
+        return place
 
     def empty(self, shape, dtype):
         return np.full(shape * dtype.itemsize, 0xA5, np.uint8).view(dtype)

@@ -77,9 +77,13 @@ def list_frontier(driver, context, page):
 def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
-    sources = driver.array(page["sources"], np.uint32, int(page["last_edge"] - page["base_edge"]))
+    base, mapped = int(page["base_edge"]), int(page["first_mapped"])
+    sources = driver.array(page["sources"], np.uint32, min(int(page["last_edge"]), mapped) - base)
+    if page["mapped_sources"]:
+        rest = int(page["last_edge"]) - mapped
+        sources = np.append(sources, driver.array(page["mapped_sources"], np.uint32, rest, mapped))
     said = np.repeat(values + 1, [end - begin for begin, end in ranges])
-    targets = sources[edges - int(page["base_edge"])].astype(np.int64)
+    targets = sources[edges - base].astype(np.int64)
     return relax(driver, context, page, targets, said, "values")
 
 

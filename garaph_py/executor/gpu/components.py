@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...pages.layout import Page
 from ..components import NO_VERTEX, SAMPLE
-from ..modes import COMPONENTS, COPIED, GPU, RESIDENT
+from ..modes import COMPONENTS, GPU
 from ..protocol import PageDecision, PageResult
 from .launch import Launcher
 from .ranks import runs_of
@@ -40,29 +40,26 @@ class Components:
     streams : Streams
     on_each : callable
         ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
-    transfer : str
-        How the edges of streamed pages get to the device.
     """
 
     launcher: Launcher
     arrays: RunArrays
     streams: Streams
     on_each: Callable[[list[Page], Launch], dict[Page, int]]
-    transfer: str = COPIED
 
     def __call__(self, n: int, pages: list[Page]) -> list[PageResult]:
-        """Do all of it for a graph of `n` vertices; only the first edges of resident pages are linked first."""
+        """Do all of it for a graph of `n` vertices; only the first edges of pages at hand are linked first."""
         every, driver = self.arrays.task_of_range(0, n), self.launcher.device.driver
-        resident = [page for page in pages if self.streams.has(page)]
+        at_hand = [page for page in pages if self.streams.has(page)]
         driver.memset_d8(self.arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
         self.launcher.on_threads("plant", n, None, every)
         copied = Counter[Page]()
-        if resident:
+        if at_hand:
             for link in (self._hook_first, self._link_second):
-                copied.update(self.on_each(resident, link))
+                copied.update(self.on_each(at_hand, link))
             self.launcher.on_threads("flatten", n, None, every)
             self.launcher.on_few("find_largest", 1, SAMPLE, None, every)
-        copied.update(self.on_each(pages, partial(self._link_rest, len(resident))))
+        copied.update(self.on_each(pages, partial(self._link_rest, len(at_hand))))
         for name in ("sum_trees", "spread_sums"):
             self.launcher.on_threads(name, n, None, every)
         driver.Context.synchronize()
@@ -78,13 +75,13 @@ class Components:
         self.launcher.on_threads("link_second", FEW_VERTICES, stream, few)
         self.launcher.on_threads("link_second", page.vertices, stream, task)
 
-    def _link_rest(self, resident: int, page: Page, stream: Any, task: Array) -> None:
+    def _link_rest(self, at_hand: int, page: Page, stream: Any, task: Array) -> None:
         """Link the edges of a page, except those of vertices in the largest tree."""
-        if page.number < resident:  # the few vertices that are left are in nearly all runs, with few edges each
+        if page.number < at_hand:  # the few vertices that are left are in nearly all runs, with few edges each
             task["page"]["least_edges"] = SHORT_EDGES
             self.launcher.on_threads("link_short", page.vertices, stream, task)
         self.launcher.on_warps("link_edges", runs_of(page), stream, task)
 
     def _result(self, page: Page, copied: int) -> PageResult:
-        how = PageDecision(COMPONENTS, GPU, self.transfer if copied else RESIDENT)
+        how = PageDecision(COMPONENTS, GPU, self.streams.way_of(page, copied))
         return PageResult(page.edges, 0, 0, 0, None, to_device=copied, how=how)

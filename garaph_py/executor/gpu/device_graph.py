@@ -20,6 +20,7 @@ from ...graph.arrays import GraphArrays
 from .device import Device, failing
 from .handles import Handles
 from .launch import Launcher
+from .mapped import MappedEdges
 from .memory import DeviceMemory
 from .order import Ordering
 from .packing import measured
@@ -60,6 +61,7 @@ class DeviceGraph:
         self._measured: tuple[Array, float] | None = None
         self._contents: dict[str, Hashable] = {}
         self._ranks: Ranks | None = None
+        self._mapped: dict[bool, MappedEdges | None] = {}
         self.handles = Handles(device.driver)
         self.gathers: dict[str, str] = {}
         self._in_use, self._is_found, self.found_bytes = threading.Lock(), False, 0
@@ -107,6 +109,7 @@ class DeviceGraph:
     def clear(self) -> None:
         """Free everything. The device's context must be current."""
         self._contents.clear()
+        self._mapped.clear()
         self._measured, self._ranks, self.found_bytes = None, None, 0
         self.ordering = Ordering()
         self.handles.close()
@@ -123,6 +126,15 @@ class DeviceGraph:
         if arrays.memory is None:
             self._ranks = ranks
         return ranks
+
+    def mapped(self, arrays: GraphArrays, reads_values: bool) -> MappedEdges | None:
+        """The graph's edges in host memory, mapped once; None if they cannot be (`MappedEdges.of`).
+
+        The device's context must be current.
+        """
+        if reads_values not in self._mapped:
+            self._mapped[reads_values] = MappedEdges.of(arrays.in_edges, reads_values, self.pinned)
+        return self._mapped[reads_values]
 
     def measure(self, arrays: GraphArrays, launcher: Launcher, budget: int) -> tuple[Array, float]:
         """The records that the graph's sources have if packed, and the seconds that it took to compute them, once.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -21,7 +22,7 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
+from ..protocol import Capabilities, Notifier, OpenPlan, PageDecision, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
 from . import staging
@@ -120,10 +121,10 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        is_here = self.residency.resident == len(self.residency.pages)
-        modes = self.modes + (PUSH,) * (can_push(self.bound) and is_here) + (COMPONENTS,) * self.settings.components
-        lists, early = self._placed.has_all_raw and self.spans is None, self.gather.kind == UNTIL_DONE
-        return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=early)  # spans belong to pages
+        placed, pushes = self._placed, can_push(self.bound) and self._placed.reaches_all
+        modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
+        lists = placed.reaches_all_raw and self.spans is None  # spans belong to pages
+        return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=self.gather.kind == UNTIL_DONE)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -196,7 +197,7 @@ class GpuExecutor(StepByParts):
             If the graph's vertices and one page need more than `budget`.
         """
         self._placed = self._placer.place(self._sources, synchronous, budget)
-        self._numbering, self._plan, self.edges, self.residency = self._placed
+        self._numbering, self._plan, self.edges, self.residency, _ = self._placed
         self._offsets = self._numbering.ranks.offsets
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
 
@@ -231,15 +232,16 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
-            hub = None if self.shares_pages else self._hub.found()
+            hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
             self.streams = Streams(
-                self.device, self.residency, self.edges.arrays, self._kept, self.spans, self.settings.transfer, hub
-            )
+                self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
+                hub or self._placed.mapped,
+            )  # fmt: skip
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
             self._tally_address = self._kept.memory.allocate("tallies", self._tallies.nbytes)
-            kind = kind_of(bound, self.settings.gather, self.edges.arrays.encoding, synchronous)
-            kind, ranks = SEGMENTED if hub else kind, self._numbering.ranks
+            asked, ranks = self.settings.gather, self._numbering.ranks
+            kind = SEGMENTED if hub else kind_of(bound, asked, layout.encoding, synchronous)
             self.gather = Gather(bound, self.launcher, self._kept, ranks, pages, kind, self.settings.replication)
             once = isinstance(self._pool, PinnedPool) and self.residency.resident == len(pages) and not self.edges.packs
             if not once and not all(map(self.has, pages)):
@@ -258,9 +260,7 @@ class GpuExecutor(StepByParts):
             state = self.state.made(synchronous)
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
-            self._tasks = PageTasks(
-                self._arrays, self.edges.arrays, self.streams, self.gather, pages, every, self._tally_address
-            )
+            self._tasks = PageTasks(self._arrays, layout, self.streams, self.gather, pages, every, self._tally_address)
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -358,14 +358,14 @@ class GpuExecutor(StepByParts):
     def _push(self, state: State) -> list[PageResult]:
         push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
         pages = list(self.residency.pages)
-        whole = self.streams.in_one_piece(pages) if self._placed.has_all_raw else None
+        whole = self.streams.in_one_piece(pages, True) if self._placed.reaches_all_raw else None
         self._processed = pages if whole is None else []  # lists: the new values are in the array of the old ones
-        return [push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)]
+        result = push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)
+        return [replace(result, how=PageDecision(PUSH, GPU, self.streams.way_of(pages[-1], result.to_device)))]
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones
-        find = Components(self.launcher, self._arrays, self.streams, self.on_each, self.settings.transfer)
-        return find(self.graph.n, pages)
+        return Components(self.launcher, self._arrays, self.streams, self.on_each)(self.graph.n, pages)
 
     def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
         """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""
@@ -378,7 +378,7 @@ class GpuExecutor(StepByParts):
 
     def _page_work(self) -> PageWork:
         has_total = self.bound.total is not None
-        return PageWork(self.gather, self.task_of, self._tallies, has_total, self.settings.transfer)
+        return PageWork(self.gather, self.task_of, self._tallies, has_total, self.streams.way_of)
 
     def offer(self, pages: list[Page], state: State, mode: str, shared: bool) -> PageQueue[Buffer]:
         """The queue of the pages to process: in notify-pull, those with a notified vertex.

@@ -64,6 +64,11 @@ class PageTasks:
         is_whole = page == self._pages[page.number]
         arguments = self._bases[[page.number]] if is_whole else self._base([page])
         self._edges.write_args(arguments, page, self._streams.places(page, buffer))
+        if buffer.rest is not None:
+            mapped = dict(zip(("mapped_sources", "mapped_values"), buffer.rest.mapped.addresses, strict=False))
+            arguments["first_mapped"] = buffer.rest.first_edge
+            for name, address in mapped.items():
+                arguments[name] = address
         return arguments.tobytes()
 
     def _base(self, pages: Sequence[Page]) -> Array:

@@ -71,6 +71,24 @@ class Pinned:
         self._keys.append(key)
         self._arrays.append(array)
 
+    def map(self, array: Array) -> int | None:
+        """Pin the memory of `array`, and return its address on the GPU; None if the system refuses.
+
+        An array that is too small to be pinned in place is copied. The device's context must be current.
+        """
+        from cuda.bindings import driver
+
+        before = self.count
+        self.pin(array)
+        if self.count == before:
+            if array.nbytes >= OWN_PAGES:
+                return None
+            copy = self.empty(len(array), array.dtype)
+            copy[:] = array
+            array = copy
+        status, address = driver.cuMemHostGetDevicePointer(array.__array_interface__["data"][0], 0)
+        return int(address) if status == driver.CUresult.CUDA_SUCCESS else None
+
     def empty(self, shape: int, dtype: np.dtype[Any]) -> Array:
         """A new pinned array, on memory pages of its own."""
         array = on_own_pages(shape, dtype)

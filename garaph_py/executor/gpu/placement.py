@@ -10,9 +10,11 @@ from ...graph import Graph
 from ...pages.provider import SourceFactory
 from ...program import BoundProgram
 from .choice import Choice, as_given, choose, packed_on_cpu
+from .device import failing
 from .device_graph import DeviceGraph
-from .gather import AUTO, REPLICATED
+from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
+from .mapped import MappedEdges
 from .memory_plan import DeviceMemoryPlan, array_sizes, page_edges_from_disk, reserve
 from .numbering import Numbering
 from .packing import STAGING_BYTES
@@ -30,18 +32,35 @@ class Placement(NamedTuple):
     memory : DeviceMemoryPlan
     edges : Choice
     residency : Residency
+    mapped : MappedEdges or None
+        The edges in host memory, if kernels read those of the pages that are not resident there.
     """
 
     numbering: Numbering
     memory: DeviceMemoryPlan
     edges: Choice
     residency: Residency
+    mapped: MappedEdges | None = None
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether all edges are resident."""
+        return self.residency.resident == len(self.residency.pages)
+
+    @property
+    def reaches_all(self) -> bool:
+        """Whether kernels reach any edge: in the device's memory, or in host memory."""
+        return self.is_resident or self.mapped is not None
+
+    @property
+    def reaches_all_raw(self) -> bool:
+        """The same, for raw edges, of which a kernel can read any one."""
+        return self.reaches_all and self.edges.arrays.encoding == RAW
 
     @property
     def has_all_raw(self) -> bool:
         """Whether all edges are resident, and raw."""
-        residency = self.residency
-        return residency.resident == len(residency.pages) and self.edges.arrays.encoding == RAW
+        return self.is_resident and self.edges.arrays.encoding == RAW
 
 
 class Placer:
@@ -73,7 +92,11 @@ class Placer:
         DeviceMemoryError
             If the graph's vertices and one page need more than `budget`.
         """
-        return self._in_hub_order(sources, synchronous, budget) or self._as_given(sources, synchronous, budget)
+        return (
+            self._in_hub_order(sources, synchronous, budget)
+            or self._in_host_memory(sources, synchronous, budget)
+            or self._as_given(sources, synchronous, budget)
+        )
 
     def _in_hub_order(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
         """The placement of edges that are on the device in hub order; None if they are not, or do not fit."""
@@ -83,10 +106,31 @@ class Placer:
         try:
             memory = self._memory(numbering, synchronous, budget)
             edges = as_given(self._graph._arrays, self._bound.edge_value_bytes > 0)
-            found = Placement(numbering, memory, edges, self._residency(numbering, memory, edges, sources))
+            found = Placement(
+                numbering, memory, edges, self._residency(numbering, memory, edges, sources, self._settings.streams)
+            )
         except DeviceMemoryError:
             return None
         return found if found.has_all_raw else None
+
+    def _in_host_memory(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
+        """The placement of raw edges of which kernels read those that do not fit from host memory.
+
+        None if all edges fit, if the run needs nearly all edges, which are copied faster, or if they cannot be mapped.
+        """
+        bound, graph, settings = self._bound, self._graph, self._settings
+        reads_values, given = bound.edge_value_bytes > 0, self._given
+        edges = as_given(graph._arrays, reads_values)
+        ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
+        if not settings.zero_copy or graph.on_disk or not (ends_early or settings.components):
+            return None
+        memory = self._memory(given, synchronous, budget)
+        residency = self._residency(given, memory, edges, sources, 0)
+        if residency.resident == len(residency.pages):
+            return None
+        with self._kept.device, failing(self._kept.device.driver):
+            mapped = self._kept.mapped(graph._arrays, reads_values)
+        return None if mapped is None else Placement(given, memory, edges, residency, mapped)
 
     def _as_given(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
         graph, settings, given = self._graph, self._settings, self._given
@@ -95,10 +139,10 @@ class Placer:
             graph._arrays, self._bound.edge_value_bytes, settings.gather, memory.left,
             lambda: self._kept.measure(graph._arrays, self._launcher, budget), settings.iterations, settings.threads,
         )  # fmt: skip
-        residency = self._residency(given, memory, edges, sources)
+        residency = self._residency(given, memory, edges, sources, settings.streams)
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)
-            residency = self._residency(given, memory, edges, sources)
+            residency = self._residency(given, memory, edges, sources, settings.streams)
         return Placement(given, memory, edges, residency)
 
     def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
@@ -110,11 +154,11 @@ class Placer:
         return DeviceMemoryPlan(budget, arrays, reserve(bound, graph, ranks, self._launcher, replicates))
 
     def _residency(
-        self, numbering: Numbering, memory: DeviceMemoryPlan, edges: Choice, sources: SourceFactory
+        self, numbering: Numbering, memory: DeviceMemoryPlan, edges: Choice, sources: SourceFactory, streams: int
     ) -> Residency:
         page_edges, arrays = self._settings.page_edges, edges.arrays
         if self._graph.on_disk and page_edges is None:
             page_edges = page_edges_from_disk(sources.room, sources.readers, arrays.width)
         staging = STAGING_BYTES * edges.packs
         pages = pages_if_resident(self._bound.updates_all_vertices)
-        return memory.residency(numbering.ranks.offsets, arrays, staging, self._settings.streams, page_edges, pages)
+        return memory.residency(numbering.ranks.offsets, arrays, staging, streams, page_edges, pages)

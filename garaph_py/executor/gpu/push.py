@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..modes import GPU, PUSH, RESIDENT
-from ..protocol import PageDecision, PageResult, Superstep
+from ..protocol import PageResult, Superstep
 from ..state import State
 from .device import Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
@@ -31,7 +30,6 @@ from .work import Launch
 
 Array = npt.NDArray[Any]
 
-HOW = PageDecision(PUSH, GPU, RESIDENT)
 LEAST_MULTIPROCESSORS = 32
 """Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
 cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
@@ -115,4 +113,4 @@ def result_of(tallies: Array, edges: int, earlier: Sequence[Superstep] = (), cop
     """The result of a superstep that followed `edges` out-edges, from the pages' tallies and the bytes that were
     `copied` to the device."""
     active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
-    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=HOW, earlier=earlier)
+    return PageResult(edges, active, active_edges, active, None, to_device=copied, earlier=earlier)

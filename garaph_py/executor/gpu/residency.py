@@ -1,8 +1,8 @@
-"""Decides which pages are resident in the GPU's memory and which are streamed through it: once, from sizes alone.
+"""Decides which pages are resident in the GPU's memory and which are not: once, from sizes alone.
 
-The first pages are resident. The others are streamed through one buffer per stream. A least-recently-used cache would
-not help: every iteration needs all pages in the same order, so each page would be evicted just before it is needed
-again.
+The first pages are resident. The others are streamed through one buffer per stream, or stay in host memory, where
+kernels read them (mapped.py). A least-recently-used cache would not help: every iteration needs all pages in the same
+order, so each page would be evicted just before it is needed again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Residency:
     streams : int
         Streamed pages that may be in flight at once.
     buffer_bytes : int
-        Bytes of each stream's buffer; 0 if all pages are resident.
+        Bytes of each stream's buffer; 0 if no page is streamed.
     used : int
         Bytes of device memory that are used in total.
     is_short : bool
@@ -87,7 +87,7 @@ def plan(
     budget : int
         Bytes of device memory that may be used.
     streams : int
-        Streamed pages that may be in flight at once; the plan has fewer if memory is short.
+        Streamed pages that may be in flight at once; the plan has fewer if memory is short. 0 if no page is streamed.
     page_edges : int, optional
         Bound on a page's edges; by default it is chosen here.
     resident_pages : int
@@ -101,13 +101,13 @@ def plan(
     edges, left, width = int(offsets[-1]), budget - fixed, arrays.width
     if left < 0:
         raise too_little(fixed, 0, budget)
-    most = max(int(budget / streams / width), 1)  # a page is at most 1/N of the memory (section 2.1)
     limit = max(edges // resident_pages, PAGE_EDGES) if page_edges is None else page_edges
+    most = max(int(budget / streams / width), 1) if streams else limit  # 1/N of the memory (section 2.1)
     pages = layout(offsets, min(limit, most), VERTICES)
     used = sum(page_bytes(page, arrays) for page in pages)
     if used <= left:
         return Residency(pages, len(pages), streams, 0, fixed + used)
-    if page_edges is None:
+    if page_edges is None and streams:
         small = max(int(left / BUFFERS_SHARE / streams / width), SMALL_PAGE_EDGES)
         limit = max(min(PAGE_EDGES, edges // (PAGES_A_STREAM * streams), small), LEAST_PAGE_EDGES)
     wanted = limit, streams
@@ -129,7 +129,8 @@ def plan(
         if used + size > left:
             break
         resident, used = resident + 1, used + size
-    return Residency(pages, resident, streams, largest, fixed + used, (limit, streams) != wanted)
+    buffer = largest if streams else 0
+    return Residency(pages, resident, streams, buffer, fixed + used, (limit, streams) != wanted)
 
 
 def pages_if_resident(updates_all_vertices: bool) -> int:

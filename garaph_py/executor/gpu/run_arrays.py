@@ -119,6 +119,7 @@ class RunArrays:
         arguments = np.zeros(len(pages), layouts.page)
         for name in ("first_vertex", "last_vertex", "first_edge", "last_edge"):
             arguments[name] = [getattr(page, name) for page in pages]
+        arguments["first_mapped"] = self._numbering.arrays.m
         arguments["base_edge"] = [page.first_edge // RUN * RUN for page in pages]
         bounds = np.stack([arguments["first_vertex"], arguments["last_vertex"]])
         arguments["first_rank"], arguments["last_rank"] = self._numbering.ranks.before(bounds)

@@ -37,6 +37,8 @@ class Settings:
         CPU threads that pack edges; None for one per available core.
     transfer : str
         How the edges of streamed pages get to the GPU: a name in `transfer.TRANSFERS`.
+    zero_copy : bool
+        A run that needs few of the edges reads those that do not fit from host memory (`mapped.MappedEdges`).
     order : {"given", "hub", "auto"}
         How the GPU numbers vertices where it may choose (`order.may_order`): ``"auto"`` makes the hub order once it
         pays, ``"hub"`` at once.
@@ -55,6 +57,7 @@ class Settings:
     iterations: int | None = None
     threads: int | None = None
     transfer: str = COPIED
+    zero_copy: bool = False
     order: str = GIVEN
     components: bool = False
     chains: bool = False

@@ -13,8 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 from ...events import Listener, Span, Step
 from ...native.threads import available_cores
@@ -22,11 +22,12 @@ from ...pages.layout import Page
 from ...pages.queue import PageQueue, Split, device_order, take_buffered
 from ...pages.source import PageSource
 from ...system import interrupts
-from ..modes import COPIED
+from ..modes import COPIED, RESIDENT, ZERO_COPY
 from .device import Device
 from .device_graph import DeviceGraph
 from .edges import EdgeLayout, places
 from .handles import NON_BLOCKING
+from .mapped import MappedEdges
 from .pipeline import AWAIT_COPY, COPY_AND_LAUNCH, LAUNCH, MAX_COPIES, Pipeline
 from .reorder import HubEdges
 from .residency import Residency
@@ -60,6 +61,8 @@ class Buffer:
         Bytes of edges copied since the page was last processed.
     found : tuple of bool
         Which of a resident page's arrays are there since an earlier run.
+    rest : Rest or None
+        Of several pages as one: those whose edges are elsewhere.
     """
 
     addresses: list[int]
@@ -70,6 +73,20 @@ class Buffer:
     page: Page | None = None
     copied_bytes: int = 0
     found: tuple[bool, ...] = ()
+    rest: Rest | None = None
+
+
+class Rest(NamedTuple):
+    """Where the edges of a page from some edge on are, if they are in host memory.
+
+    Attributes
+    ----------
+    first_edge : int
+    mapped : MappedEdges
+    """
+
+    first_edge: int
+    mapped: MappedEdges
 
 
 class Work(Protocol):
@@ -100,8 +117,8 @@ class Streams:
         A span is appended for each copy and each computation.
     transfer : str
         How edges get to the device: a name in `TRANSFERS`.
-    hub_edges : HubEdges, optional
-        The edges of all pages, which are on the device already.
+    there : HubEdges or MappedEdges, optional
+        Edges that need no copy: of all pages on the device, or in host memory of those that are not resident.
 
     Attributes
     ----------
@@ -120,10 +137,11 @@ class Streams:
 
     def __init__(
         self, device: Device, residency: Residency, arrays: EdgeLayout, kept: DeviceGraph,
-        spans: list[Span] | None = None, transfer: str = COPIED, hub_edges: HubEdges | None = None,
+        spans: list[Span] | None = None, transfer: str = COPIED, there: HubEdges | MappedEdges | None = None,
     ) -> None:  # fmt: skip
-        self._hub_edges = hub_edges
+        self._there = there
         self._device, self._arrays, self._transfer = device, arrays, TRANSFERS[transfer](device)
+        self._transfer_name = transfer
         self._pages, self._offsets = residency.pages, dict[int, list[int]]()  # offsets of arrays in a buffer, by page
         self._handles, self._event_flags = kept.handles, event_flags(device)
         handles = self._handles
@@ -131,8 +149,13 @@ class Streams:
         self.back, self.back_early, self.forth = (handles.stream() for _ in range(3))
         self._prefetch = handles.stream(NON_BLOCKING)
         streams = [handles.stream() for _ in range(residency.streams)] if residency.buffer_bytes else []
-        self._regions = [] if hub_edges is not None else arrays.regions(residency.pages[: residency.resident])
-        self._resident = self._resident_buffers(residency.pages[: residency.resident], kept)
+        kept_pages = [] if isinstance(there, HubEdges) else residency.pages[: residency.resident]
+        self._regions = arrays.regions(kept_pages)
+        self._resident = self._resident_buffers(kept_pages, kept)
+        self._kept_count = len(kept_pages)
+        if there is not None:
+            others = residency.pages[self._kept_count :]
+            self._resident += [self._buffer(there.places(page), self.compute[0], page) for page in others]
         self._streams = [*self.compute, *streams]
         self._free = deque(
             self._buffer([kept.memory.allocate(f"stream {k}", residency.buffer_bytes)], stream)
@@ -143,14 +166,10 @@ class Streams:
 
     def _resident_buffers(self, pages: list[Page], kept: DeviceGraph) -> list[Buffer]:
         """The buffers of the resident pages, whose arrays may be there since an earlier run."""
-        found: tuple[bool, ...] = ()
-        if self._hub_edges is not None:
-            addresses = [self._hub_edges.places(page) for page in pages]
-        else:
-            placed = [kept.place(region.name, region.nbytes, region.what) for region in self._regions]
-            both = zip(placed, self._regions, strict=True)
-            columns = [[at + begin for begin in region.begins] for (at, _), region in both]
-            addresses, found = list(map(list, zip(*columns, strict=True))), tuple(is_there for _, is_there in placed)
+        placed = [kept.place(region.name, region.nbytes, region.what) for region in self._regions]
+        both = zip(placed, self._regions, strict=True)
+        columns = [[at + begin for begin in region.begins] for (at, _), region in both]
+        addresses, found = list(map(list, zip(*columns, strict=True))), tuple(is_there for _, is_there in placed)
         buffers = [self._buffer(each, self.compute[0]) for each in addresses]
         for page, buffer in zip(pages, buffers, strict=True):
             buffer.found, buffer.page = found, page if all(found) else None
@@ -162,8 +181,9 @@ class Streams:
             for region in self._regions:
                 kept.keep(region.name, region.what)
 
-    def _buffer(self, addresses: list[int], stream: Any) -> Buffer:
-        return Buffer(addresses, stream, *(self._handles.event(self._event_flags) for _ in range(3)))
+    def _buffer(self, addresses: list[int], stream: Any, page: Page | None = None) -> Buffer:
+        copied, computed, idle = (self._handles.event(self._event_flags) for _ in range(3))
+        return Buffer(addresses, stream, copied, computed, idle, page)
 
     def write_spans(self) -> None:
         """Write the spans of all copies and computations that have ended."""
@@ -174,20 +194,31 @@ class Streams:
         """The buffer of a resident page."""
         return self._resident[page.number]
 
-    def in_one_piece(self, pages: list[Page]) -> tuple[Page, Buffer] | None:
-        """Consecutive `pages` as one page, and its buffer, if all are resident, have arrived, and adjoin each other.
+    def in_one_piece(self, pages: list[Page], mixed: bool = False) -> tuple[Page, Buffer] | None:
+        """Consecutive `pages` as one page, and its buffer, if no edges have to be copied, and all adjoin each other.
 
-        None also if spans are wanted, which belong to single pages.
+        None also if spans are wanted, which belong to single pages. If `mixed`, the first pages may be in the device's
+        memory and the rest in host memory.
         """
         buffers = self._resident[pages[0].number : pages[-1].number + 1] if pages else []
         has_arrived = len(buffers) == len(pages) and all(b.page and not b.copied_bytes for b in buffers)
         if not buffers or not has_arrived or self.timeline is not None or self._arrays.apart:
             return None
-        return joined(pages[0], pages[-1]), buffers[0]
+        whole, rest = joined(pages[0], pages[-1]), self._pages[self._kept_count : pages[-1].number + 1]
+        if not isinstance(self._there, MappedEdges) or not rest or pages[0].number >= self._kept_count:
+            return whole, buffers[0]
+        return (whole, replace(buffers[0], rest=Rest(rest[0].first_edge, self._there))) if mixed else None
 
     def has(self, page: Page) -> bool:
-        """Whether a page is resident and its edges are on the device or being copied there."""
+        """Whether a page's edges are on the device, being copied there, or read from host memory."""
         return page.number < len(self._resident) and self._resident[page.number].page is not None
+
+    def way_of(self, page: Page, copied: int) -> str:
+        """How a page's edges reached the GPU in an iteration for which `copied` bytes of them were copied."""
+        if copied:
+            return self._transfer_name
+        is_mapped = isinstance(self._there, MappedEdges) and page.number >= self._kept_count
+        return ZERO_COPY if is_mapped else RESIDENT
 
     def fill_by(self, write: Callable[[Page, list[int]], None]) -> None:
         """Have ``write(page, addresses)`` start to fill each resident page whose edges are not on the device yet."""

@@ -10,17 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..modes import COPIED, GPU, PULL, RESIDENT
+from ..modes import GPU, PULL
 from ..protocol import PageDecision, PageResult
 from ..state import State
 from .gather import Gather
 from .streams import Buffer
 
 Array = npt.NDArray[Any]
-
-ON_DEVICE = PageDecision(PULL, GPU, RESIDENT)
-"""The decision that is reported for a page whose edges were already on the device."""
-
 
 Launch = Callable[[Page, Any, Array], None]
 """``launch(page, stream, task)`` launches a kernel over a page."""
@@ -61,8 +57,8 @@ class PageWork:
         For each page, the counts of its kernels, on the host.
     has_total : bool
         Whether the program aggregates a total.
-    transfer : str
-        How the edges of streamed pages get to the device.
+    way_of : callable
+        ``way_of(page, copied)``: how a page's edges reached the GPU (`Streams.way_of`).
 
     Attributes
     ----------
@@ -74,11 +70,8 @@ class PageWork:
     task_of: Callable[[Page, Buffer], Array]
     tallies: Array
     has_total: bool
-    transfer: str = COPIED
+    way_of: Callable[[Page, int], str]
     done: dict[Page, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._streamed = PageDecision(PULL, GPU, self.transfer)
 
     def launch(self, page: Page, buffer: Buffer) -> None:
         self.gather.launch(page, self.task_of(page, buffer), buffer.stream)
@@ -93,7 +86,7 @@ class PageWork:
         """The result of a page of which `back` bytes of values and frontier, and its tally, were copied to the host."""
         result, copied = result_of(page, self.tallies, self.has_total), self.done[page]
         result.to_device, result.from_device = copied, back + self.tallies.itemsize
-        result.how = self._streamed if copied else ON_DEVICE
+        result.how = PageDecision(PULL, GPU, self.way_of(page, copied))
         return result
 
 

@@ -1,0 +1,134 @@
+"""Edges in host memory, read from there by a device simulated with NumPy."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.codec.arrays import RAW
+from garaph_py.dispatch.rates import Rates
+from garaph_py.executor.gpu.launch import COMPONENT_NAMES
+from garaph_py.executor.gpu.mapped import MappedEdges
+from garaph_py.executor.modes import COMPONENTS, PULL, PUSH, ZERO_COPY
+from garaph_py.pages.layout import Page
+from tests.support import twins
+from tests.support.numpy_gpu import Eager, FakePinned, Quiet, held_after, memory_for
+from tests.support.numpy_trees import Labels
+
+from ...support.runs import run_with
+
+pytestmark = pytest.mark.usefixtures("cut_small_graphs")
+
+EDGES = twins.skewed(4, 9000, 60000)
+LEAST = 0.03
+"""A share of the edges that is less than a page."""
+
+
+@pytest.fixture(autouse=True)
+def gpu_is_faster(monkeypatch):
+    """In hybrid runs too."""
+    monkeypatch.setattr(Rates, "ratio", property(lambda self: 1e9))
+
+
+@pytest.fixture
+def graph():
+    return gp.from_edges(EDGES.sources, EDGES.targets, vertices=range(EDGES.n), directed=False)
+
+
+@pytest.fixture
+def run(device_for, monkeypatch, graph):
+    """A function that runs a program with GPU memory for a `share` of the edges; it returns the driver and the result.
+
+    The other edges are mapped if the driver `maps` them.
+    """
+
+    def run(program, share, maps=True, **options):
+        driver = device_for(program, graph)
+        monkeypatch.setattr(FakePinned, "driver", driver if maps else None)
+        memory = memory_for(program, graph, share, components=isinstance(program, Labels))
+        found = run_with(program, graph, **{"device": "gpu", "gpu_memory": memory, "page_edges": 3000} | options)
+        np.testing.assert_array_equal(found.values, expected(program, graph))
+        assert held_after(driver, graph) == 0
+        return driver, found.stats.iterations
+
+    return run
+
+
+def expected(program, graph):
+    return run_with(program, graph, device="cpu", mode=PULL, sync=True).values
+
+
+def ways(rows):
+    """How edges reached the GPU."""
+    return {group.transfer for row in rows for group in row.groups}
+
+
+@pytest.mark.parametrize("share", [LEAST, 0.5])
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+def test_a_search_copies_only_what_stays(run, graph, share, device):
+    driver, rows = run(Eager(0), share, device=device, sync=True, iterations=100)
+    assert {PULL, PUSH} <= {row.mode for row in rows}
+    assert {row.device for row in rows} == {"gpu"}
+    assert ways(rows) >= {ZERO_COPY}
+    copied = sum(row.to_device for row in rows)
+    assert copied == 0 if share == LEAST else 0 < copied <= share * 4 * graph.m
+    assert {name for name, _ in driver.launched} >= {"gather_until_done", "push_queue"}
+
+
+@pytest.mark.parametrize("share", [LEAST, 0.5])
+def test_components_copy_only_what_stays(run, graph, share):
+    driver, rows = run(Labels(), share)
+    assert [row.mode for row in rows] == [COMPONENTS]
+    assert ZERO_COPY in ways(rows)
+    assert rows[0].to_device <= share * 4 * graph.m
+    assert {name for name, _ in driver.launched} >= set(COMPONENT_NAMES)
+
+
+def test_a_traced_search_is_the_same(run, tmp_path):
+    _, rows = run(Eager(0), 0.5, sync=True, trace=tmp_path / "trace.json")
+    assert ZERO_COPY in ways(rows)
+
+
+PAPERS = {"engine": "garaph", "gather": "segmented"}
+
+
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [(Eager(0), {"maps": False}), (Eager(0), PAPERS), (Eager(0), {"sync": False}), (Quiet(0), {})],
+)
+def test_otherwise_edges_are_copied(run, graph, program, options):
+    _, rows = run(program, 0.5, **{"sync": True} | options)
+    assert ZERO_COPY not in ways(rows)
+    assert sum(row.to_device for row in rows) > 4 * graph.m
+
+
+def test_edges_are_mapped_once(run, graph, monkeypatch):
+    mapped = []
+    of = MappedEdges.of
+    monkeypatch.setattr(MappedEdges, "of", lambda *given: mapped.append(given) or of(*given))
+    driver_for_both = run(Eager(0), LEAST, sync=True)
+    assert len(mapped) == 1
+    assert driver_for_both
+
+
+class Pins(FakePinned):
+    def __init__(self, address):
+        self.address = address
+
+    def map(self, array):
+        return self.address
+
+
+@pytest.mark.parametrize("address", [None, 4096 + 4])
+def test_edges_that_cannot_be_mapped(graph, address):
+    """The system refuses, or the array begins where the GPU cannot read four sources at a time."""
+    assert MappedEdges.of(graph._arrays.in_edges, False, Pins(address)) is None
+
+
+def test_packed_edges_are_not_mapped(graph):
+    assert MappedEdges.of(graph.packed()._arrays.in_edges, False, Pins(4096)) is None
+
+
+def test_a_page_begins_at_the_first_edge_of_a_run(graph):
+    mapped = MappedEdges.of(graph._arrays.in_edges, False, Pins(4096))
+    assert graph.encoding == RAW
+    assert mapped.places(Page(1, 64, 128, 1030, 2000)) == [4096 + 1024 * 4]

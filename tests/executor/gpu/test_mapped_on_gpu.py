@@ -1,0 +1,89 @@
+"""Edges in host memory, read from there by a GPU."""
+
+import numpy as np
+import pytest
+
+import garaph_py as gp
+from garaph_py.executor.modes import COMPONENTS, PULL, PUSH, ZERO_COPY
+from tests.support import twins
+from tests.support.real_gpu import Allocated, memory_for
+
+from ...support.runs import run_with
+
+pytestmark = pytest.mark.gpu
+
+EDGES = twins.skewed(7, 40_000, 600_000)
+
+
+class Gated(gp.VertexProgram):
+    """Vertices that the source reaches over edges of length 2 and more; a search that reads edge values."""
+
+    source: int = 0
+
+    value = np.int64
+    sum = gp.min
+
+    def init(self, id):
+        return 0 if id == self.source else self.identity
+
+    def frontier(self, id):
+        return id == self.source
+
+    def gather(self, src, edge):
+        return src + 1 if src != self.identity and edge >= 2 else self.identity
+
+    def done(self, acc, old):
+        return old != self.identity or acc != self.identity
+
+
+PROGRAMS = [gp.apps.BFS(source=0), Gated(0), gp.apps.ConnectedComponents()]
+
+
+@pytest.fixture(scope="module")
+def graph():
+    weights = (EDGES.sources.astype(np.int64) + EDGES.targets) % 7 + 1
+    return gp.from_edges(EDGES.sources, EDGES.targets, weights=weights, vertices=range(EDGES.n), directed=False)
+
+
+def components(program):
+    return isinstance(program, gp.apps.ConnectedComponents)
+
+
+def ways(rows):
+    return {group.transfer for row in rows for group in row.groups}
+
+
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+@pytest.mark.parametrize("share", [0.02, 0.4])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: type(program).__name__)
+def test_answers_are_the_cpus(graph, program, share, device):
+    sync = None if components(program) else True
+    expected = run_with(program, graph, device="cpu", sync=sync)
+    memory = memory_for(program, graph, share, components=components(program))
+    for iterations in (None, None if components(program) else 1000):  # with a limit, one superstep a launch
+        found = run_with(
+            program, graph, device=device, gpu_memory=memory, page_edges=60_000, sync=sync, iterations=iterations
+        )
+        rows = [row for row in found.stats.iterations if row.device == "gpu"]
+        for name in expected.values.dtype.names or [None]:
+            np.testing.assert_array_equal(found.column(name), expected.column(name))
+        assert device == "hybrid" or ZERO_COPY in ways(rows)
+        if device == "gpu":
+            assert {row.mode for row in rows} >= ({COMPONENTS} if components(program) else {PULL, PUSH})
+
+
+def test_a_traced_search(graph, tmp_path):
+    program = PROGRAMS[0]
+    memory = memory_for(program, graph, 0.4)
+    found = run_with(program, graph, device="gpu", gpu_memory=memory, sync=True, page_edges=60_000,
+                     trace=tmp_path / "trace.json")  # fmt: skip
+    np.testing.assert_array_equal(found.column("level"), gp.run(program, graph, device="cpu").column("level"))
+
+
+def test_memory_is_given_back(graph, monkeypatch):
+    program, allocated = PROGRAMS[0], Allocated(monkeypatch)
+    memory = memory_for(program, graph, 0.4)
+    for _ in range(3):
+        run_with(program, graph, device="gpu", gpu_memory=memory, sync=True, page_edges=60_000)
+        graph.release()
+    assert allocated.nbytes == 0
