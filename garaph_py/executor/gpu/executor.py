@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
 from ..modes import COMPONENTS, GPU, NOTIFY_PULL, PULL, PUSH
-from ..protocol import Capabilities, Notifier, OpenPlan, PageDecision, PageResult, sum_partials
+from ..protocol import Capabilities, Notifier, OpenPlan, PageResult, sum_partials
 from ..state import State
 from ..step import StepByParts
 from . import staging
@@ -123,7 +122,7 @@ class GpuExecutor(StepByParts):
     def capabilities(self) -> Capabilities:
         placed, pushes = self._placed, can_push(self.bound) and self._placed.reaches_all
         modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        lists = placed.reaches_all_raw and self.spans is None  # spans belong to pages
+        lists = placed.pushes_lists and self.spans is None  # spans belong to pages
         return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=self.gather.kind == UNTIL_DONE)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
@@ -197,7 +196,7 @@ class GpuExecutor(StepByParts):
             If the graph's vertices and one page need more than `budget`.
         """
         self._placed = self._placer.place(self._sources, synchronous, budget)
-        self._numbering, self._plan, self.edges, self.residency, _ = self._placed
+        self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
         self._offsets = self._numbering.ranks.offsets
         self._arrays = RunArrays(self.bound, self._numbering, self.launcher)
 
@@ -235,7 +234,7 @@ class GpuExecutor(StepByParts):
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
             self.streams = Streams(
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
-                hub or self._placed.mapped,
+                hub or (self._placed.mapped if self._placed.in_place else None),
             )  # fmt: skip
             tally, partial = self.launcher.layouts.tally, partial_dtype(bound.total)
             self._tallies = self._pool.empty(max(len(pages), 1), tally)
@@ -358,10 +357,9 @@ class GpuExecutor(StepByParts):
     def _push(self, state: State) -> list[PageResult]:
         push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
         pages = list(self.residency.pages)
-        whole = self.streams.in_one_piece(pages, True) if self._placed.reaches_all_raw else None
+        whole = self.streams.within_reach(self._placed.mapped) if self._placed.pushes_lists else None
         self._processed = pages if whole is None else []  # lists: the new values are in the array of the old ones
-        result = push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)
-        return [replace(result, how=PageDecision(PUSH, GPU, self.streams.way_of(pages[-1], result.to_device)))]
+        return [push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)]
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones

@@ -15,7 +15,7 @@ from .device_graph import DeviceGraph
 from .gather import AUTO, REPLICATED, UNTIL_DONE, kind_of
 from .launch import Launcher
 from .mapped import MappedEdges
-from .memory_plan import DeviceMemoryPlan, array_sizes, page_edges_from_disk, reserve
+from .memory_plan import DeviceMemoryPlan, array_sizes, can_push, page_edges_from_disk, reserve
 from .numbering import Numbering
 from .packing import STAGING_BYTES
 from .reorder import HubEdges
@@ -33,7 +33,9 @@ class Placement(NamedTuple):
     edges : Choice
     residency : Residency
     mapped : MappedEdges or None
-        The edges in host memory, if kernels read those of the pages that are not resident there.
+        The raw edges in host memory, if kernels may read there those that are not resident.
+    in_place : bool
+        All kernels read these edges there. Otherwise pushes do, and pulls stream the pages.
     """
 
     numbering: Numbering
@@ -41,6 +43,7 @@ class Placement(NamedTuple):
     edges: Choice
     residency: Residency
     mapped: MappedEdges | None = None
+    in_place: bool = False
 
     @property
     def is_resident(self) -> bool:
@@ -53,9 +56,9 @@ class Placement(NamedTuple):
         return self.is_resident or self.mapped is not None
 
     @property
-    def reaches_all_raw(self) -> bool:
-        """The same, for raw edges, of which a kernel can read any one."""
-        return self.reaches_all and self.edges.arrays.encoding == RAW
+    def pushes_lists(self) -> bool:
+        """Whether these edges are raw, so that a push can read any of them."""
+        return self.has_all_raw or self.mapped is not None
 
     @property
     def has_all_raw(self) -> bool:
@@ -118,9 +121,8 @@ class Placer:
 
         None if all edges fit, if the run needs nearly all edges, which are copied faster, or if they cannot be mapped.
         """
-        bound, graph, settings = self._bound, self._graph, self._settings
-        reads_values, given = bound.edge_value_bytes > 0, self._given
-        edges = as_given(graph._arrays, reads_values)
+        bound, graph, settings, given = self._bound, self._graph, self._settings, self._given
+        edges = as_given(graph._arrays, bound.edge_value_bytes > 0)
         ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
         if not settings.zero_copy or graph.on_disk or not (ends_early or settings.components):
             return None
@@ -128,9 +130,13 @@ class Placer:
         residency = self._residency(given, memory, edges, sources, 0)
         if residency.resident == len(residency.pages):
             return None
+        mapped = self._mapped()
+        return None if mapped is None else Placement(given, memory, edges, residency, mapped, True)
+
+    def _mapped(self) -> MappedEdges | None:
+        """The graph's edges in host memory; None if they cannot be mapped."""
         with self._kept.device, failing(self._kept.device.driver):
-            mapped = self._kept.mapped(graph._arrays, reads_values)
-        return None if mapped is None else Placement(given, memory, edges, residency, mapped)
+            return self._kept.mapped(self._graph._arrays, self._bound.edge_value_bytes > 0)
 
     def _as_given(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
         graph, settings, given = self._graph, self._settings, self._given
@@ -143,7 +149,8 @@ class Placer:
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes
             edges = packed_on_cpu(graph._arrays, self._bound.edge_value_bytes > 0, settings.threads)
             residency = self._residency(given, memory, edges, sources, settings.streams)
-        return Placement(given, memory, edges, residency)
+        may_map = settings.zero_copy and can_push(self._bound) and residency.resident < len(residency.pages)
+        return Placement(given, memory, edges, residency, self._mapped() if may_map else None)
 
     def _memory(self, numbering: Numbering, synchronous: bool, budget: int) -> DeviceMemoryPlan:
         bound, graph, ranks = self._bound, self._graph, numbering.ranks

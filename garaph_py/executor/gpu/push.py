@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...pages.layout import Page
-from ..protocol import PageResult, Superstep
+from ..modes import GPU, PUSH, RESIDENT, ZERO_COPY
+from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
 from .device import Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
@@ -63,26 +64,28 @@ class Push:
             nbytes = int(self.arrays.context["n"][0]) * state.thresholds.itemsize
             self._driver.memcpy_dtod(*map(self.arrays.address, ("next_values", "values")), nbytes)
         copied = self.on_each(pages, partial(push_runs, self.launcher))
-        return result_of(self.read_tallies(), state.active_edges, [], sum(copied.values()))
+        result = result_of(self.read_tallies(), state.active_edges)
+        result.to_device = sum(copied.values())
+        return result
 
     def by_lists(self, state: State, page: Page, buffer: Buffer, chains: bool) -> PageResult:
         """One superstep, or several if `chains` and the frontier is small, from the lists of its vertices.
 
-        All edges are in one piece: `page` is all pages, and `buffer` has their edges. New values replace the old ones.
+        `page` is all pages, and `buffer` has their edges. New values replace the old ones.
         """
-        task, stream = self.task_of(page, buffer), buffer.stream
+        task, stream, way = self.task_of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT
         self.launcher.on_threads("list_frontier", -(-page.vertices // 32), stream, task)
         blocks = few_blocks(self.launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
         if not (chains and is_small):
             self.launcher.on_all("push_queue", stream, task)
-            return result_of(self.read_tallies(), state.active_edges)
+            return result_of(self.read_tallies(), state.active_edges, way)
         self.launcher.on_few("push_few", blocks, FEW_THREADS, stream, task)
         tallies = self.read_tallies()
         earlier = self._all_but_last(int(tallies["supersteps"][0]))
         followed = earlier[-1].active_edges if earlier else state.active_edges
-        return result_of(tallies, followed, earlier)
+        return result_of(tallies, followed, way, earlier)
 
     @property
     def _driver(self) -> Any:
@@ -109,8 +112,9 @@ def push_runs(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:
     launcher.on_warps("push_edges", runs_of(page), stream, task)
 
 
-def result_of(tallies: Array, edges: int, earlier: Sequence[Superstep] = (), copied: int = 0) -> PageResult:
-    """The result of a superstep that followed `edges` out-edges, from the pages' tallies and the bytes that were
-    `copied` to the device."""
+def result_of(tallies: Array, edges: int, way: str = RESIDENT, earlier: Sequence[Superstep] = ()) -> PageResult:
+    """The result of a superstep that followed `edges` out-edges, from the pages' tallies; `way` is how these edges
+    reached the GPU."""
     active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
-    return PageResult(edges, active, active_edges, active, None, to_device=copied, earlier=earlier)
+    how = PageDecision(PUSH, GPU, way)
+    return PageResult(edges, active, active_edges, active, None, how=how, earlier=earlier)

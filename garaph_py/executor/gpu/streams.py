@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
+from ...codec.arrays import RAW
 from ...events import Listener, Span, Step
 from ...native.threads import available_cores
 from ...pages.layout import Page
@@ -62,7 +63,7 @@ class Buffer:
     found : tuple of bool
         Which of a resident page's arrays are there since an earlier run.
     rest : Rest or None
-        Of several pages as one: those whose edges are elsewhere.
+        Of all pages as one: the edges that are read from host memory.
     """
 
     addresses: list[int]
@@ -77,7 +78,7 @@ class Buffer:
 
 
 class Rest(NamedTuple):
-    """Where the edges of a page from some edge on are, if they are in host memory.
+    """The edges from some edge on, in host memory.
 
     Attributes
     ----------
@@ -194,20 +195,29 @@ class Streams:
         """The buffer of a resident page."""
         return self._resident[page.number]
 
-    def in_one_piece(self, pages: list[Page], mixed: bool = False) -> tuple[Page, Buffer] | None:
+    def in_one_piece(self, pages: list[Page]) -> tuple[Page, Buffer] | None:
         """Consecutive `pages` as one page, and its buffer, if no edges have to be copied, and all adjoin each other.
 
-        None also if spans are wanted, which belong to single pages. If `mixed`, the first pages may be in the device's
-        memory and the rest in host memory.
+        None also if spans are wanted, which belong to single pages.
         """
         buffers = self._resident[pages[0].number : pages[-1].number + 1] if pages else []
         has_arrived = len(buffers) == len(pages) and all(b.page and not b.copied_bytes for b in buffers)
         if not buffers or not has_arrived or self.timeline is not None or self._arrays.apart:
             return None
-        whole, rest = joined(pages[0], pages[-1]), self._pages[self._kept_count : pages[-1].number + 1]
-        if not isinstance(self._there, MappedEdges) or not rest or pages[0].number >= self._kept_count:
-            return whole, buffers[0]
-        return (whole, replace(buffers[0], rest=Rest(rest[0].first_edge, self._there))) if mixed else None
+        if isinstance(self._there, MappedEdges) and pages[0].number < self._kept_count <= pages[-1].number:
+            return None  # some are on the device, others in host memory
+        return joined(pages[0], pages[-1]), buffers[0]
+
+    def within_reach(self, mapped: MappedEdges | None) -> tuple[Page, Buffer] | None:
+        """All pages as one, for kernels that push from lists: edges that are not on the device are read where they are
+        `mapped`. None if they are not."""
+        if mapped is None:
+            return self.in_one_piece(self._pages)
+        whole, here = joined(self._pages[0], self._pages[-1]), self.in_one_piece(self._pages[: self._kept_count])
+        if here is None or self._arrays.encoding != RAW:
+            everything = Rest(whole.first_edge, mapped)
+            return whole, Buffer(mapped.places(whole), self.compute[0], None, None, None, rest=everything)
+        return whole, replace(here[1], rest=Rest(here[0].last_edge, mapped))
 
     def has(self, page: Page) -> bool:
         """Whether a page's edges are on the device, being copied there, or read from host memory."""

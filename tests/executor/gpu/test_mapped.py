@@ -8,7 +8,7 @@ from garaph_py.codec.arrays import RAW
 from garaph_py.dispatch.rates import Rates
 from garaph_py.executor.gpu.launch import COMPONENT_NAMES
 from garaph_py.executor.gpu.mapped import MappedEdges
-from garaph_py.executor.modes import COMPONENTS, PULL, PUSH, ZERO_COPY
+from garaph_py.executor.modes import COMPONENTS, COPIED, PULL, PUSH, ZERO_COPY
 from garaph_py.pages.layout import Page
 from tests.support import twins
 from tests.support.numpy_gpu import Eager, FakePinned, Quiet, held_after, memory_for
@@ -93,21 +93,37 @@ PAPERS = {"engine": "garaph", "gather": "segmented"}
 
 @pytest.mark.parametrize(
     ("program", "options"),
-    [(Eager(0), {"maps": False}), (Eager(0), PAPERS), (Eager(0), {"sync": False}), (Quiet(0), {})],
+    [(Eager(0), {"maps": False}), (Eager(0), PAPERS)],
 )
 def test_otherwise_edges_are_copied(run, graph, program, options):
     _, rows = run(program, 0.5, **{"sync": True} | options)
     assert ZERO_COPY not in ways(rows)
-    assert sum(row.to_device for row in rows) > 4 * graph.m
+    assert sum(row.to_device for row in rows) >= 4 * graph.m
 
 
-def test_edges_are_mapped_once(run, graph, monkeypatch):
+@pytest.mark.parametrize("share", [0.2, 0.5])
+@pytest.mark.parametrize("iterations", [None, 100])
+@pytest.mark.parametrize("device", ["gpu", "hybrid"])
+def test_pulls_of_all_edges_copy_them_but_pushes_do_not(run, share, iterations, device):
+    driver, rows = run(Quiet(0), share, iterations=iterations, device=device)
+    found = {(group.mode, group.transfer) for row in rows for group in row.groups if group.device == "gpu"}
+    assert found >= {(PULL, COPIED), (PUSH, ZERO_COPY)}
+    assert (PUSH, COPIED) not in found
+    kernels = {name for name, _ in driver.launched}
+    assert "push_edges" not in kernels
+    assert kernels >= {"apply_vertices", "push_queue" if iterations else "push_few"}
+
+
+def test_edges_are_mapped_once(device_for, graph, monkeypatch):
     mapped = []
     of = MappedEdges.of
     monkeypatch.setattr(MappedEdges, "of", lambda *given: mapped.append(given) or of(*given))
-    driver_for_both = run(Eager(0), LEAST, sync=True)
+    driver = device_for(Eager(0), graph)
+    monkeypatch.setattr(FakePinned, "driver", driver)
+    memory = memory_for(Eager(0), graph, LEAST)
+    for _ in range(2):
+        run_with(Eager(0), graph, device="gpu", gpu_memory=memory, page_edges=3000, sync=True)
     assert len(mapped) == 1
-    assert driver_for_both
 
 
 class Pins(FakePinned):

@@ -88,15 +88,29 @@ def test_answers_are_the_cpus(program, name, encoding, sync):
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_a_gpu_without_all_edges_pulls(sync):
+@pytest.mark.parametrize("gather", ["segmented", "packed"])  # pulls stream raw pages, or packed ones
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_edges_in_host_memory(share, gather, sync):
     edges = GRAPHS["skewed"]()
     graph, program = undirected(edges), gp.apps.SSSP(hub(edges))
     expected = run_with(program, graph, device="cpu", sync=True)
-    found = run_with(
-        program, graph, device="gpu", sync=sync, gpu_memory=memory_for(program, graph, 0.5), page_edges=4000
-    )
+    memory = memory_for(program, graph, share, gather)
+    for iterations in None, 1000:  # with a limit, a launch does one superstep
+        found = run_with(
+            program, graph, device="gpu", sync=sync, gpu_memory=memory, page_edges=4000, gather=gather,
+            iterations=iterations,
+        )  # fmt: skip
+        ways = {(group.mode, group.transfer) for row in found.stats.iterations for group in row.groups}
+        assert ways >= {("push", "zero-copy"), ("pull", "copied")}
+        assert found.values.tobytes() == expected.values.tobytes()
+
+
+def test_packed_graphs_that_do_not_fit_pull():
+    edges = GRAPHS["skewed"]()
+    graph, program = undirected(edges).packed(), gp.apps.SSSP(hub(edges))
+    memory = memory_for(program, graph, 0.5, "packed")
+    found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=4000)
     assert PUSH not in {row.mode for row in found.stats.iterations}
-    assert found.values.tobytes() == expected.values.tobytes()
 
 
 @pytest.fixture(scope="module")
