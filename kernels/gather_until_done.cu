@@ -1,12 +1,13 @@
-// new_v = apply(old_v, acc_v), where acc_v is the sum over the active in-neighbours of v up to the edge after which
-// `done` holds (the bottom-up step of Beamer et al., SC 2012). For relaxations: the contributions of inactive
-// neighbours are in old_v. A thread takes the first FEW edges of a vertex; its warp takes the others, 32 at a time.
+// new_v = apply(old_v, acc_v), where acc_v is the sum over the active in-neighbours of v until `done` holds (the
+// bottom-up step of Beamer et al., SC 2012). For relaxations: the contributions of inactive neighbours are in old_v. A
+// thread takes the first FEW edges of a vertex, and asks `done` after each; its warp takes the others, 32 at a time, and
+// asks after these.
 // Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
 // Shared memory: what add_to_tally needs.
 #include "edges.cuh"
 #include "vertices.cuh"
 
-constexpr int FEW = 32;
+constexpr int FEW = 32;  // edges of a vertex that one thread takes: as many as its warp takes at a time
 
 // The sum `acc` and what edge `e` of vertex `v` adds to it, if its source is active.
 __device__ __forceinline__ Accumulator with_edge(const Context& c, const Page& p, i64 e, Accumulator acc) {

@@ -20,8 +20,8 @@ DEVICE_LISTS_THRESHOLD = 1 / 4
 SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
 """The same, if the GPU pushes by runs: it reads whole runs of 1,024 edges, so a few active vertices make it read many
-edges. At f = 0.043 a push took 0.4 ms where a pull takes 0.27 (a graph of 1.9 M vertices and 12.3 M edges). Also if it
-pushes from lists, but its gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1."""
+edges. At f = 0.043 a push took 0.4 ms where a pull takes 0.27 (linux-symrefs made undirected). Also if it pushes from
+lists, but its gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1."""
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU that pushes from lists does so whatever f is: one launch then does
 several supersteps, each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
@@ -29,7 +29,8 @@ DEVICE_PUSH = 0.05
 """Fixed time of a push on a GPU, in units of the time of a pull: 0.2 to 0.3 of 6 ms (R-MAT, 537 M edges)."""
 DEVICE_LISTS_EDGE, DEVICE_RUNS_EDGE = 2.0, 30.0
 """Cost of an active vertex's edge when a GPU pushes from lists, or by runs, in units of one pulled edge: 45 and 90 GE/s
-in a push and a pull of SSSP; by runs, 40 at f = 0.0033 (R-MAT), 20 over linux-symrefs at f = 0.043."""
+in a push and a pull of SSSP. By runs, beside the fixed time, measured 46 at f = 0.0033 (R-MAT: 1.23 of 6.06 ms) and 33
+at f = 0.043 (linux-symrefs: 0.4 of 0.27 ms)."""
 RELAXING_THRESHOLD = 1 / 1000
 """Upper bound on f for notify-pull in the ``auto`` engine, for relaxations on a processor that cannot push: a pull from
 active vertices only skips most edges, while notified vertices gather from all their in-edges."""
@@ -83,9 +84,11 @@ class _Rules:
     def decide(self, seen: Observation) -> Decision:
         """If alpha >= 1 (Garaph section 5.1), both processors pull; otherwise one works alone, as `alone` decides.
 
-        If alpha >= 1 but the CPU would not help, the GPU pulls alone. If `alone` decides for notify-pull, the executor
-        may still divide the pages once the notified vertices are known (`Rates.divide`). A processor without the values
-        gets its turn when the iterations that it would have done sooner have lost what copying the values takes.
+        If alpha >= 1 but the CPU would not help, the GPU pulls alone; if f is so small that it may push, it pushes
+        alone, and alpha is that of the push. One processor finds components. If `alone` decides for notify-pull, the
+        executor may still divide the pages once the notified vertices are known (`Rates.divide`). A processor without
+        the values gets its turn when the iterations that it would have done sooner have lost what copying the values
+        takes.
         """
         forced = seen.forced_mode
         solo = self.alone(seen) if forced is None else Decision(forced, "as asked", seen.device)

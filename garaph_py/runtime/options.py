@@ -96,7 +96,8 @@ class Options:
         Upper bound on the in-edges of a page.
     gpu_memory : int or str, optional
         Bytes of the GPU's memory to use, such as ``"6GiB"``, to emulate a smaller GPU; by default nine tenths of the
-        free memory. Pages that do not fit are streamed. The driver's own memory (some hundred MB) is not counted.
+        free memory. Pages that do not fit are streamed, or read from host memory where a run needs few of their edges.
+        The driver's own memory (some hundred MB) is not counted.
     streams : int
         Maximum number of pages in flight on the GPU (section 5.2).
     gather : {"auto", "replicated", "segmented", "packed"}

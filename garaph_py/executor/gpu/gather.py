@@ -268,8 +268,8 @@ def kind_of(bound: BoundProgram, asked: str, encoding: str, synchronous: bool) -
     """The kind of gather for edges in this encoding, if the user or the plan has `asked` for one.
 
     A synchronous run ends the gather of a vertex early where `done` says so, unless it has to decode all edges. In a
-    directed graph many vertices may not be reached for long: one warp would go through all edges of each again and
-    again.
+    directed graph many vertices may stay unreached for many iterations: one warp would go through all edges of each
+    again and again.
     """
     if encoding == PACKED:
         return PACKED
