@@ -96,10 +96,10 @@ class BoundProgram:
 
     @property
     def copies_sources(self) -> bool:
-        """Whether a value is the sum of the integers of all vertices from which a path leads to the vertex.
+        """Whether a vertex's final value is the sum of the first values of all vertices that have a path to it.
 
-        It is if the program is a relaxation whose `gather` returns its source's value as it is, and that defines
-        neither `done` nor `priority`.
+        The sum includes its own first value. All this holds if the program is a relaxation over integers whose `gather`
+        returns its source's value as it is, and that defines neither `done` nor `priority`.
         """
         own = {"done", "priority"} & set(self.arguments)
         return self.known.gathers_src and self.is_relaxation and self.value.kind in "iu" and not own

@@ -82,8 +82,8 @@ class Options:
         ``"auto"`` use them. If the edges stay on disk, the tiles must fit in the memory that the graph was opened with,
         and are freed after the run. Push and pull-tiled run on the CPU if you ask for them. ``"components"`` finds the
         connected components by union-find, in one iteration. It is for relaxations over integers whose `gather` returns
-        ``src`` as it is, without `done` and `priority`, and for undirected graphs; ``"auto"`` uses it there unless
-        `sync` or a limit of iterations is given.
+        ``src`` as it is, without `done` and `priority`, and for undirected graphs;
+        ``engine="auto"`` uses it there unless `sync`, a limit of iterations or another mode is given.
     sync : bool, optional
         True for a synchronous run: new values become visible in the next iteration, and the answer does not depend on
         timing. False for an asynchronous run: new values are visible at once, which often takes fewer iterations; the
@@ -251,8 +251,8 @@ class RunOptions(Options):
             )
         if self.needs_gpu and self.mode in CPU_MODES:
             raise ParameterError(
-                f"mode={self.mode!r} runs on the CPU; leave it out, and a GPU pushes where that pays, or leave "
-                f"device={self.device!r} out"
+                f"mode={self.mode!r} can be asked for on the CPU only; leave out mode, and the GPU chooses its own, or "
+                f"leave out device={self.device!r}"
             )
         if self.checkpoint is None and (self.resume or self.checkpoint_every is not None):
             given = "resume=True" if self.resume else f"checkpoint_every={self.checkpoint_every!r}"

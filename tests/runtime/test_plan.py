@@ -267,7 +267,7 @@ def test_tiles_of_edges_on_disk_take_memory(graph, tmp_path):
         ({"deterministic": True, "sync": False}, "needs a synchronous run"),
         ({"deterministic": True, "device": "hybrid"}, "leave device='hybrid' out"),
         ({"engine": "garaph", "mode": "push"}, "mode='push' is not the paper's"),
-        ({"device": "gpu", "mode": "pull-tiled"}, "runs on the CPU"),
+        ({"device": "gpu", "mode": "pull-tiled"}, "can be asked for on the CPU only"),
         ({"encoding": "zip"}, "encoding='zip': choose from auto, raw, packed"),
     ],
     ids=str,
