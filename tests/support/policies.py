@@ -9,7 +9,7 @@ class Sharing:
 
     name, modes = "told", (PULL,)
     chooses_asynchrony = one_partition_per_thread = False
-    gather, transfer = "segmented", COPIED
+    gather, transfer, zero_copy = "segmented", COPIED, False
 
     def __init__(self, decision):
         self.decision = decision

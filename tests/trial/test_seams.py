@@ -48,7 +48,7 @@ class ToyPolicy:
     name = "toy"
     modes = (PULL, NOTIFY_PULL, PUSH)
     chooses_asynchrony = one_partition_per_thread = False
-    gather, transfer = "segmented", COPIED
+    gather, transfer, zero_copy = "segmented", COPIED, False
 
     def decide(self, seen):
         if seen.forced_mode is not None:
