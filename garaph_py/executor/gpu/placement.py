@@ -52,12 +52,12 @@ class Placement(NamedTuple):
 
     @property
     def reaches_all(self) -> bool:
-        """Whether kernels reach any edge: in the device's memory, or in host memory."""
+        """Whether a kernel can read any edge, in the device's memory or in host memory."""
         return self.is_resident or self.mapped is not None
 
     @property
     def pushes_lists(self) -> bool:
-        """Whether these edges are raw, so that a push can read any of them."""
+        """Whether a push can read any vertex's list of edges, for which they must be raw."""
         return self.has_all_raw or self.mapped is not None
 
     @property
