@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) link_edges(const __grid_co
     bool any = __any_sync(FULL_MASK, wanted);
     if (p.records) {
       unpack_sources(packed, k, s, sources, c.n - 1);
-    } else if (any && e < w.end) {  // beyond it, memory may end
+    } else if (any && e < w.end) {  // beyond it, mapped memory may end
       uint4 four = __ldcs((const uint4*)(p.sources + (e - p.base_edge)));
       sources[0] = four.x, sources[1] = four.y, sources[2] = four.z, sources[3] = four.w;
     }

@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) push_edges(const __grid_co
     bool any = __any_sync(FULL_MASK, wanted);
     if (p.records) {
       unpack_sources(packed, k, s, u, c.n - 1);
-    } else if (any && e < w.end) {  // beyond it, memory may end
+    } else if (any) {
       uint4 four = __ldcs((const uint4*)(p.sources + (e - p.base_edge)));
       u[0] = four.x, u[1] = four.y, u[2] = four.z, u[3] = four.w;
     }

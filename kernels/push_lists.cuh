@@ -54,7 +54,7 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
   Value x[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value;
-  for (i64 first = list.begin & ~31ll; first < list.end; first += 32 * IN_FLIGHT) {  // whole lines of 128 bytes
+  for (i64 first = list.begin & ~31ll; first < list.end; first += 32 * IN_FLIGHT) {  // whole lines of a page's memory
     i64 e[IN_FLIGHT];
     u32 wanted = 0;
 #pragma unroll

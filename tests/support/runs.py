@@ -14,3 +14,8 @@ def run_with(program: gp.VertexProgram, graph: gp.Graph, **given: Any) -> gp.Res
     """Run a program with options of `gp.Options` and arguments of `gp.run`, mixed."""
     chosen = gp.Options(**{name: value for name, value in given.items() if name in OPTIONS})
     return gp.run(program, graph, options=chosen, **{k: v for k, v in given.items() if k not in OPTIONS})
+
+
+def ways_of(rows: Any) -> set[Any]:
+    """How the edges of these iterations reached a GPU."""
+    return {group.transfer for row in rows for group in row.groups}

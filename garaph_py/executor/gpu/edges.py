@@ -260,6 +260,12 @@ def raw_layout(value_bytes: int = 0) -> ArraysOnDevice:
     return with_raw_values(RawOnDevice(4), value_bytes)
 
 
+def raw_places(page: Page, addresses: Sequence[int], widths: Sequence[int]) -> list[int]:
+    """Where a page's first run begins in raw arrays of all edges, which have these addresses and bytes per element."""
+    first = page.first_edge // RUN * RUN
+    return [address + first * width for address, width in zip(addresses, widths, strict=True)]
+
+
 def first_word(records: Array, run: int) -> int:
     """The index of a run's first word in the whole array's words."""
     return int(records["first_word"][run]) if run < len(records) else 0

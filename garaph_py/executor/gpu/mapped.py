@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ...codec.arrays import RAW
 from ...graph.adjacency import Adjacency
 from ...pages.layout import Page
+from .edges import raw_places
 from .pinned import Pinned
-from .ranks import RUN
 
 ALIGNMENT = 16
 """Alignment of mapped arrays in bytes: kernels read four sources at a time."""
@@ -49,5 +49,4 @@ class MappedEdges:
 
     def places(self, page: Page) -> list[int]:
         """The addresses of a page's arrays, which begin at the first edge of a run."""
-        first = page.first_edge // RUN * RUN
-        return [address + first * width for address, width in zip(self.addresses, self.widths, strict=True)]
+        return raw_places(page, self.addresses, self.widths)

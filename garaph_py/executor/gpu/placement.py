@@ -95,11 +95,11 @@ class Placer:
         DeviceMemoryError
             If the graph's vertices and one page need more than `budget`.
         """
-        return (
-            self._in_hub_order(sources, synchronous, budget)
-            or self._in_host_memory(sources, synchronous, budget)
-            or self._as_given(sources, synchronous, budget)
-        )
+        found = self._in_hub_order(sources, synchronous, budget)
+        if found is not None:
+            return found
+        memory = self._memory(self._given, synchronous, budget)
+        return self._in_host_memory(memory, sources, synchronous) or self._as_given(memory, sources)
 
     def _in_hub_order(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
         """The placement of edges that are on the device in hub order; None if they are not, or do not fit."""
@@ -116,7 +116,7 @@ class Placer:
             return None
         return found if found.has_all_raw else None
 
-    def _in_host_memory(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement | None:
+    def _in_host_memory(self, memory: DeviceMemoryPlan, sources: SourceFactory, synchronous: bool) -> Placement | None:
         """The placement of raw edges of which kernels read those that do not fit from host memory.
 
         None if all edges fit, if the run needs nearly all edges, which are copied faster, or if they cannot be mapped.
@@ -126,7 +126,6 @@ class Placer:
         ends_early = kind_of(bound, settings.gather, edges.arrays.encoding, synchronous) == UNTIL_DONE
         if not settings.zero_copy or graph.on_disk or not (ends_early or settings.components):
             return None
-        memory = self._memory(given, synchronous, budget)
         residency = self._residency(given, memory, edges, sources, 0)
         if residency.resident == len(residency.pages):
             return None
@@ -138,12 +137,12 @@ class Placer:
         with self._kept.device, failing(self._kept.device.driver):
             return self._kept.mapped(self._graph._arrays, self._bound.edge_value_bytes > 0)
 
-    def _as_given(self, sources: SourceFactory, synchronous: bool, budget: int) -> Placement:
+    def _as_given(self, memory: DeviceMemoryPlan, sources: SourceFactory) -> Placement:
         graph, settings, given = self._graph, self._settings, self._given
-        memory = self._memory(given, synchronous, budget)
         edges = choose(
             graph._arrays, self._bound.edge_value_bytes, settings.gather, memory.left,
-            lambda: self._kept.measure(graph._arrays, self._launcher, budget), settings.iterations, settings.threads,
+            lambda: self._kept.measure(graph._arrays, self._launcher, memory.budget),
+            settings.iterations, settings.threads,
         )  # fmt: skip
         residency = self._residency(given, memory, edges, sources, settings.streams)
         if edges.packs and residency.resident < len(residency.pages):  # padding took the last bytes

@@ -16,7 +16,7 @@ from ...pages.memory_source import MemoryPageSource
 from ...pages.source import PageEdges
 from ...program import BoundProgram
 from .device_graph import DeviceGraph
-from .edges import raw_layout
+from .edges import raw_layout, raw_places
 from .gather import AUTO, SEGMENTED
 from .launch import Launcher
 from .memory_plan import SMALL_BYTES
@@ -101,9 +101,8 @@ class HubEdges:
 
     def places(self, page: Page) -> list[int]:
         """The addresses of the arrays of a page, which begin at the first edge of a run."""
-        first = page.first_edge // RUN * RUN
-        named = zip(NAMES, self._widths, strict=False)
-        return [self._kept.memory.at(name) + first * width for name, width in named]
+        addresses = [self._kept.memory.at(name) for name, _ in zip(NAMES, self._widths, strict=False)]
+        return raw_places(page, addresses, self._widths)
 
     def _sizes(self) -> list[int]:
         arrays = self._arrays

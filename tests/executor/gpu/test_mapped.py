@@ -14,7 +14,7 @@ from tests.support import twins
 from tests.support.numpy_gpu import Eager, FakePinned, Quiet, held_after, memory_for
 from tests.support.numpy_trees import Labels
 
-from ...support.runs import run_with
+from ...support.runs import run_with, ways_of
 
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
@@ -57,18 +57,13 @@ def expected(program, graph):
     return run_with(program, graph, device="cpu", mode=PULL, sync=True).values
 
 
-def ways(rows):
-    """How edges reached the GPU."""
-    return {group.transfer for row in rows for group in row.groups}
-
-
 @pytest.mark.parametrize("share", [LEAST, 0.5])
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 def test_a_search_copies_only_what_stays(run, graph, share, device):
     driver, rows = run(Eager(0), share, device=device, sync=True, iterations=100)
     assert {PULL, PUSH} <= {row.mode for row in rows}
     assert {row.device for row in rows} == {"gpu"}
-    assert ways(rows) >= {ZERO_COPY}
+    assert ways_of(rows) >= {ZERO_COPY}
     copied = sum(row.to_device for row in rows)
     assert copied == 0 if share == LEAST else 0 < copied <= share * 4 * graph.m
     assert {name for name, _ in driver.launched} >= {"gather_until_done", "push_queue"}
@@ -78,14 +73,14 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
 def test_components_copy_only_what_stays(run, graph, share):
     driver, rows = run(Labels(), share)
     assert [row.mode for row in rows] == [COMPONENTS]
-    assert ZERO_COPY in ways(rows)
+    assert ZERO_COPY in ways_of(rows)
     assert rows[0].to_device <= share * 4 * graph.m
     assert {name for name, _ in driver.launched} >= set(COMPONENT_NAMES)
 
 
 def test_a_traced_search_is_the_same(run, tmp_path):
     _, rows = run(Eager(0), 0.5, sync=True, trace=tmp_path / "trace.json")
-    assert ZERO_COPY in ways(rows)
+    assert ZERO_COPY in ways_of(rows)
 
 
 PAPERS = {"engine": "garaph", "gather": "segmented"}
@@ -97,7 +92,7 @@ PAPERS = {"engine": "garaph", "gather": "segmented"}
 )
 def test_otherwise_edges_are_copied(run, graph, program, options):
     _, rows = run(program, 0.5, **{"sync": True} | options)
-    assert ZERO_COPY not in ways(rows)
+    assert ZERO_COPY not in ways_of(rows)
     assert sum(row.to_device for row in rows) >= 4 * graph.m
 
 

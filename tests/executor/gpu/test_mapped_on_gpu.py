@@ -8,7 +8,7 @@ from garaph_py.executor.modes import COMPONENTS, PULL, PUSH, ZERO_COPY
 from tests.support import twins
 from tests.support.real_gpu import Allocated, memory_for
 
-from ...support.runs import run_with
+from ...support.runs import run_with, ways_of
 
 pytestmark = pytest.mark.gpu
 
@@ -49,10 +49,6 @@ def components(program):
     return isinstance(program, gp.apps.ConnectedComponents)
 
 
-def ways(rows):
-    return {group.transfer for row in rows for group in row.groups}
-
-
 @pytest.mark.parametrize("device", ["gpu", "hybrid"])
 @pytest.mark.parametrize("share", [0.02, 0.4])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: type(program).__name__)
@@ -67,7 +63,7 @@ def test_answers_are_the_cpus(graph, program, share, device):
         rows = [row for row in found.stats.iterations if row.device == "gpu"]
         for name in expected.values.dtype.names or [None]:
             np.testing.assert_array_equal(found.column(name), expected.column(name))
-        assert device == "hybrid" or ZERO_COPY in ways(rows)
+        assert device == "hybrid" or ZERO_COPY in ways_of(rows)
         if device == "gpu":
             assert {row.mode for row in rows} >= ({COMPONENTS} if components(program) else {PULL, PUSH})
 
