@@ -3,9 +3,9 @@
 Vertices are in trees: each has a parent, and a root is its own. To link an edge is to join the trees of its two ends.
 First the first two edges of each vertex are linked. Then most vertices of most graphs are in one tree, and only the
 edges of the others are linked: an edge between a vertex of this tree and another vertex is also in the other's list.
-Pages that are streamed to a GPU are copied once; the first edges of their vertices are not linked first. Pages on disk
-are read once, in batches; after each batch, the lists of vertices in the tree that is then the largest are no longer
-read. In the end, the value of each vertex becomes the sum over its tree.
+Pages that are streamed to a GPU are copied once, so the first edges in them are not linked before the others. Pages on
+disk are read once, in batches; after each batch, the lists of vertices in the tree that is then the largest are no
+longer read. In the end, the value of each vertex becomes the sum over its tree.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Components:
     on_each: Callable[[list[Page], Launch], dict[Page, int]]
 
     def __call__(self, n: int, pages: list[Page]) -> list[PageResult]:
-        """Do all of it for a graph of `n` vertices; only the first edges of pages at hand are linked first."""
+        """Do all of it for a graph of `n` vertices. Of streamed pages, first edges are not linked before the others."""
         every, driver = self.arrays.task_of_range(0, n), self.launcher.device.driver
         at_hand = [page for page in pages if self.streams.has(page)]
         driver.memset_d8(self.arrays.address("largest"), 0xFF, NO_VERTEX.nbytes)
