@@ -24,6 +24,10 @@
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"
 #endif
+#if FINDS_PARENTS
+#include "find_parents.cu"
+#include "find_parents_packed.cu"
+#endif
 #if COPIES_SOURCES
 #include "find_largest.cu"
 #include "flatten.cu"

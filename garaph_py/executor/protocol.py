@@ -275,6 +275,9 @@ class HostExecutor(Executor, Protocol):
     def commit(self, state: State, mode: str) -> None:
         """End a synchronous iteration: make the new values the current ones."""
 
+    def report(self, state: State, source: PageSource | None = None) -> Array:
+        """As of any executor; `source` has the pages if the executor's own are not open."""
+
     def sync_buffers(self, state: State, everywhere: bool = False) -> None:
         """Copy the values to the second array: those of all vertices, or of active ones if no others can differ."""
 

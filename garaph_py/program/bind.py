@@ -143,6 +143,11 @@ class BoundProgram:
         return self.is_relaxation and self.program.monotone and "done" not in self.arguments
 
     @property
+    def finds_parents(self) -> bool:
+        """Whether `result` asks for the in-neighbour that gave the vertex its value."""
+        return "parent" in self.arguments.get("result", ())
+
+    @property
     def arguments(self) -> dict[str, tuple[str, ...]]:
         """The functions that the program defines, and the names of the arguments each asks for."""
         return self.known.arguments
@@ -208,6 +213,7 @@ def bind(program: VertexProgram, graph: Graph, compiled: bool = True) -> BoundPr
     )  # fmt: skip
     check_identity(bound)
     check_apply(bound)
+    check_parent(bound)
     check_vertices(bound, graph.ids, annotations)
     program.check_graph(graph)
     return dataclasses.replace(bound, parameters=parameters(bound, graph.ids, annotations))
@@ -297,6 +303,15 @@ def check_apply(bound: BoundProgram) -> None:
         raise ProgramError(
             f"{bound.name} has no apply(self, ...), but values are {bound.value} and sums {bound.accumulator}: say how "
             "they make a new value"
+        )
+
+
+def check_parent(bound: BoundProgram) -> None:
+    """Raise `ProgramError` if `result` asks for a parent, and values do not come from single in-neighbours."""
+    if bound.finds_parents and not bound.is_relaxation:
+        raise ProgramError(
+            f"{bound.name}.result asks for parent, which only relaxations have: programs with an idempotent sum, one "
+            "number as the value, and without apply, activate, prepare, aggregate and dst"
         )
 
 

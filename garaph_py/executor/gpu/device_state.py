@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,8 @@ Array = npt.NDArray[Any]
 
 COLLECTED = {"values": "collected", "frontier": "collected_bits"}
 """Where the kernel `collect` writes an array of the run by the user's numbers."""
+LaunchPart = Callable[[int, int, Any], None]
+"""``launch(first, last, stream)`` launches kernels for the vertices [first, last)."""
 
 
 @dataclass
@@ -197,19 +200,19 @@ class DeviceState:
             written.record(stream)
         return StateCopy(*arrays, written, self._device)
 
-    def report(self, state: State) -> Array:
-        """The reported values of all vertices, shape (n,), on the host."""
+    def report(self, state: State, before: LaunchPart | None = None) -> Array:
+        """The reported values of all vertices, shape (n,), on the host; `before` launches what is needed first."""
         if "result" not in self._bound.arguments:
             return state.values
         out = self._pool_array(self._n, self._bound.reports)
-        self._in_parts("report", "reported", out)
+        self._in_parts("report", "reported", out, before=before)
         return out
 
-    def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1) -> None:
+    def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1, before: LaunchPart | None = None) -> None:
         """Have a kernel compute an array part by part, and copy it to `out`, on the host.
 
         The kernel writes what belongs to the vertices of a page to the argument `field`; each item of the array belongs
-        to `each` vertices.
+        to `each` vertices. ``before(first, last, stream)`` launches other kernels for these vertices first.
         """
         n, driver, half = self._n, self._device.driver, -(-min(self._n, REPORT_VERTICES) // (2 * WORD)) * WORD
         nbytes = half // each * out.itemsize
@@ -222,6 +225,8 @@ class DeviceState:
                 stream, at = halves[first // half % 2]
                 task = self._arrays.task_of_range(first, last)
                 task["page"][field] = at
+                if before is not None:
+                    before(first, last, stream)
                 self._launcher.on_threads(kernel, last - first, stream, task)
                 part = out[first // each : -(-last // each)]
                 driver.memcpy_dtoh_async(part.view(np.uint8), at, stream)

@@ -36,6 +36,7 @@ from .launch import launcher_for
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .packing import Packing
 from .page_tasks import PageTasks
+from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
@@ -357,9 +358,13 @@ class GpuExecutor(StepByParts):
     def _push(self, state: State) -> list[PageResult]:
         push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
         pages = list(self.residency.pages)
-        whole = self.streams.within_reach(self._placed.mapped) if self._placed.pushes_lists else None
+        whole = self._lists_within_reach()
         self._processed = pages if whole is None else []  # lists: the new values are in the array of the old ones
         return [push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)]
+
+    def _lists_within_reach(self) -> tuple[Page, Buffer] | None:
+        """All pages as one, if kernels can read any vertex's list of edges."""
+        return self.streams.within_reach(self._placed.mapped) if self._placed.pushes_lists else None
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones
@@ -464,7 +469,14 @@ class GpuExecutor(StepByParts):
         return self.state.start_copy()
 
     def report(self, state: State) -> Array:
-        return self.state.report(state)
+        if not self.bound.finds_parents:
+            return self.state.report(state)
+        parents = Parents(self.launcher, self._arrays, self.on_each, self.task_of)
+        with self.device, failing(self.device.driver):
+            whole = self._lists_within_reach()
+            if whole is None:
+                parents.in_pages(list(self.residency.pages), self.edges.arrays.encoding)
+        return self.state.report(state, None if whole is None else parents.by_part(*whole))
 
     def close(self) -> None:
         """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.

@@ -48,6 +48,7 @@ COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
     "spread_sums",
 )  # fmt: skip
+PARENT_NAMES = ("find_parents", "find_parents_packed")
 PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
@@ -108,6 +109,7 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
+        names += PARENT_NAMES * bound.finds_parents
         names += PUSH_NAMES * bound.is_relaxation + ("gather_until_done",) * gathers_until_done(bound)
         self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device

@@ -62,6 +62,8 @@ class RunArrays:
         context, arrays = self.context, self._numbering.arrays
         if "pieces" in sizes:
             self.share("queue", "sums")
+        if self._bound.finds_parents:
+            self.share("parents", "sums")
         context["n"], context["parameters"] = arrays.n, self._bound.parameters
         if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]
