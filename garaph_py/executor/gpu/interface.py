@@ -24,7 +24,7 @@ VALUES = ("src", "dst", "old", "new", "value")
 RETURNS = {
     "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
-    "done": "bool", "add_total": "Partial", "no_total": "Partial",
+    "done": "bool", "is_lost": "bool", "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
 """The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
 the default `apply` calls `sum`."""
@@ -81,7 +81,8 @@ class Interface:
         }
         plain = functions(bound)
         self.wrappers: list[Wrapper] = []
-        wanted = {name: result for name, result in RETURNS.items() if name != "done" or gathers_until_done(bound)}
+        is_wanted = {"done": gathers_until_done(bound), "is_lost": bound.wide is not None}
+        wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
         calls = [self._wrap(plain, name, result) for name, result in wanted.items()]
         types = [c_type(name, dtype) for name, dtype in self._types.items()]
         self.header = "\n".join([*types, *flags(bound), *calls, atomic_sum(bound), not_finite_bits(bound), ""])
@@ -137,7 +138,10 @@ PASSED = {"bool": "{} != 0", "count": "seen_count({})", "Edge": "seen_edge({})"}
 
 def signature(name: str) -> tuple[str, ...]:
     """The arguments of a function, in their order."""
-    others = {"sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": ()}
+    others: dict[str, tuple[str, ...]] = {
+        "sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": (),
+        "is_lost": ("value",),
+    }  # fmt: skip
     return others[name] if name in others else offered(name)
 
 

@@ -162,6 +162,8 @@ def array_sizes(
         arrays["sums"] = max(arrays["sums"], 4 * n)  # which have the parents at the end
     if bound.reads_dst or bound.finds_parents or components or can_push(bound):
         arrays["destinations"] = 4 * destinations
+    if bound.wide is not None:
+        arrays["lost"] = 4
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
     return arrays
