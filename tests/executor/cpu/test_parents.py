@@ -7,7 +7,6 @@ import garaph_py as gp
 from garaph_py.errors import ProgramError
 from tests.support import twins
 
-
 FAR = np.iinfo(np.int64).max
 """Steps to a vertex that is not reached."""
 
