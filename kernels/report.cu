@@ -12,7 +12,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) report(const __grid_consta
 #if IS_NARROWED
   if (is_lost(c.values[v])) *c.lost = 1;
 #endif
-  i64 parent = FINDS_PARENTS && c.parents[v] != NO_VERTEX ? c.parents[v] : -1;
+  i64 parent = FINDS_PARENTS ? (i64)c.parents[v] : -1;
+  if (parent == NO_VERTEX) parent = -1;
   t.page.reported[u - t.page.first_vertex] =
       reported(c.parameters, c.values[v], v, c.n, in_degree, out_degree, parent, data_of(c, v));
 }
