@@ -48,7 +48,7 @@ COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
     "spread_sums",
 )  # fmt: skip
-PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few")
+PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few", "reverse_values")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 
