@@ -54,7 +54,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS) push_few(const
       if (lane_id() >= each || k >= count) continue;
       u32 v = __ldcg(queue + k);
       atomicAnd(&c.next_frontier[v >> 5], ~(1u << (v & 31)));
-      mine[j] = List{v, read_value(&c.values[v]), c.in_offsets[v], c.in_offsets[v + 1]};
+      mine[j] = List{v, read_value(&c.values[v]), c.out_offsets[v], c.out_offsets[v + 1]};
     }
     sync_cluster();
     if (thread == 0) log[0].nanoseconds = nanoseconds() - began, log[1] = Superstep{};
