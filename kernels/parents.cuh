@@ -3,8 +3,6 @@
 
 #include "vertices.cuh"
 
-constexpr u32 NO_VERTEX = 0xFFFFFFFFu;  // the parent of a vertex that has none
-
 // Whether vertex `v` no longer has its first value.
 __device__ __forceinline__ bool has_changed(const Context& c, i64 v) {
   i64 in_degree = degree(c.in_offsets, v), out_degree = degree(c.out_offsets, v);

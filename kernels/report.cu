@@ -1,7 +1,7 @@
 // Reported values: reported[u - first] = result(value_v), where v is the GPU's number of vertex u.
 // In a narrowed run, `lost` becomes 1 if a value does not fit the bits in which it is stored.
 // Launch: one thread for each vertex of the page. Shared memory: none.
-#include "parents.cuh"
+#include "vertices.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS) report(const __grid_constant__ Task t) {
   const Context& c = t.context;

@@ -371,8 +371,8 @@ class GpuExecutor(StepByParts):
         return [push.by_runs(state, pages) if lists is None else push.by_lists(state, lists, chains)]
 
     def _lists_within_reach(self) -> tuple[Page, Buffer] | None:
-        """All pages as one, if kernels can read any vertex's list of edges."""
-        return self.streams.within_reach(self._placed.mapped) if self._placed.pushes_lists else None
+        """All pages as one, if kernels can read any vertex's list of in-edges."""
+        return self.streams.within_reach(self._placed.mapped) if self._placed.has_in_lists else None
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones

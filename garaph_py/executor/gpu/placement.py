@@ -80,8 +80,11 @@ class Placement(NamedTuple):
     @property
     def pushes_lists(self) -> bool:
         """Whether a push can read any vertex's list of edges, for which they must be raw."""
-        if self.numbering.arrays.directed:
-            return self.out_edges is not None
+        return self.out_edges is not None if self.numbering.arrays.directed else self.has_in_lists
+
+    @property
+    def has_in_lists(self) -> bool:
+        """Whether kernels can read any vertex's list of in-edges."""
         return self.has_all_raw or self.mapped is not None
 
     @property
