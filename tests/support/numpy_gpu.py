@@ -55,6 +55,18 @@ class Quiet(Hops):
     aggregate = None
 
 
+class Nearest(Quiet):
+    """Edges have lengths, and the nearest vertices may push first."""
+
+    urgency: int = 1
+
+    def gather(self, src, edge):
+        return src + edge if src != self.identity else src
+
+    def priority(self, value):
+        return value * self.urgency
+
+
 class Eager(Quiet):
     """A vertex of a synchronous run gathers up to its first active neighbour."""
 
@@ -241,7 +253,8 @@ class FakeFunction:
         else:
             edges = int(page["last_edge"] - page["first_edge"])
             sources = at(page["sources"], np.uint32, edges, int(page["first_edge"] - page["base_edge"]))
-            said = np.where(old[sources] == far, far, old[sources] + (old[sources] != far))
+            lengths = numpy_push.lengths_of(self.driver, page, int(page["last_edge"]))
+            said = np.where(old[sources] == far, far, old[sources] + lengths * (old[sources] != far))
             new = old[first:last].copy()
             np.minimum.at(new, np.repeat(np.arange(count), np.diff(offsets)), said)
             active = changed = new != old[first:last]

@@ -1,4 +1,5 @@
-"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet`: the least number of edges to a vertex."""
+"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet` and `Nearest`: the least number of edges,
+or the least length, to a vertex."""
 
 import numpy as np
 
@@ -41,6 +42,14 @@ def edges_of(driver, context, vertices):
     return int(np.diff(offsets)[vertices].sum())
 
 
+def lengths_of(driver, page, last):
+    """The lengths of the edges from the page's first one to `last`; 1 for a program that reads none."""
+    first, base = int(page["first_edge"]), int(page["base_edge"])
+    if not page["edge_values"]:
+        return np.ones(last - first, np.int64)
+    return driver.array(page["edge_values"], np.int32, last - first, first - base).astype(np.int64)
+
+
 def count(driver, context, page, activated):
     tally = tally_of(driver, page)
     tally["active"] = tally["active"] + len(activated)
@@ -54,8 +63,8 @@ def push_edges(driver, context, page):
     targets = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
     owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
     active = bits_of(driver, context, "frontier")[0][owners]
-    old = array_of(driver, context, "values", np.int64)
-    count(driver, context, page, relax(driver, context, page, targets[active], old[owners[active]] + 1, "next_values"))
+    said = array_of(driver, context, "values", np.int64)[owners[active]] + lengths_of(driver, page, end)[active]
+    count(driver, context, page, relax(driver, context, page, targets[active], said, "next_values"))
 
 
 def list_frontier(driver, context, page):
@@ -78,13 +87,13 @@ def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
     base, mapped = int(page["base_edge"]), int(page["first_mapped"])
-    sources = driver.array(page["sources"], np.uint32, min(int(page["last_edge"]), mapped) - base)
+    assert base == page["first_edge"] == 0
+    sources = driver.array(page["sources"], np.uint32, min(int(page["last_edge"]), mapped))
     if page["mapped_sources"]:
         rest = int(page["last_edge"]) - mapped
         sources = np.append(sources, driver.array(page["mapped_sources"], np.uint32, rest, mapped))
-    said = np.repeat(values + 1, [end - begin for begin, end in ranges])
-    targets = sources[edges - base].astype(np.int64)
-    return relax(driver, context, page, targets, said, "values")
+    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths_of(driver, page, len(sources))[edges]
+    return relax(driver, context, page, sources[edges].astype(np.int64), said, "values")
 
 
 def push_queue(driver, context, page):
@@ -105,21 +114,54 @@ def push_queue(driver, context, page):
     count(driver, context, page, np.concatenate(activated))
 
 
+class Order:
+    """What priority.cuh does, for integers."""
+
+    def __init__(self, context, many):
+        self.many, self.step, self.last = many, None, np.inf
+        names = context["parameters"].dtype.names
+        in_place = context["next_values"] == context["values"]
+        self.urgency = int(context["parameters"]["urgency"]) if "urgency" in names and in_place else None
+
+    def priorities(self, values):
+        return values * (0 if self.urgency is None else self.urgency)
+
+    def next(self, followed, waiting, queued, least):
+        if self.urgency is None:
+            return
+        if self.step is None:
+            if queued <= self.many:
+                return
+            self.step = abs(least) // 64
+        elif followed > self.many:
+            self.step //= 2
+        elif followed * 4 < self.many and waiting:
+            self.step *= 2
+        self.step = max(self.step, 1)
+        self.last = least + self.step
+
+
 def push_few(driver, context, page):
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
     offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
     tally, threads = tally_of(driver, page), driver.threads
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
+    order, edges = Order(context, header.MANY_EDGES * threads), 0
     for step in range(header.MOST_SUPERSTEPS):
+        values = array_of(driver, context, "values", np.int64)[queue].copy()
+        waits = order.priorities(values) > order.last
+        waiting, queue, values = queue[waits], queue[~waits], values[~waits]
         was, write = bits_of(driver, context, "next_frontier")
         was[queue] = False
         write(was)
-        values = array_of(driver, context, "values", np.int64)[queue]
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
-        queue = push_lists(driver, context, page, ranges, queue, values)
-        edges = edges_of(driver, context, queue)
-        log[step] = edges, len(queue), 1000 * step
+        queue = np.append(waiting, push_lists(driver, context, page, ranges, queue, values))
+        left, before, edges = edges_of(driver, context, waiting), edges, edges_of(driver, context, queue)
+        log[step] = edges, len(queue), 1000 * step, left
+        if len(queue):
+            least = order.priorities(array_of(driver, context, "values", np.int64)[queue]).min()
+            order.next(before - left, left, edges, int(least))
         is_few = len(queue) <= header.FEW_LISTS * threads and edges <= header.FEW_EDGES * threads
         if not len(queue) or not is_few:
             break
