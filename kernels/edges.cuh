@@ -18,6 +18,17 @@ __device__ __forceinline__ Edge raw_edge(const Page& p, i64 e) {
   return edge;
 }
 
+// The source and the value of edge `e`, where both are raw. Some edges may be in host memory.
+__device__ __forceinline__ u32 source_at(const Page& p, i64 e) {
+  return e < p.first_mapped ? p.sources[e - p.base_edge] : p.mapped_sources[e];
+}
+
+__device__ __forceinline__ Edge value_at(const Page& p, i64 e) {
+  Edge edge{};
+  if constexpr (READS_EDGES) edge = e < p.first_mapped ? raw_edge(p, e) : p.mapped_values[e];
+  return edge;
+}
+
 // The values of the four edges from `e` on. Unless WHOLE, edges outside [begin, end) are not read.
 template <bool WHOLE>
 __device__ __forceinline__ void raw_edges(const Page& p, i64 begin, i64 end, i64 e, Edge* edges) {

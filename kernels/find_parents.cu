@@ -2,8 +2,8 @@
 // are in ascending order, so this is the first such edge. A thread looks at the first edges of a vertex, four at a time;
 // its warp looks at the others, 32 at a time.
 // Launch: one thread for each vertex of the page, whose edges are raw. Shared memory: none.
+#include "edges.cuh"
 #include "parents.cuh"
-#include "push_lists.cuh"
 
 constexpr int OWN_EDGES = 32;  // edges of a vertex that one thread looks at: as many as its warp does at a time
 constexpr int AT_ONCE = 4;     // edges whose loads are in flight at a time
@@ -13,7 +13,7 @@ __device__ __forceinline__ i64 find_edge(const Context& c, const Page& p, Value 
   for (i64 e = begin; e < end; e += AT_ONCE) {
     bool given[AT_ONCE];
 #pragma unroll
-    for (int j = 0; j < AT_ONCE; j++) given[j] = e + j < end && gave(c, target_of(p, e + j), value_of(p, e + j), own);
+    for (int j = 0; j < AT_ONCE; j++) given[j] = e + j < end && gave(c, source_at(p, e + j), value_at(p, e + j), own);
 #pragma unroll
     for (int j = 0; j < AT_ONCE; j++)
       if (given[j]) return e + j;
@@ -35,10 +35,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_parents(const __grid_
     u32 lanes = 0;
     for (; from < to; from += 32) {
       i64 e = from + lane_id();
-      lanes = __ballot_sync(FULL_MASK, e < to && gave(c, target_of(p, e), value_of(p, e), theirs));
+      lanes = __ballot_sync(FULL_MASK, e < to && gave(c, source_at(p, e), value_at(p, e), theirs));
       if (lanes) break;
     }
     if (lane_id() == lane) found = lanes ? from + __ffs(lanes) - 1 : end;
   }
-  if (v < p.last_vertex) c.parents[v] = found < end ? target_of(p, found) : NO_VERTEX;
+  if (v < p.last_vertex) c.parents[v] = found < end ? source_at(p, found) : NO_VERTEX;
 }

@@ -20,6 +20,7 @@
 #include "push_edges.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
+#include "reverse_values.cu"
 #endif
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"

@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     u32 bits = __shfl_sync(FULL_MASK, mine, lane), at = place + __popc(bits & lanes_below(lane_id()));
     place += __popc(bits);
     if (!(bits >> lane_id() & 1)) continue;
-    i64 v = (first + lane) * 32 + lane_id(), edges = degree(c.in_offsets, v);
+    i64 v = (first + lane) * 32 + lane_id(), edges = degree(c.out_offsets, v);
     c.queue[at] = v;
     if (c.next_values != c.values) c.next_values[at] = c.values[v];
     if (edges < PIECE) continue;

@@ -69,7 +69,7 @@ extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS) push_few(const
       u32 k = (j * threads / 32 + thread / 32) * each + lane_id();
       if (lane_id() >= each || k >= count) continue;
       u32 v = __ldcg(queue + k);
-      List list{v, read_value(&c.values[v]), c.in_offsets[v], c.in_offsets[v + 1]};
+      List list{v, read_value(&c.values[v]), c.out_offsets[v], c.out_offsets[v + 1]};
       if (is_ordered && waits(order, priority(c.parameters, list.value))) {  // it stays in the next frontier
         activated(v, list.value);
         waiting += list.end - list.begin;

@@ -1,5 +1,5 @@
-// Push along the edge lists of active vertices. The graph is undirected: the sources in the list of a vertex are the
-// vertices that it pushes to. New values are written in place.
+// Push along the lists of out-edges of active vertices: `targets` if the graph is directed. In an undirected graph, the
+// sources in the list of a vertex are the vertices that it pushes to. New values are written in place.
 #pragma once
 
 #include "edges.cuh"
@@ -15,15 +15,15 @@ struct List {
   i64 begin, end;
 };
 
-// The vertex that edge `e` pushes to, and the edge's value. Some edges may be in host memory.
-__device__ __forceinline__ u32 target_of(const Page& p, i64 e) {
-  return e < p.first_mapped ? p.sources[e - p.base_edge] : p.mapped_sources[e];
+// The vertex that edge `e` pushes to, and the edge's value.
+__device__ __forceinline__ u32 target_of(const Context& c, const Page& p, i64 e) {
+  return c.targets ? c.targets[e] : source_at(p, e);
 }
 
-__device__ __forceinline__ Edge value_of(const Page& p, i64 e) {
-  Edge edge{};
-  if constexpr (READS_EDGES) edge = e < p.first_mapped ? raw_edge(p, e) : p.mapped_values[e];
-  return edge;
+__device__ __forceinline__ Edge value_of(const Context& c, const Page& p, i64 e) {
+  if constexpr (READS_EDGES)
+    if (c.targets) return __ldcs(c.target_values + e);
+  return value_at(p, e);
 }
 
 // Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. Of the edges
@@ -36,7 +36,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
   Value seen[IN_FLIGHT];
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
-    if (wanted >> j & 1) u[j] = target_of(p, e[j]), edges[j] = value_of(p, e[j]);
+    if (wanted >> j & 1) u[j] = target_of(c, p, e[j]), edges[j] = value_of(c, p, e[j]);
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
     if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);

@@ -8,7 +8,7 @@
 __device__ __forceinline__ List queued_list(const Context& c, u32 place) {
   u32 v = c.queue[place];
   Value x = c.next_values != c.values ? c.next_values[place] : read_value(&c.values[v]);
-  return List{v, x, c.in_offsets[v], c.in_offsets[v + 1]};
+  return List{v, x, c.out_offsets[v], c.out_offsets[v + 1]};
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) push_queue(const __grid_constant__ Task t) {

@@ -92,7 +92,7 @@ def vertex_bytes(bound: BoundProgram, graph: Graph, arrays: int, gpu: bool = Fal
     """
     per_vertex = bound.value.itemsize * arrays + VERTEX_SETS * (8 / WORD + 1 / BLOCK)
     per_vertex += RANK_BYTES * gpu
-    if "result" in bound.arguments and bound.reports.itemsize != bound.value.itemsize:
+    if not bound.reports_values and bound.reports.itemsize != bound.value.itemsize:
         per_vertex += bound.reports.itemsize
     per_vertex += PARENT_BYTES * bound.finds_parents
     data = 0 if bound.vertex_data is None else bound.vertex_data.nbytes

@@ -57,6 +57,8 @@ class BoundProgram:
         Every edge of the graph goes both ways.
     known : Known
         What is known about the program's class.
+    wide : BoundProgram or None
+        The program with values of 64 bits, if `value` and `accumulator` store them in 32 (`program.narrow`).
     """
 
     program: VertexProgram
@@ -71,6 +73,7 @@ class BoundProgram:
     vertex_data: Array | None
     undirected: bool
     known: Known
+    wide: BoundProgram | None = None
 
     @property
     def name(self) -> str:
@@ -81,7 +84,7 @@ class BoundProgram:
         """A hash of all that the compiled code depends on: the functions, what they refer to, and all types."""
         data = None if self.vertex_data is None else self.vertex_data.dtype
         numbers = self.value, self.accumulator, self.total, self.real, self.edge, self.reports
-        return self.known.key(*numbers, self.parameters.dtype, data)
+        return self.known.key(*numbers, self.parameters.dtype, data, self.wide is not None)
 
     @property
     def is_relaxation(self) -> bool:
@@ -141,6 +144,11 @@ class BoundProgram:
     def is_order_independent(self) -> bool:
         """Whether updates in any order lead to the same values; then runs may update in place, by `priority`."""
         return self.is_relaxation and self.program.monotone and "done" not in self.arguments
+
+    @property
+    def reports_values(self) -> bool:
+        """Whether the reported values are the stored ones as they are."""
+        return "result" not in self.arguments and self.wide is None
 
     @property
     def finds_parents(self) -> bool:

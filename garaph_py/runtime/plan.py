@@ -173,6 +173,11 @@ def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     return bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH) and has_values
 
 
+def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
+    """Whether an iteration on a GPU may push."""
+    return bound.is_relaxation and PUSH in options.policy.modes and options.mode == ANY
+
+
 def leaves_values(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> bool:
     """Whether a hybrid run leaves it to a later one to order the edge values by source, and does without pushes.
 
@@ -215,6 +220,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         zero_copy=options.policy.zero_copy,
         order=options.gpu_order,
         components=finds_components(bound, options),
+        pushes=gpu_may_push(bound, options),
         chains=options.iterations is None and options.check != FINITE and options.checkpoint is None,
     )
 

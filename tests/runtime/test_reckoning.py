@@ -15,6 +15,7 @@ from garaph_py.runtime.reckoning import (
     CPU_VERTEX,
     FRONTIER,
     GPU_STEP,
+    IN_PLACE,
     REVERSING,
     SEARCH,
     SEARCH_BOTH,
@@ -73,6 +74,23 @@ def test_the_parts_of_a_call():
     assert preparing_seconds(call, HERE, rates) == 0
     most = replace(FOUND, nbytes=2_000_000)
     assert preparing_seconds(call, most, rates) == pytest.approx(placing - 2 + 1_000 / 2e5)
+
+
+def test_a_search_reads_a_part_of_the_edges_in_host_memory():
+    small = replace(HERE, room=200_000_000)
+    call = replace(bfs(), kind=SEARCH_BOTH)
+    copied, in_place = (gpu_seconds(replace(call, in_place=each), small, H200) for each in (False, True))
+    streamed = small.streamed(call) / H200.link
+    assert copied - in_place == pytest.approx((1 - IN_PLACE) * streamed)
+
+
+def test_edges_are_read_in_place_if_they_are_raw_in_memory_and_go_both_ways():
+    graph = gp.from_edges([0, 1], [1, 2], directed=False)
+    for program, in_place in (gp.apps.BFS(0), True), (gp.apps.ConnectedComponents(), True), (gp.apps.SSSP(0), False):
+        assert call_of(bind(program, graph), graph, RunOptions(), 2, Past()).in_place == in_place
+    for other in graph.packed(), gp.from_edges([0, 1], [1, 2]):
+        assert not call_of(bind(gp.apps.BFS(0), other), other, RunOptions(), 2, Past()).in_place
+    assert not call_of(bind(gp.apps.BFS(0), graph), graph, RunOptions(engine="garaph"), 2, Past()).in_place
 
 
 def test_edges_that_do_not_fit_are_streamed_in_each_pass():

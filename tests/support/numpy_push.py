@@ -1,5 +1,5 @@
-"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet` and `Nearest`: the least number of edges,
-or the least length, to a vertex."""
+"""The kernels that push on the GPU of `numpy_gpu`, for programs like `Quiet` and `Lengths`: the least distance of a
+vertex, in edges or by their lengths."""
 
 import numpy as np
 
@@ -42,14 +42,6 @@ def edges_of(driver, context, vertices):
     return int(np.diff(offsets)[vertices].sum())
 
 
-def lengths_of(driver, page, last):
-    """The lengths of the edges from the page's first one to `last`; 1 for a program that reads none."""
-    first, base = int(page["first_edge"]), int(page["base_edge"])
-    if not page["edge_values"]:
-        return np.ones(last - first, np.int64)
-    return driver.array(page["edge_values"], np.int32, last - first, first - base).astype(np.int64)
-
-
 def count(driver, context, page, activated):
     tally = tally_of(driver, page)
     tally["active"] = tally["active"] + len(activated)
@@ -63,8 +55,15 @@ def push_edges(driver, context, page):
     targets = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
     owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
     active = bits_of(driver, context, "frontier")[0][owners]
-    said = array_of(driver, context, "values", np.int64)[owners[active]] + lengths_of(driver, page, end)[active]
-    count(driver, context, page, relax(driver, context, page, targets[active], said, "next_values"))
+    said = array_of(driver, context, "values", np.int64)[owners] + lengths_of(driver, page, begin, end)
+    count(driver, context, page, relax(driver, context, page, targets[active], said[active], "next_values"))
+
+
+def lengths_of(driver, page, begin, end):
+    """The lengths of a page's edges [begin, end); 1 of each if the program reads none."""
+    if not page["edge_values"]:
+        return np.ones(end - begin, np.int64)
+    return driver.array(page["edge_values"], np.int32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
 
 
 def list_frontier(driver, context, page):
@@ -73,7 +72,7 @@ def list_frontier(driver, context, page):
     if context["next_values"] != context["values"]:
         copies = array_of(driver, context, "next_values", np.int64, len(active))
         copies[:] = array_of(driver, context, "values", np.int64)[active]
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     edges = np.diff(offsets)[active]
     numbers = np.where(edges < header.PIECE, 0, -(-edges // header.PIECE))
     pieces = [(place, k) for place, many in enumerate(numbers) for k in range(many)]
@@ -86,14 +85,42 @@ def list_frontier(driver, context, page):
 def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
-    base, mapped = int(page["base_edge"]), int(page["first_mapped"])
-    assert base == page["first_edge"] == 0
-    sources = driver.array(page["sources"], np.uint32, min(int(page["last_edge"]), mapped))
-    if page["mapped_sources"]:
-        rest = int(page["last_edge"]) - mapped
-        sources = np.append(sources, driver.array(page["mapped_sources"], np.uint32, rest, mapped))
-    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths_of(driver, page, len(sources))[edges]
-    return relax(driver, context, page, sources[edges].astype(np.int64), said, "values")
+    targets, lengths = out_edges(driver, context, page)
+    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths[edges]
+    return relax(driver, context, page, targets[edges], said, "values")
+
+
+def out_edges(driver, context, page):
+    """The targets and the lengths of all out-edges."""
+    m, mapped = int(page["last_edge"]), int(page["first_mapped"])
+    if context["targets"]:
+        parts = [(context["targets"], context["target_values"], 0, m)]
+    else:
+        parts = [(page["sources"], page["edge_values"], 0, min(m, mapped))]
+        parts += [(page["mapped_sources"], page["mapped_values"], mapped, m)] * (mapped < m)
+    targets = [driver.array(place, np.uint32, last - first, first) for place, _, first, last in parts]
+    lengths = [
+        driver.array(place, np.int32, last - first, first) if place else np.ones(last - first)
+        for _, place, first, last in parts
+    ]
+    return np.concatenate(targets).astype(np.int64), np.concatenate(lengths).astype(np.int64)
+
+
+def reverse_values(driver, context, page):
+    """What the kernel does by binary searches, by sorting: parallel edges keep their order."""
+    first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
+    begin, end = map(int, page[["first_edge", "last_edge"]])
+    into, out = (array_of(driver, context, name, np.int64, n + 1) for name in ("in_offsets", "out_offsets"))
+    sources = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
+    destinations = np.repeat(np.arange(first, last), np.diff(into[first : last + 1]))
+    targets = driver.array(context["targets"], np.uint32, int(out[-1])).astype(np.int64)
+    owners = np.repeat(np.arange(n), np.diff(out))
+    places = np.flatnonzero((targets >= first) & (targets < last))  # ascending by owner, then by target
+    order = np.lexsort([destinations, sources])
+    np.testing.assert_array_equal(owners[places], sources[order])
+    np.testing.assert_array_equal(targets[places], destinations[order])
+    values = driver.array(context["target_values"], np.int32, int(out[-1]))
+    values[places] = lengths_of(driver, page, begin, end)[order]
 
 
 def push_queue(driver, context, page):
@@ -102,7 +129,7 @@ def push_queue(driver, context, page):
     values = array_of(driver, context, "values", np.int64)[queue]
     if context["next_values"] != context["values"]:
         values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     begins, ends = offsets[queue], offsets[queue + 1]
     ends = np.where(ends - begins >= header.PIECE, begins, ends)  # those are in pieces
     activated = [push_lists(driver, context, page, list(zip(begins, ends, strict=True)), queue, values)]
@@ -143,7 +170,7 @@ class Order:
 
 def push_few(driver, context, page):
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
-    offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     tally, threads = tally_of(driver, page), driver.threads
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
@@ -168,4 +195,4 @@ def push_few(driver, context, page):
     tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
 
 
-KERNELS = {each.__name__: each for each in (push_edges, list_frontier, push_queue, push_few)}
+KERNELS = {each.__name__: each for each in (push_edges, list_frontier, push_queue, push_few, reverse_values)}

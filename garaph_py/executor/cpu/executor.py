@@ -25,6 +25,7 @@ from ...pages.provider import SourceFactory
 from ...pages.source import PageSource
 from ...program import BoundProgram
 from ...program.functions import partial_dtype
+from ...program.narrow import ValuesTooWide
 from ..modes import COMPONENTS, CPU, NOTIFY_PULL, PULL, PULL_TILED, PUSH
 from ..protocol import Capabilities, OpenPlan, PageResult, sum_partials
 from ..state import State
@@ -264,7 +265,7 @@ class CpuExecutor(StepByParts):
 
     def report(self, state: State, source: PageSource | None = None) -> Array:
         self._pull_tiled.release()  # the verification of the answer can use the tiles' memory
-        if "result" not in self.bound.arguments:
+        if self.bound.reports_values:
             return state.values
         kernel = self._kernels.result
         self._launch.prepare(kernel)
@@ -275,7 +276,9 @@ class CpuExecutor(StepByParts):
         same_size = spare.dtype.itemsize == self.bound.reports.itemsize
         reported = spare.view(self.bound.reports) if same_size else np.empty(self._arrays.n, self.bound.reports)
         first, last = self._runs.of_vertices()
-        self._launch(
+        lost = self._launch(
             kernel, len(first), state, reported=reported, parents=parents, first_vertex=first, last_vertex=last
         )
+        if lost.any():
+            raise ValuesTooWide
         return reported

@@ -61,19 +61,25 @@ def make_prepare(f: Functions) -> RecordKernel:
 def make_result(f: Functions, finds_parents: bool) -> RecordKernel:
     """Make the kernel of reported values; it reads `parents` only if `finds_parents`."""
     result, count, load, load_data, store_report = f.result, f.count, f.value.load, f.data.load, f.report.store
+    is_lost = f.is_lost
 
     def parent_of(t, v):
         return np.int64(t.parents[v]) if finds_parents and t.parents[v] != NO_VERTEX else np.int64(-1)
 
     def report(t):
-        """Reported values of the vertices [first_vertex, last_vertex); `reported` may be the values' own memory."""
+        """Reported values of the vertices [first_vertex, last_vertex); `reported` may be the values' own memory.
+
+        Returns 1 if a value is lost.
+        """
+        lost = False
         for v in range(t.first_vertex, t.last_vertex):
             in_degree = count(t.in_offsets[v + 1] - t.in_offsets[v])
             out_degree = count(t.out_offsets[v + 1] - t.out_offsets[v])
             value, data = load(t.values, v), load_data(t.vertex_data, v)
+            lost |= is_lost(value)
             parent = parent_of(t, v)
             reported = result(t.parameters, value, v, count(t.n), in_degree, out_degree, parent, data)
             store_report(t.reported, v, reported)
-        return 0
+        return int(lost)
 
     return RecordKernel("report", report, (*VERTICES, "reported", "parents"), f)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ...errors import DeviceMemoryError
 from ...graph.vertex_set import BLOCK, WORD, VertexSet
 from ...program import BoundProgram
+from ...program.narrow import ValuesTooWide
 from ..state import State
 from .device import Device, failing
 from .device_graph import DeviceGraph
@@ -202,11 +203,20 @@ class DeviceState:
 
     def report(self, state: State, before: LaunchPart | None = None) -> Array:
         """The reported values of all vertices, shape (n,), on the host; `before` launches what is needed first."""
-        if "result" not in self._bound.arguments:
+        if self._bound.reports_values:
             return state.values
         out = self._pool_array(self._n, self._bound.reports)
         self._in_parts("report", "reported", out, before=before)
+        if self._bound.wide is not None and self._has_lost():
+            raise ValuesTooWide
         return out
+
+    def _has_lost(self) -> bool:
+        """Whether `report` has found a value that does not fit 32 bits."""
+        lost = np.zeros(1, np.uint32)
+        with self._device, failing(self._device.driver):
+            self._device.driver.memcpy_dtoh(lost.view(np.uint8), self._arrays.address("lost"))
+        return bool(lost[0])
 
     def _in_parts(self, kernel: str, field: str, out: Array, each: int = 1, before: LaunchPart | None = None) -> None:
         """Have a kernel compute an array part by part, and copy it to `out`, on the host.

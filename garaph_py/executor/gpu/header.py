@@ -64,6 +64,7 @@ def header(bound: BoundProgram, interface: Interface) -> str:
         f"#define IS_RELAXATION {int(bound.is_relaxation)}  // active vertices may push",
         f"#define GATHERS_UNTIL_DONE {int(gathers_until_done(bound))}  // a gather may end before the last edge",
         f"#define FINDS_PARENTS {int(bound.finds_parents)}  // the result asks for the parents of vertices",
+        f"#define IS_NARROWED {int(bound.wide is not None)}  // values of 64 bits are stored in 32",
         f"#define COPIES_SOURCES {int(bound.copies_sources)}  // union-find may give the answer",
         *constants, "", record(), "",
         interface.header,

@@ -25,7 +25,7 @@ VALUES = ("src", "dst", "old", "new", "value")
 RETURNS = {
     "sum": "Accumulator", "init": "Value", "gather": "Accumulator", "apply": "Value", "activate": "bool",
     "frontier": "bool", "prepare": "Value", "aggregate": "Partial", "result": "Report", "identity": "Accumulator",
-    "done": "bool", "priority": "Value", "add_total": "Partial", "no_total": "Partial",
+    "done": "bool", "priority": "Value", "is_lost": "bool", "add_total": "Partial", "no_total": "Partial",
 }  # fmt: skip
 """The C++ type that each function returns. Functions are compiled in this order: `sum` comes before `apply`, because
 the default `apply` calls `sum`."""
@@ -82,8 +82,11 @@ class Interface:
         }
         plain = functions(bound)
         self.wrappers: list[Wrapper] = []
-        some = {"done": gathers_until_done(bound), "priority": has_priority(bound)}
-        calls = [self._wrap(plain, name, result) for name, result in RETURNS.items() if some.get(name, True)]
+        is_wanted = {
+            "done": gathers_until_done(bound), "priority": has_priority(bound), "is_lost": bound.wide is not None,
+        }  # fmt: skip
+        wanted = {name: result for name, result in RETURNS.items() if is_wanted.get(name, True)}
+        calls = [self._wrap(plain, name, result) for name, result in wanted.items()]
         if bound.is_relaxation:
             calls.append(order_of(bound))
         types = [c_type(name, dtype) for name, dtype in self._types.items()]
@@ -140,7 +143,10 @@ PASSED = {"bool": "{} != 0", "count": "seen_count({})", "Edge": "seen_edge({})"}
 
 def signature(name: str) -> tuple[str, ...]:
     """The arguments of a function, in their order."""
-    others = {"sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": ()}
+    others: dict[str, tuple[str, ...]] = {
+        "sum": ("left", "right"), "identity": ("self",), "add_total": ("left", "right"), "no_total": (),
+        "is_lost": ("value",),
+    }  # fmt: skip
     return others[name] if name in others else offered(name)
 
 

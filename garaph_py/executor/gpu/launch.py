@@ -49,7 +49,7 @@ COMPONENT_NAMES = (
     "spread_sums",
 )  # fmt: skip
 PARENT_NAMES = ("find_parents", "find_parents_packed")
-PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few")
+PUSH_NAMES = ("push_edges", "list_frontier", "push_queue", "push_few", "reverse_values")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
 

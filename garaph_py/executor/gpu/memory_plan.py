@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
@@ -152,7 +153,7 @@ def array_sizes(
         arrays["next_values"] = n * bound.value.itemsize
     if components:
         arrays |= {"parents": 4 * n, "largest": 4}
-    if can_push(bound):
+    if can_push(bound, graph):
         # `queue` is in the memory of `sums`, which a push does not need.
         arrays["sums"] = max(arrays["sums"], 4 * n)
         arrays["pieces"] = layout(LIST_PIECE).itemsize * (2 * graph.m // PIECE)  # cut lists have PIECE edges or more
@@ -161,16 +162,18 @@ def array_sizes(
         arrays["least"] = 2 * bound.value.itemsize
     if bound.finds_parents:
         arrays["sums"] = max(arrays["sums"], 4 * n)  # which have the parents at the end
-    if bound.reads_dst or bound.finds_parents or components or can_push(bound):
+    if bound.reads_dst or bound.finds_parents or components or can_push(bound, graph):
         arrays["destinations"] = 4 * destinations
+    if bound.wide is not None:
+        arrays["lost"] = 4
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
     return arrays
 
 
-def can_push(bound: BoundProgram) -> bool:
-    """Whether the GPU may push: over the in-edges, which are the out-edges too."""
-    return bound.is_relaxation and bound.undirected
+def can_push(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the GPU may push: over the in-edges if they are the out-edges too, else along raw lists of out-edges."""
+    return bound.is_relaxation and (bound.undirected or (graph.encoding == RAW and not graph.on_disk))
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:

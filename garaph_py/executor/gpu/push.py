@@ -1,10 +1,11 @@
-"""Push on the GPU: the vertices of the frontier update their neighbours, over the edges that are in its memory.
+"""Push on the GPU: the vertices of the frontier update their out-neighbours.
 
-The graph is undirected, so the in-edges of a vertex are also its out-edges. The frontier is listed in a queue, whose
-edge lists the GPU's warps share. While the frontier is small, one launch does several supersteps.
+In an undirected graph the in-edges of a vertex are also its out-edges; of a directed graph, the GPU has both
+(out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. While the frontier is small,
+one launch does several supersteps.
 
-If edges are packed, or still arriving, a warp takes a run of edges instead, as in a pull, and skips it if none of the
-run's vertices is active. Such a push takes the time of a look at all runs.
+If the edges of an undirected graph are packed, or still arriving, a warp takes a run of edges instead, as in a pull,
+and skips it if none of the run's vertices is active. Such a push takes the time of a look at all runs.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +35,27 @@ Array = npt.NDArray[Any]
 LEAST_MULTIPROCESSORS = 32
 """Multiprocessors of the smallest GPU on which `FEW_BLOCKS` of them are sure to form a cluster. CUDA does not promise a
 cluster of that size on a small part of a GPU (MIG); a whole GPU with clusters has far more than 32."""
+
+
+class Lists(NamedTuple):
+    """The edge lists of all vertices, for kernels that push from them.
+
+    Attributes
+    ----------
+    task : ndarray
+        The kernels' argument.
+    stream : pycuda.driver.Stream
+        For the kernels.
+    way : str
+        How the edges reach the GPU.
+    copied : int
+        Bytes that have just been copied to the GPU for them.
+    """
+
+    task: Array
+    stream: Any
+    way: str
+    copied: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,27 +86,29 @@ class Push:
             nbytes = int(self.arrays.context["n"][0]) * state.thresholds.itemsize
             self._driver.memcpy_dtod(*map(self.arrays.address, ("next_values", "values")), nbytes)
         copied = self.on_each(pages, partial(push_runs, self.launcher))
-        result = result_of(self.read_tallies(), state.active_edges)
-        result.to_device = sum(copied.values())
-        return result
+        return result_of(self.read_tallies(), state.active_edges, copied=sum(copied.values()))
 
-    def by_lists(self, state: State, page: Page, buffer: Buffer, chains: bool) -> PageResult:
+    def lists_of(self, page: Page, buffer: Buffer) -> Lists:
+        """The edge lists of an undirected graph. `page` is all pages, and `buffer` has their edges."""
+        return Lists(self.task_of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
+
+    def by_lists(self, state: State, lists: Lists, chains: bool) -> PageResult:
         """One superstep, or several if `chains` and the frontier is small, from the lists of its vertices.
 
-        `page` is all pages, and `buffer` has their edges. New values replace the old ones.
+        New values replace the old ones.
         """
-        task, stream, way = self.task_of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT
-        self.launcher.on_threads("list_frontier", -(-page.vertices // 32), stream, task)
+        task, stream, way, copied = lists
+        self.launcher.on_threads("list_frontier", -(-int(self.arrays.context["n"][0]) // 32), stream, task)
         blocks = few_blocks(self.launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
         if not (chains and is_small):
             self.launcher.on_all("push_queue", stream, task)
-            return result_of(self.read_tallies(), state.active_edges, way)
+            return result_of(self.read_tallies(), state.active_edges, way, copied=copied)
         self.launcher.on_few("push_few", blocks, FEW_THREADS, stream, task)
         tallies = self.read_tallies()
         earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
-        return result_of(tallies, followed, way, earlier)
+        return result_of(tallies, followed, way, earlier, copied)
 
     @property
     def _driver(self) -> Any:
@@ -113,9 +137,11 @@ def push_runs(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:
     launcher.on_warps("push_edges", runs_of(page), stream, task)
 
 
-def result_of(tallies: Array, edges: int, way: str = RESIDENT, earlier: Sequence[Superstep] = ()) -> PageResult:
+def result_of(
+    tallies: Array, edges: int, way: str = RESIDENT, earlier: Sequence[Superstep] = (), copied: int = 0
+) -> PageResult:
     """The result of a superstep that followed `edges` out-edges, from the pages' tallies; `way` is how these edges
-    reached the GPU."""
+    reached the GPU, to which `copied` bytes were copied."""
     active, active_edges = int(tallies["active"].sum()), int(tallies["active_edges"].sum())
     how = PageDecision(PUSH, GPU, way)
-    return PageResult(edges, active, active_edges, active, None, how=how, earlier=earlier)
+    return PageResult(edges, active, active_edges, active, None, to_device=copied, how=how, earlier=earlier)

@@ -45,7 +45,7 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
-PUSHES = {"push_edges", "list_frontier", "push_queue", "push_few"}
+PUSHES = {"push_edges", "list_frontier", "push_queue", "push_few", "reverse_values"}
 
 
 def expected_kernels(name):
