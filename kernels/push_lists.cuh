@@ -26,7 +26,8 @@ __device__ __forceinline__ Edge value_of(const Context& c, const Page& p, i64 e)
   return value_at(p, e);
 }
 
-// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`.
+// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. Of the edges
+// that activate a vertex u, one calls activated(u, y); y is the value that this edge gave to u, as far as it knows.
 template <class Activate>
 __device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, u32 wanted, const u32* v,
                                           const Value* x, Activate activated) {
@@ -43,7 +44,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
   for (int j = 0; j < IN_FLIGHT; j++) {
     if (!(wanted >> j & 1)) continue;
     Accumulator y = gather(c.parameters, x[j], edges[j], Value{}, v[j]);
-    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j]);
+    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j], combine(seen[j], y));
   }
 }
 

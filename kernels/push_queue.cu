@@ -18,7 +18,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) push_queue(const __grid_co
   int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   int each = lists_per_warp(count, warps);
   Activated done{0, 0};
-  auto activated = [&](u32 u) { count_active(c, u, done); };
+  auto activated = [&](u32 u, Value) { count_active(c, u, done); };
   for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
     List mine{};
     if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, first + lane_id());

@@ -78,7 +78,7 @@ CPU = (
     Argument("cuts", "i64*", "the vertices of head and tail; -1 where the bound cuts none"),
     Argument("partitions", "i64", "number of partitions whose heads, tails and cuts are merged"),
     Argument("edges_by_block", "i64*", "edges of a set's vertices, by block, beginning with first_vertex's block"),
-    Argument("least", "Value*", "the least priority of the vertices that stay pending"),
+    Argument("least", "Value*", "the least priority of the vertices that wait; on a GPU two, used in turns"),
     Argument("new_words", "const u32*", "new values, as words of 32 bits"),
     Argument("old_words", "u32*", "the values that they replace"),
     Argument("tiles", "const u32*", "edges by tile: offsets of destination and source in their blocks, 16 bits each"),

@@ -106,13 +106,17 @@ class Superstep(NamedTuple):
     Attributes
     ----------
     active, active_edges : int
-        Number of vertices activated, and the sum of their out-degrees.
+        Number of vertices that were active at its end, and the sum of their out-degrees.
     seconds : float
+    followed : int
+        Out-edges followed: those of the vertices that were active at its beginning, unless some of these had to wait
+        for others of smaller priority.
     """
 
     active: int
     active_edges: int
     seconds: float
+    followed: int
 
 
 @dataclass

@@ -62,6 +62,15 @@ class Lengths(Quiet):
         return src + edge if src != self.identity else src
 
 
+class Nearest(Lengths):
+    """The same, in the order of the distances or another one."""
+
+    urgency: int = 1
+
+    def priority(self, value):
+        return value * self.urgency
+
+
 class Eager(Quiet):
     """A vertex of a synchronous run gathers up to its first active neighbour."""
 

@@ -141,21 +141,54 @@ def push_queue(driver, context, page):
     count(driver, context, page, np.concatenate(activated))
 
 
+class Order:
+    """What priority.cuh does, for integers."""
+
+    def __init__(self, context, many):
+        self.many, self.step, self.last = many, None, np.inf
+        names = context["parameters"].dtype.names
+        in_place = context["next_values"] == context["values"]
+        self.urgency = int(context["parameters"]["urgency"]) if "urgency" in names and in_place else None
+
+    def priorities(self, values):
+        return values * (0 if self.urgency is None else self.urgency)
+
+    def next(self, followed, waiting, queued, least):
+        if self.urgency is None:
+            return
+        if self.step is None:
+            if queued <= self.many:
+                return
+            self.step = abs(least) // 64
+        elif followed > self.many:
+            self.step //= 2
+        elif followed * 4 < self.many and waiting:
+            self.step *= 2
+        self.step = max(self.step, 1)
+        self.last = least + self.step
+
+
 def push_few(driver, context, page):
     log = array_of(driver, context, "supersteps", driver.layouts.superstep, header.MOST_SUPERSTEPS + 1)
     offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
     tally, threads = tally_of(driver, page), driver.threads
     assert tally["queued"][0] <= header.FEW_LISTS * threads  # the kernel would leave out the others
     queue = array_of(driver, context, "queue", np.uint32, int(tally["queued"][0])).astype(np.int64)
+    order, edges = Order(context, header.MANY_EDGES * threads), 0
     for step in range(header.MOST_SUPERSTEPS):
+        values = array_of(driver, context, "values", np.int64)[queue].copy()
+        waits = order.priorities(values) > order.last
+        waiting, queue, values = queue[waits], queue[~waits], values[~waits]
         was, write = bits_of(driver, context, "next_frontier")
         was[queue] = False
         write(was)
-        values = array_of(driver, context, "values", np.int64)[queue]
         ranges = list(zip(offsets[queue], offsets[queue + 1], strict=True))
-        queue = push_lists(driver, context, page, ranges, queue, values)
-        edges = edges_of(driver, context, queue)
-        log[step] = edges, len(queue), 1000 * step
+        queue = np.append(waiting, push_lists(driver, context, page, ranges, queue, values))
+        left, before, edges = edges_of(driver, context, waiting), edges, edges_of(driver, context, queue)
+        log[step] = edges, len(queue), 1000 * step, left
+        if len(queue):
+            least = order.priorities(array_of(driver, context, "values", np.int64)[queue]).min()
+            order.next(before - left, left, edges, int(least))
         is_few = len(queue) <= header.FEW_LISTS * threads and edges <= header.FEW_EDGES * threads
         if not len(queue) or not is_few:
             break

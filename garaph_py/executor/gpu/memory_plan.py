@@ -159,6 +159,7 @@ def array_sizes(
         arrays["pieces"] = layout(LIST_PIECE).itemsize * (2 * graph.m // PIECE)  # cut lists have PIECE edges or more
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
+        arrays["least"] = 2 * bound.value.itemsize
     if bound.finds_parents:
         arrays["sums"] = max(arrays["sums"], 4 * n)  # which have the parents at the end
     if bound.reads_dst or bound.finds_parents or components or can_push(bound, graph):

@@ -107,21 +107,22 @@ class Push:
             return result_of(self.read_tallies(), state.active_edges, way, copied=copied)
         self.launcher.on_few("push_few", blocks, FEW_THREADS, stream, task)
         tallies = self.read_tallies()
-        earlier = self._all_but_last(int(tallies["supersteps"][0]))
-        followed = earlier[-1].active_edges if earlier else state.active_edges
+        earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
         return result_of(tallies, followed, way, earlier, copied)
 
     @property
     def _driver(self) -> Any:
         return self.launcher.device.driver
 
-    def _all_but_last(self, count: int) -> list[Superstep]:
-        """What the supersteps of the last launch, which did `count`, have done, except the last one."""
+    def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
+        """What the supersteps of the last launch, which did `count`, have done, except the last one; and the edges that
+        this one followed. `active_edges` lead from the vertices that were active at first."""
         steps = np.zeros(count, self.launcher.layouts.superstep)
         self._driver.memcpy_dtoh(steps.view(np.uint8), self.arrays.address("supersteps"))
         began = steps["nanoseconds"].astype(np.float64) / 1e9
-        columns = steps["active"].tolist(), steps["active_edges"].tolist(), np.diff(began).tolist()
-        return list(map(Superstep, *columns))
+        followed = np.append(np.uint64(active_edges), steps["active_edges"][:-1]) - steps["waiting_edges"]
+        columns = steps["active"], steps["active_edges"], np.diff(began), followed
+        return list(map(Superstep, *(column[: count - 1].tolist() for column in columns))), int(followed[-1])
 
 
 def few_blocks(device: Device) -> int:

@@ -26,7 +26,10 @@ OF_GRAPH = ("in_offsets", "out_offsets", "word_ranks", "run_ranks", "destination
 GPU derives come after those that it derives them from."""
 
 
-WRITTEN = ("values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps")
+WRITTEN = (
+    "values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps",
+    "least",
+)  # fmt: skip
 """The arrays of which every byte is written before it is read."""
 
 

@@ -74,6 +74,29 @@ def test_sums_are_native_atomics_where_there_are_any(name):
     assert set(ptx.atomics(lines, "global")) >= ATOMICS[name]  # of pieces
 
 
+class Earliest(Sum):
+    """The least value that leads to a vertex."""
+
+    sum = gp.min
+
+
+LEAST = {
+    "i": {"min.s32"}, "u": {"min.u32"}, "l": {"min.s64"}, "w": {"min.u64"}, "f": {"min.s32", "max.u32"},
+    "d": {"min.s64", "max.u64"},
+}  # fmt: skip
+"""What finding the least priority takes."""
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_least_priority_is_found_without_a_loop(name):
+    space = {}
+    exec("def priority(self, value): return value", space)
+    plain = type("Plain", (Earliest,), {"value": TYPES[name]})
+    nearest = type("Nearest", (plain,), {"priority": space["priority"]})
+    own, others = (set(ptx.atomics(linked(kind())["push_few"], "global")) for kind in (nearest, plain))
+    assert own - others == LEAST[name]
+
+
 def larger(left, right):
     return left if abs(left) > abs(right) else right
 
