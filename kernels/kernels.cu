@@ -17,7 +17,6 @@
 #endif
 #if IS_RELAXATION
 #include "list_frontier.cu"
-#include "push_edges.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
 #endif

@@ -189,8 +189,6 @@ class Capabilities:
         iteration, and bytes per edge.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
-    pushes_lists : bool
-        The device pushes from the edge lists of active vertices.
     pulls_end_early : bool
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
     """
@@ -201,7 +199,6 @@ class Capabilities:
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
     devices_push: bool = False
-    pushes_lists: bool = False
     pulls_end_early: bool = False
 
 

@@ -4,6 +4,8 @@ import numpy as np
 
 from garaph_py.executor.gpu import header
 
+from .numpy_packed import sources_of
+
 
 def array_of(driver, context, name, kind, count=None):
     return driver.array(context[name], kind, int(context["n"]) if count is None else count)
@@ -24,9 +26,9 @@ def bits_of(driver, context, name):
     return np.unpackbits(words, bitorder="little", count=n) == 1, write
 
 
-def relax(driver, context, page, targets, contributions, name):
+def relax(driver, context, page, targets, contributions):
     """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
-    new = array_of(driver, context, name, np.int64)
+    new = array_of(driver, context, "values", np.int64)
     before = new.copy()
     np.minimum.at(new, targets, contributions)
     was, write = bits_of(driver, context, "next_frontier")
@@ -47,17 +49,6 @@ def count(driver, context, page, activated):
     tally["active_edges"] = tally["active_edges"] + edges_of(driver, context, activated)
 
 
-def push_edges(driver, context, page):
-    first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
-    begin, end = map(int, page[["first_edge", "last_edge"]])
-    offsets = array_of(driver, context, "in_offsets", np.int64, n + 1)
-    targets = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
-    owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
-    active = bits_of(driver, context, "frontier")[0][owners]
-    old = array_of(driver, context, "values", np.int64)
-    count(driver, context, page, relax(driver, context, page, targets[active], old[owners[active]] + 1, "next_values"))
-
-
 def list_frontier(driver, context, page):
     active = np.flatnonzero(bits_of(driver, context, "frontier")[0])[::-1]
     array_of(driver, context, "queue", np.uint32, len(active))[:] = active
@@ -65,8 +56,9 @@ def list_frontier(driver, context, page):
         copies = array_of(driver, context, "next_values", np.int64, len(active))
         copies[:] = array_of(driver, context, "values", np.int64)[active]
     offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
-    edges = np.diff(offsets)[active]
-    numbers = np.where(edges < header.PIECE, 0, -(-edges // header.PIECE))
+    begins, ends = offsets[active], offsets[active + 1]
+    cut = (ends - 1) // header.PIECE - begins // header.PIECE + 1
+    numbers = np.where(ends - begins < header.PIECE, 0, cut)
     pieces = [(place, k) for place, many in enumerate(numbers) for k in range(many)]
     array_of(driver, context, "pieces", driver.layouts.list_piece, len(pieces))[:] = pieces
     array_of(driver, context, "supersteps", driver.layouts.superstep, 1)[:] = 0
@@ -77,14 +69,9 @@ def list_frontier(driver, context, page):
 def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
-    base, mapped = int(page["base_edge"]), int(page["first_mapped"])
-    sources = driver.array(page["sources"], np.uint32, min(int(page["last_edge"]), mapped) - base)
-    if page["mapped_sources"]:
-        rest = int(page["last_edge"]) - mapped
-        sources = np.append(sources, driver.array(page["mapped_sources"], np.uint32, rest, mapped))
     said = np.repeat(values + 1, [end - begin for begin, end in ranges])
-    targets = sources[edges - base].astype(np.int64)
-    return relax(driver, context, page, targets, said, "values")
+    targets = sources_of(driver, context, page)[edges - int(page["first_edge"])]
+    return relax(driver, context, page, targets, said)
 
 
 def push_queue(driver, context, page):
@@ -94,13 +81,16 @@ def push_queue(driver, context, page):
     if context["next_values"] != context["values"]:
         values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
     offsets = array_of(driver, context, "in_offsets", np.int64, int(context["n"]) + 1)
+    is_here = (queue >= page["first_vertex"]) & (queue < page["last_vertex"])
     begins, ends = offsets[queue], offsets[queue + 1]
-    ends = np.where(ends - begins >= header.PIECE, begins, ends)  # those are in pieces
+    ends = np.where(is_here & (ends - begins < header.PIECE), ends, begins)  # longer ones are in pieces
     activated = [push_lists(driver, context, page, list(zip(begins, ends, strict=True)), queue, values)]
     for place, number in array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally["pieces"])).tolist():
-        v = queue[place]
-        begin = offsets[v] + number * header.PIECE
-        part = begin, min(begin + header.PIECE, offsets[v + 1])
+        if not is_here[place]:
+            continue
+        begin, end = offsets[queue[place]], offsets[queue[place] + 1]
+        first = (begin // header.PIECE + number) * header.PIECE
+        part = max(begin, first), min(end, first + header.PIECE)
         activated.append(push_lists(driver, context, page, [part], queue[[place]], values[[place]]))
     count(driver, context, page, np.concatenate(activated))
 
@@ -126,4 +116,10 @@ def push_few(driver, context, page):
     tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
 
 
-KERNELS = {each.__name__: each for each in (push_edges, list_frontier, push_queue, push_few)}
+KERNELS = {
+    "list_frontier": list_frontier,
+    "push_queue": push_queue,
+    "push_queue_packed": push_queue,
+    "push_few": push_few,
+    "push_few_packed": push_few,
+}

@@ -120,10 +120,9 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        placed, pushes = self._placed, can_push(self.bound) and self._placed.reaches_all
+        pushes = can_push(self.bound) and self._placed.reaches_all
         modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        lists = placed.pushes_lists and self.spans is None  # spans belong to pages
-        return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=self.gather.kind == UNTIL_DONE)
+        return Capabilities(GPU, modes, pulls_end_early=self.gather.kind == UNTIL_DONE)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -355,11 +354,13 @@ class GpuExecutor(StepByParts):
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
     def _push(self, state: State) -> list[PageResult]:
+        self._processed = []  # the new values are in the array of the old ones
         push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
-        pages = list(self.residency.pages)
-        whole = self.streams.within_reach(self._placed.mapped) if self._placed.pushes_lists else None
-        self._processed = pages if whole is None else []  # lists: the new values are in the array of the old ones
-        return [push.by_lists(state, *whole, self.settings.chains) if whole else push.by_runs(state, pages)]
+        whole = self.streams.within_reach(self._placed.mapped)
+        if whole is not None:
+            return [push.over_all(state, *whole, self.settings.chains)]
+        every = self._arrays.task_of(self._tasks.of_every.tobytes())
+        return [push.over_each(state, list(self.residency.pages), every)]
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones

@@ -155,10 +155,11 @@ def array_sizes(
     if can_push(bound):
         # `queue` is in the memory of `sums`, which a push does not need.
         arrays["sums"] = max(arrays["sums"], 4 * n)
-        arrays["pieces"] = layout(LIST_PIECE).itemsize * (2 * graph.m // PIECE)  # cut lists have PIECE edges or more
+        # A list that is cut has PIECE edges or more, and two pieces more than whole ones at most.
+        arrays["pieces"] = layout(LIST_PIECE).itemsize * (3 * graph.m // PIECE)
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
-    if bound.reads_dst or components or can_push(bound):
+    if bound.reads_dst or components:
         arrays["destinations"] = 4 * destinations
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes

@@ -56,11 +56,6 @@ class Placement(NamedTuple):
         return self.is_resident or self.mapped is not None
 
     @property
-    def pushes_lists(self) -> bool:
-        """Whether a push can read any vertex's list of edges, for which they must be raw."""
-        return self.has_all_raw or self.mapped is not None
-
-    @property
     def has_all_raw(self) -> bool:
         """Whether all edges are resident, and raw."""
         return self.is_resident and self.edges.arrays.encoding == RAW
