@@ -31,7 +31,5 @@ def numbers_of(driver, records, words, first_word, places):
     width, bit = widths.ravel()[groups], places % GROUP * widths.ravel()[groups]
     at = before.ravel()[groups] + bit // 32
     data = driver.array(words, np.uint32, int((before + widths).max(initial=0)) + 2).astype(np.uint64)
-    both = data[at] | data[at + 1] << np.uint64(32)
-    return (both >> (bit % 32).astype(np.uint64) & (np.uint64(1) << width.astype(np.uint64)) - np.uint64(1)).astype(
-        np.int64
-    )
+    numbers = (data[at] | data[at + 1] << np.uint64(32)) >> (bit % 32).astype(np.uint64)
+    return (numbers % (np.uint64(1) << width.astype(np.uint64))).astype(np.int64)
