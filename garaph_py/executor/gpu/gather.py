@@ -270,6 +270,7 @@ def kind_of(bound: BoundProgram, asked: str, encoding: str, synchronous: bool) -
     A synchronous run ends the gather of a vertex early where `done` says so. In a directed graph many vertices may stay
     unreached for many iterations: one warp would go through all edges of each again and again.
     """
-    if asked == AUTO and synchronous and bound.undirected and gathers_until_done(bound):
-        return UNTIL_DONE
-    return PACKED if encoding == PACKED else asked
+    ends_early = synchronous and bound.undirected and gathers_until_done(bound)
+    if encoding == PACKED:
+        return UNTIL_DONE if ends_early else PACKED
+    return UNTIL_DONE if asked == AUTO and ends_early else asked
