@@ -17,7 +17,6 @@
 #endif
 #if IS_RELAXATION
 #include "list_frontier.cu"
-#include "push_edges.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
 #include "reverse_values.cu"
@@ -27,7 +26,6 @@
 #endif
 #if FINDS_PARENTS
 #include "find_parents.cu"
-#include "find_parents_packed.cu"
 #endif
 #if COPIES_SOURCES
 #include "find_largest.cu"

@@ -39,9 +39,7 @@ __device__ __forceinline__ u64 nanoseconds() {
   return now;
 }
 
-extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS) push_few(const __grid_constant__ Task t) {
-  const Context& c = t.context;
-  const Page& p = t.page;
+__device__ __forceinline__ void push_supersteps(const Context& c, const Page& p) {
   u32 thread = blockIdx.x * FEW_THREADS + threadIdx.x, threads = gridDim.x * FEW_THREADS, step = 0;
   u32 count = p.tally->queued, room = FEW_LISTS * threads;
   u64 began = nanoseconds(), edges = 0;
@@ -104,4 +102,12 @@ extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS) push_few(const
     if (thread == 0) p.tally->active = count, p.tally->active_edges = edges, p.tally->supersteps = step;
     return;
   }
+}
+
+extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS, 1) push_few(const __grid_constant__ Task t) {
+  push_supersteps(t.context, with_raw_edges(t.page));
+}
+
+extern "C" __global__ void CLUSTER __launch_bounds__(FEW_THREADS, 1) push_few_packed(const __grid_constant__ Task t) {
+  push_supersteps(t.context, t.page);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "edges.cuh"
+#include "packed_lists.cuh"
 #include "relax.cuh"
 
 constexpr int IN_FLIGHT = 4;  // edges of a lane whose loads are in flight at a time
@@ -15,28 +16,36 @@ struct List {
   i64 begin, end;
 };
 
-// The vertex that edge `e` pushes to, and the edge's value.
-__device__ __forceinline__ u32 target_of(const Context& c, const Page& p, i64 e) {
-  return c.targets ? c.targets[e] : source_at(p, e);
+// What is stored of the vertex that edge `e` pushes to (`stored_source`), and the edge's value.
+__device__ __forceinline__ u32 stored_target(const Context& c, const Page& p, i64 e) {
+  return c.targets ? c.targets[e] : stored_source(p, e);
 }
 
-__device__ __forceinline__ Edge value_of(const Context& c, const Page& p, i64 e) {
+__device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p, i64 e) {
   if constexpr (READS_EDGES)
     if (c.targets) return __ldcs(c.target_values + e);
-  return value_at(p, e);
+  return value_of(p, e);
 }
 
-// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. Of the edges
-// that activate a vertex u, one calls activated(u, y); y is the value that this edge gave to u, as far as it knows.
+// Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. For the
+// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Of the edges
+// that activate a vertex u, one calls activated(u, y); y is the value that this edge gave to u, as far as it knows. All
+// lanes of a warp must call it.
 template <class Activate>
-__device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, u32 wanted, const u32* v,
-                                          const Value* x, Activate activated) {
+__device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
+                                          const u32* v, const Value* x, u32& carry, Activate activated) {
   u32 u[IN_FLIGHT];
   Edge edges[IN_FLIGHT];
   Value seen[IN_FLIGHT];
 #pragma unroll
-  for (int j = 0; j < IN_FLIGHT; j++)
-    if (wanted >> j & 1) u[j] = target_of(c, p, e[j]), edges[j] = value_of(c, p, e[j]);
+  for (int j = 0; j < IN_FLIGHT; j++) {
+    u[j] = 0;
+    if (wanted >> j & 1) u[j] = stored_target(c, p, e[j]), edges[j] = value_to_target(c, p, e[j]);
+  }
+  if (p.records) {
+#pragma unroll
+    for (int j = 0; j < IN_FLIGHT; j++) u[j] = source_in_row(c, u[j], head[j], carry);
+  }
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++)
     if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);
@@ -48,13 +57,15 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
   }
 }
 
-// Push along one list, with all lanes of a warp.
+// Push along one list, or a part of it before which `carry` is the last source, with all lanes of a warp.
 template <class Activate>
-__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, Activate activated) {
+__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, u32 carry,
+                                          Activate activated) {
   u32 v[IN_FLIGHT];
   Value x[IN_FLIGHT];
+  int head[IN_FLIGHT];
 #pragma unroll
-  for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value;
+  for (int j = 0; j < IN_FLIGHT; j++) v[j] = list.vertex, x[j] = list.value, head[j] = -1;
   for (i64 first = list.begin & ~31ll; first < list.end; first += 32 * IN_FLIGHT) {  // whole lines of a page's memory
     i64 e[IN_FLIGHT];
     u32 wanted = 0;
@@ -63,7 +74,7 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
       e[j] = first + 32 * j + lane_id();
       wanted |= (e[j] >= list.begin && e[j] < list.end) << j;
     }
-    push_four(c, p, e, wanted, v, x, activated);
+    push_four(c, p, e, head, wanted, v, x, carry, activated);
   }
 }
 
@@ -75,7 +86,7 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
   for (u32 rest = longs; rest; rest &= rest - 1) {
     int lane = __ffs(rest) - 1;
     push_list(c, p, List{warp_shfl(mine.vertex, lane), warp_shfl(mine.value, lane), warp_shfl(mine.begin, lane),
-                         warp_shfl(mine.end, lane)}, activated);
+                         warp_shfl(mine.end, lane)}, 0, activated);
   }
   int count = longs >> lane_id() & 1 ? 0 : (int)(mine.end - mine.begin), before = count;
 #pragma unroll
@@ -84,10 +95,12 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
     if (lane_id() >= s) before += other;
   }
   int all = __shfl_sync(FULL_MASK, before, 31);
+  u32 carry = 0;
   for (int first = 0; first < all; first += 32 * IN_FLIGHT) {
     i64 e[IN_FLIGHT];
     u32 v[IN_FLIGHT], wanted = 0;
     Value x[IN_FLIGHT];
+    int head[IN_FLIGHT];
 #pragma unroll
     for (int j = 0; j < IN_FLIGHT; j++) {
       int at = first + 32 * j + lane_id(), lane = 0;  // the edge is in the first list with `at` < before
@@ -95,10 +108,12 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
       for (int s = 16; s; s >>= 1)
         if (__shfl_sync(FULL_MASK, before, lane + s - 1) <= at) lane += s;
       v[j] = warp_shfl(mine.vertex, lane), x[j] = warp_shfl(mine.value, lane);
-      e[j] = warp_shfl(mine.end, lane) - (__shfl_sync(FULL_MASK, before, lane) - at);
+      int place = at - __shfl_sync(FULL_MASK, before - count, lane);  // in the list
+      e[j] = warp_shfl(mine.begin, lane) + place;
+      head[j] = lane_id() - place;
       wanted |= (at < all) << j;
     }
-    push_four(c, p, e, wanted, v, x, activated);
+    push_four(c, p, e, head, wanted, v, x, carry, activated);
   }
 }
 

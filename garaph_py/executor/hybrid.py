@@ -99,7 +99,7 @@ class HybridExecutor:
         first = self._members[0].executor.capabilities
         return Capabilities(
             CPU, modes, threads=can.threads, loads=loads, devices_push=PUSH in first.modes,
-            pushes_lists=first.pushes_lists, pulls_end_early=first.pulls_end_early,
+            has_near_lists=first.has_near_lists, pulls_end_early=first.pulls_end_early,
         )  # fmt: skip
 
     @property

@@ -193,8 +193,8 @@ class Capabilities:
         iteration, and bytes per edge.
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
-    pushes_lists : bool
-        The device pushes from the edge lists of active vertices.
+    has_near_lists : bool
+        When the device pushes, it reads edges from no farther than when it pulls.
     pulls_end_early : bool
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
     """
@@ -205,7 +205,7 @@ class Capabilities:
     threads: int = 1
     loads: tuple[tuple[int, int, float], ...] = ()
     devices_push: bool = False
-    pushes_lists: bool = False
+    has_near_lists: bool = True
     pulls_end_early: bool = False
 
 

@@ -15,12 +15,13 @@ from garaph_py.executor.gpu import compiler, device, device_graph, pinned_pool
 from garaph_py.executor.gpu import executor as kernel
 from garaph_py.executor.gpu.device import Device
 from garaph_py.executor.gpu.interface import Interface
-from garaph_py.executor.gpu.launch import OVER_OFFSETS
+from garaph_py.executor.gpu.launch import OVER_OFFSETS, UNTIL_DONE_NAMES
 from garaph_py.executor.gpu.settings import Settings
 from garaph_py.executor.gpu.task import Layouts
 from garaph_py.program import bind
 from garaph_py.program.functions import partial_dtype
 from tests.support import numpy_push, numpy_trees, twins
+from tests.support.numpy_packed import sources_of
 
 MEMORY = 1 << 23
 KERNELS = numpy_trees.KERNELS | numpy_push.KERNELS
@@ -233,7 +234,7 @@ class FakeFunction:
             KERNELS[self.name](self.driver, context, page)
         elif self.name == "initialize" and "labels" in context["parameters"].dtype.names:
             numpy_trees.begin(self.driver, context, page)
-        elif self.name in ("initialize", "apply_vertices", "gather_until_done"):
+        elif self.name in ("initialize", "apply_vertices", *UNTIL_DONE_NAMES):
             is_blend = "source" not in context["parameters"].dtype.names
             (self.blend if is_blend else self.update)(context, page)
         elif self.name in ("report", "collect", "find_shifts", "reorder_edges"):
@@ -255,9 +256,8 @@ class FakeFunction:
             at(context["values"], np.int64, count, first)[:] = np.where(active, 0, far)
             changed, bits = np.zeros(count, bool), context["frontier"]
         else:
-            edges = int(page["last_edge"] - page["first_edge"])
-            sources = at(page["sources"], np.uint32, edges, int(page["first_edge"] - page["base_edge"]))
-            lengths = numpy_push.lengths_of(self.driver, page, int(page["first_edge"]), int(page["last_edge"]))
+            sources = sources_of(self.driver, context, page)
+            lengths = numpy_push.lengths_of(self.driver, page)
             said = np.where(old[sources] == far, far, old[sources] + np.where(old[sources] == far, 0, lengths))
             new = old[first:last].copy()
             np.minimum.at(new, np.repeat(np.arange(count), np.diff(offsets)), said)

@@ -5,6 +5,8 @@ import numpy as np
 
 from garaph_py.executor.gpu import header
 
+from .numpy_packed import sources_of
+
 
 def array_of(driver, context, name, kind, count=None):
     return driver.array(context[name], kind, int(context["n"]) if count is None else count)
@@ -25,9 +27,9 @@ def bits_of(driver, context, name):
     return np.unpackbits(words, bitorder="little", count=n) == 1, write
 
 
-def relax(driver, context, page, targets, contributions, name):
+def relax(driver, context, page, targets, contributions):
     """Push to `targets`; return the vertices that this has activated, and put them into the next frontier."""
-    new = array_of(driver, context, name, np.int64)
+    new = array_of(driver, context, "values", np.int64)
     before = new.copy()
     np.minimum.at(new, targets, contributions)
     was, write = bits_of(driver, context, "next_frontier")
@@ -48,22 +50,17 @@ def count(driver, context, page, activated):
     tally["active_edges"] = tally["active_edges"] + edges_of(driver, context, activated)
 
 
-def push_edges(driver, context, page):
-    first, last, n = int(page["first_vertex"]), int(page["last_vertex"]), int(context["n"])
-    begin, end = map(int, page[["first_edge", "last_edge"]])
-    offsets = array_of(driver, context, "in_offsets", np.int64, n + 1)
-    targets = driver.array(page["sources"], np.uint32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
-    owners = np.repeat(np.arange(first, last), np.diff(offsets[first : last + 1]))
-    active = bits_of(driver, context, "frontier")[0][owners]
-    said = array_of(driver, context, "values", np.int64)[owners] + lengths_of(driver, page, begin, end)
-    count(driver, context, page, relax(driver, context, page, targets[active], said[active], "next_values"))
-
-
-def lengths_of(driver, page, begin, end):
-    """The lengths of a page's edges [begin, end); 1 of each if the program reads none."""
-    if not page["edge_values"]:
-        return np.ones(end - begin, np.int64)
-    return driver.array(page["edge_values"], np.int32, end - begin, begin - int(page["base_edge"])).astype(np.int64)
+def lengths_of(driver, page):
+    """The lengths of the page's edges, int64; 1 of each if the program reads none."""
+    first, last, base = (int(page[name]) for name in ("first_edge", "last_edge", "base_edge"))
+    if not page["edge_values"] and not page["mapped_values"]:
+        return np.ones(last - first, np.int64)
+    here = max(min(last, int(page["first_mapped"])) - first, 0)
+    lengths = driver.array(page["edge_values"], np.int32, here, first - base)
+    if here < last - first:
+        rest = driver.array(page["mapped_values"], np.int32, last - first - here, first + here)
+        lengths = np.append(lengths, rest)
+    return lengths.astype(np.int64)
 
 
 def list_frontier(driver, context, page):
@@ -73,8 +70,9 @@ def list_frontier(driver, context, page):
         copies = array_of(driver, context, "next_values", np.int64, len(active))
         copies[:] = array_of(driver, context, "values", np.int64)[active]
     offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
-    edges = np.diff(offsets)[active]
-    numbers = np.where(edges < header.PIECE, 0, -(-edges // header.PIECE))
+    begins, ends = offsets[active], offsets[active + 1]
+    cut = (ends - 1) // header.PIECE - begins // header.PIECE + 1
+    numbers = np.where(ends - begins < header.PIECE, 0, cut)
     pieces = [(place, k) for place, many in enumerate(numbers) for k in range(many)]
     array_of(driver, context, "pieces", driver.layouts.list_piece, len(pieces))[:] = pieces
     array_of(driver, context, "supersteps", driver.layouts.superstep, 1)[:] = 0
@@ -85,25 +83,20 @@ def list_frontier(driver, context, page):
 def push_lists(driver, context, page, ranges, vertices, values):
     """Push along parts of the lists of `vertices`; return the vertices that this has activated."""
     edges = np.concatenate([np.arange(0), *(np.arange(*part) for part in ranges)])
-    targets, lengths = out_edges(driver, context, page)
-    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths[edges]
-    return relax(driver, context, page, targets[edges], said, "values")
+    targets, lengths = out_edges(driver, context, page, edges)
+    said = np.repeat(values, [end - begin for begin, end in ranges]) + lengths
+    return relax(driver, context, page, targets, said)
 
 
-def out_edges(driver, context, page):
-    """The targets and the lengths of all out-edges."""
-    m, mapped = int(page["last_edge"]), int(page["first_mapped"])
-    if context["targets"]:
-        parts = [(context["targets"], context["target_values"], 0, m)]
-    else:
-        parts = [(page["sources"], page["edge_values"], 0, min(m, mapped))]
-        parts += [(page["mapped_sources"], page["mapped_values"], mapped, m)] * (mapped < m)
-    targets = [driver.array(place, np.uint32, last - first, first) for place, _, first, last in parts]
-    lengths = [
-        driver.array(place, np.int32, last - first, first) if place else np.ones(last - first)
-        for _, place, first, last in parts
-    ]
-    return np.concatenate(targets).astype(np.int64), np.concatenate(lengths).astype(np.int64)
+def out_edges(driver, context, page, edges):
+    """The targets and the lengths of some out-edges."""
+    if not context["targets"]:
+        own = edges - int(page["first_edge"])
+        return sources_of(driver, context, page)[own], lengths_of(driver, page)[own]
+    m = int(array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)[-1])
+    values = context["target_values"]
+    lengths = driver.array(values, np.int32, m) if values else np.ones(m)
+    return driver.array(context["targets"], np.uint32, m)[edges].astype(np.int64), lengths[edges].astype(np.int64)
 
 
 def reverse_values(driver, context, page):
@@ -120,7 +113,7 @@ def reverse_values(driver, context, page):
     np.testing.assert_array_equal(owners[places], sources[order])
     np.testing.assert_array_equal(targets[places], destinations[order])
     values = driver.array(context["target_values"], np.int32, int(out[-1]))
-    values[places] = lengths_of(driver, page, begin, end)[order]
+    values[places] = lengths_of(driver, page)[order]
 
 
 def push_queue(driver, context, page):
@@ -130,13 +123,16 @@ def push_queue(driver, context, page):
     if context["next_values"] != context["values"]:
         values = array_of(driver, context, "next_values", np.int64, len(queue)).copy()
     offsets = array_of(driver, context, "out_offsets", np.int64, int(context["n"]) + 1)
+    is_here = (queue >= page["first_vertex"]) & (queue < page["last_vertex"])
     begins, ends = offsets[queue], offsets[queue + 1]
-    ends = np.where(ends - begins >= header.PIECE, begins, ends)  # those are in pieces
+    ends = np.where(is_here & (ends - begins < header.PIECE), ends, begins)  # longer ones are in pieces
     activated = [push_lists(driver, context, page, list(zip(begins, ends, strict=True)), queue, values)]
     for place, number in array_of(driver, context, "pieces", driver.layouts.list_piece, int(tally["pieces"])).tolist():
-        v = queue[place]
-        begin = offsets[v] + number * header.PIECE
-        part = begin, min(begin + header.PIECE, offsets[v + 1])
+        if not is_here[place]:
+            continue
+        begin, end = offsets[queue[place]], offsets[queue[place] + 1]
+        first = (begin // header.PIECE + number) * header.PIECE
+        part = max(begin, first), min(end, first + header.PIECE)
         activated.append(push_lists(driver, context, page, [part], queue[[place]], values[[place]]))
     count(driver, context, page, np.concatenate(activated))
 
@@ -195,4 +191,11 @@ def push_few(driver, context, page):
     tally["active"], tally["active_edges"], tally["supersteps"] = len(queue), edges, step + 1
 
 
-KERNELS = {each.__name__: each for each in (push_edges, list_frontier, push_queue, push_few, reverse_values)}
+KERNELS = {
+    "list_frontier": list_frontier,
+    "push_queue": push_queue,
+    "push_queue_packed": push_queue,
+    "push_few": push_few,
+    "push_few_packed": push_few,
+    "reverse_values": reverse_values,
+}

@@ -121,10 +121,10 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        placed, pushes = self._placed, can_push(self.bound, self.graph) and self._placed.reaches_all
+        pushes = can_push(self.bound, self.graph) and self._placed.reaches_all
         modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        lists = placed.has_near_lists and self.spans is None  # spans belong to pages
-        return Capabilities(GPU, modes, pushes_lists=lists, pulls_end_early=self.gather.kind == UNTIL_DONE)
+        near, early = self._placed.has_near_lists, self.gather.kind == UNTIL_DONE
+        return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -359,20 +359,17 @@ class GpuExecutor(StepByParts):
         return self.streams.in_one_piece(pages) if at_once else None
 
     def _push(self, state: State) -> list[PageResult]:
+        self._processed = []  # the new values are in the array of the old ones
         push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
-        placed, pages, lists = self._placed, list(self.residency.pages), None
+        placed, pages = self._placed, list(self.residency.pages)
         if placed.out_edges is not None:
             copied = placed.out_edges.fill(partial(self.on_each, pages))
             lists = Lists(self._tasks.of_all(), self.streams.compute[0], placed.out_edges.way, copied)
-        elif (whole := self._lists_within_reach()) is not None:
+        elif (whole := self.streams.within_reach(placed.mapped)) is not None:
             lists = push.lists_of(*whole)
-        self._processed = pages if lists is None else []  # lists: the new values are in the array of the old ones
-        chains = self.settings.chains and self.spans is None
-        return [push.by_runs(state, pages) if lists is None else push.by_lists(state, lists, chains)]
-
-    def _lists_within_reach(self) -> tuple[Page, Buffer] | None:
-        """All pages as one, if kernels can read any vertex's list of in-edges."""
-        return self.streams.within_reach(self._placed.mapped) if self._placed.has_in_lists else None
+        else:
+            return [push.over_each(state, pages, self._tasks.of_all())]
+        return [push.over_all(state, lists, self.settings.chains and self.spans is None)]
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones
@@ -481,9 +478,9 @@ class GpuExecutor(StepByParts):
             return self.state.report(state)
         parents = Parents(self.launcher, self._arrays, self.on_each, self.task_of)
         with self.device, failing(self.device.driver):
-            whole = self._lists_within_reach()
+            whole = self.streams.within_reach(self._placed.mapped)
             if whole is None:
-                parents.in_pages(list(self.residency.pages), self.edges.arrays.encoding)
+                parents.in_pages(list(self.residency.pages))
         return self.state.report(state, None if whole is None else parents.by_part(*whole))
 
     def close(self) -> None:

@@ -156,13 +156,15 @@ def array_sizes(
     if can_push(bound, graph):
         # `queue` is in the memory of `sums`, which a push does not need.
         arrays["sums"] = max(arrays["sums"], 4 * n)
-        arrays["pieces"] = layout(LIST_PIECE).itemsize * (2 * graph.m // PIECE)  # cut lists have PIECE edges or more
+        # A list that is cut has PIECE edges or more, and two pieces more than whole ones at most.
+        arrays["pieces"] = layout(LIST_PIECE).itemsize * (3 * graph.m // PIECE)
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
         arrays["least"] = 2 * bound.value.itemsize
     if bound.finds_parents:
         arrays["sums"] = max(arrays["sums"], 4 * n)  # which have the parents at the end
-    if bound.reads_dst or bound.finds_parents or components or can_push(bound, graph):
+    reverses = graph.directed and can_push(bound, graph) and bound.reads_edge_values
+    if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations
     if bound.wide is not None:
         arrays["lost"] = 4

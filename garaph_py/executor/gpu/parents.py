@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy.typing as npt
 
-from ...codec.arrays import PACKED
 from ...pages.layout import Page
 from ..components import NO_VERTEX
-from .launch import Launcher
-from .ranks import runs_of
+from .launch import Launcher, decoding
 from .run_arrays import RunArrays
 from .streams import Buffer
 from .work import Launch
@@ -39,27 +37,24 @@ class Parents:
     on_each: Callable[[list[Page], Launch], dict[Page, int]]
     task_of: Callable[[Page, Buffer], Array]
 
-    def in_pages(self, pages: list[Page], encoding: str) -> None:
-        """Find the parents of all vertices, page by page, in edges of this encoding; wait for the end."""
+    def in_pages(self, pages: list[Page]) -> None:
+        """Find the parents of all vertices, page by page; wait for the end."""
         driver, n = self.launcher.device.driver, int(self.arrays.context["n"][0])
         driver.memset_d8(self.arrays.address("parents"), 0xFF, NO_VERTEX.nbytes * n)
 
         def launch(page: Page, stream: Any, task: Array) -> None:
-            if encoding == PACKED:
-                self.launcher.on_warps("find_parents_packed", runs_of(page), stream, task)
-            else:
-                self.launcher.on_threads("find_parents", page.vertices, stream, task)
+            self.launcher.on_threads(decoding("find_parents", task), page.vertices, stream, task)
 
         self.on_each(pages, launch)
         driver.Context.synchronize()
 
     def by_part(self, whole: Page, buffer: Buffer) -> Callable[[int, int, Any], None]:
-        """What launches the search for the vertices [first, last); all raw edges are in reach, in `buffer`."""
+        """What launches the search for the vertices [first, last); all edges are within reach, in `buffer`."""
         every = self.task_of(whole, buffer)
 
         def launch(first: int, last: int, stream: Any) -> None:
             task = every.copy()
             task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
-            self.launcher.on_threads("find_parents", last - first, stream, task)
+            self.launcher.on_threads(decoding("find_parents", task), last - first, stream, task)
 
         return launch

@@ -78,20 +78,10 @@ class Placement(NamedTuple):
         return self.is_resident or self.mapped is not None
 
     @property
-    def pushes_lists(self) -> bool:
-        """Whether a push can read any vertex's list of edges, for which they must be raw."""
-        return self.out_edges is not None if self.numbering.arrays.directed else self.has_in_lists
-
-    @property
-    def has_in_lists(self) -> bool:
-        """Whether kernels can read any vertex's list of in-edges."""
-        return self.has_all_raw or self.mapped is not None
-
-    @property
     def has_near_lists(self) -> bool:
-        """Whether pushes from lists read edges from no farther than pulls do."""
+        """Whether pushes read edges from no farther than pulls do."""
         is_far = self.out_edges is not None and self.out_edges.way == ZERO_COPY and self.is_resident
-        return self.pushes_lists and not is_far
+        return not is_far
 
     @property
     def has_all_raw(self) -> bool:

@@ -4,8 +4,8 @@ In an undirected graph the in-edges of a vertex are also its out-edges; of a dir
 (out_edges.py). The frontier is listed in a queue, whose edge lists the GPU's warps share. While the frontier is small,
 one launch does several supersteps.
 
-If the edges of an undirected graph are packed, or still arriving, a warp takes a run of edges instead, as in a pull,
-and skips it if none of the run's vertices is active. Such a push takes the time of a look at all runs.
+If the edges of the pages do not adjoin each other, or are still arriving, each page has a launch, over those lists of
+the queue that are in the page.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
 from .device import Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
-from .launch import Launcher
-from .ranks import runs_of
+from .launch import Launcher, decoding
 from .run_arrays import RunArrays
 from .streams import Buffer
 from .work import Launch
@@ -80,45 +79,51 @@ class Push:
     task_of: Callable[[Page, Buffer], Array]
     read_tallies: Callable[[], Array]
 
-    def by_runs(self, state: State, pages: list[Page]) -> PageResult:
-        """One superstep over the runs of all pages; new values go to the array of new ones."""
-        if state.synchronous:  # vertices that do not change keep their values
-            nbytes = int(self.arrays.context["n"][0]) * state.thresholds.itemsize
-            self._driver.memcpy_dtod(*map(self.arrays.address, ("next_values", "values")), nbytes)
-        copied = self.on_each(pages, partial(push_runs, self.launcher))
+    def over_each(self, state: State, pages: list[Page], every: Array) -> PageResult:
+        """One superstep, page by page; `every` is the argument of a kernel over all of them. New values replace the
+        old ones."""
+        self.launcher.on_threads("list_frontier", self._words, None, every)
+        copied = self.on_each(pages, partial(self._push_page, every["page"]["tally"]))
         return result_of(self.read_tallies(), state.active_edges, copied=sum(copied.values()))
+
+    def _push_page(self, tally: Array, page: Page, stream: Any, task: Array) -> None:
+        """Push along the lists of a page. The `tally` of all pages has the length of the queue."""
+        task["page"]["tally"] = tally
+        self.launcher.on_all(decoding("push_queue", task), stream, task)
 
     def lists_of(self, page: Page, buffer: Buffer) -> Lists:
         """The edge lists of an undirected graph. `page` is all pages, and `buffer` has their edges."""
         return Lists(self.task_of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
 
-    def by_lists(self, state: State, lists: Lists, chains: bool) -> PageResult:
-        """One superstep, or several if `chains` and the frontier is small, from the lists of its vertices.
+    def over_all(self, state: State, lists: Lists, chains: bool) -> PageResult:
+        """One superstep, or several in one launch if `chains` and the frontier is small.
+
 
         New values replace the old ones.
         """
         task, stream, way, copied = lists
-        self.launcher.on_threads("list_frontier", -(-int(self.arrays.context["n"][0]) // 32), stream, task)
+        self.launcher.on_threads("list_frontier", self._words, stream, task)
         blocks = few_blocks(self.launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
         if not (chains and is_small):
-            self.launcher.on_all("push_queue", stream, task)
+            self.launcher.on_all(decoding("push_queue", task), stream, task)
             return result_of(self.read_tallies(), state.active_edges, way, copied=copied)
-        self.launcher.on_few("push_few", blocks, FEW_THREADS, stream, task)
+        self.launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
         tallies = self.read_tallies()
         earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
         return result_of(tallies, followed, way, earlier, copied)
 
     @property
-    def _driver(self) -> Any:
-        return self.launcher.device.driver
+    def _words(self) -> int:
+        """Words of 32 bits in the bitmap of the frontier."""
+        return -(-int(self.arrays.context["n"][0]) // 32)
 
     def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
         """What the supersteps of the last launch, which did `count`, have done, except the last one; and the edges that
         this one followed. `active_edges` lead from the vertices that were active at first."""
         steps = np.zeros(count, self.launcher.layouts.superstep)
-        self._driver.memcpy_dtoh(steps.view(np.uint8), self.arrays.address("supersteps"))
+        self.launcher.device.driver.memcpy_dtoh(steps.view(np.uint8), self.arrays.address("supersteps"))
         began = steps["nanoseconds"].astype(np.float64) / 1e9
         followed = np.append(np.uint64(active_edges), steps["active_edges"][:-1]) - steps["waiting_edges"]
         columns = steps["active"], steps["active_edges"], np.diff(began), followed
@@ -130,11 +135,6 @@ def few_blocks(device: Device) -> int:
     if not device.has_clusters:
         return 1
     return FEW_BLOCKS if device.multiprocessors >= LEAST_MULTIPROCESSORS else 0
-
-
-def push_runs(launcher: Launcher, page: Page, stream: Any, task: Array) -> None:
-    """Launch the kernel that goes through all runs of one page, or of several that adjoin each other."""
-    launcher.on_warps("push_edges", runs_of(page), stream, task)
 
 
 def result_of(

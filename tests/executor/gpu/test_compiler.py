@@ -45,7 +45,8 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
-PUSHES = {"push_edges", "list_frontier", "push_queue", "push_few", "reverse_values"}
+PUSHES = {"list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values"}
+UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
 
 
 def expected_kernels(name):
@@ -53,7 +54,7 @@ def expected_kernels(name):
     program = of(name)
     own = TREES if program.copies_sources else set()
     own |= PUSHES if program.is_relaxation else set()
-    return COMMON | REPLICATED | own | ({"gather_until_done"} if name == "BFS" else set())
+    return COMMON | REPLICATED | own | (UNTIL_DONE if name == "BFS" else set())
 
 
 TOTALS = {"initialize", "apply_vertices", "gather_replicated"}

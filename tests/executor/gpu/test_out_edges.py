@@ -95,7 +95,6 @@ def test_the_answer_is_the_cpus(device_for, name, program, device, sync):
         np.testing.assert_array_equal(found.values, right.values)
         assert {row.device for row in rows} == {"gpu"}
         assert pushes_of(found) == {RESIDENT}
-        assert launches(driver, "push_edges") == 0
         assert [row.edges for row in rows if row.mode == PUSH] == [
             round(row.f * graph.m) for row in rows if row.mode == PUSH and graph.m
         ] or not graph.m
