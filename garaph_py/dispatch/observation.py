@@ -35,7 +35,8 @@ class Observation:
     device_pushes : bool
         In a hybrid run, the GPU can push if it works alone.
     device_pushes_lists : bool
-        The GPU pushes from the edge lists of active vertices; otherwise it looks at all runs of edges.
+        The GPU pushes from the edge lists of active vertices. Otherwise it looks at all runs of edges, or reads lists
+        over its link, although it pulls from its memory.
     device_pulls_end_early : bool
         When the GPU pulls, it ends a vertex's gather where the program's `done` says so.
     tiles : bool

@@ -190,7 +190,7 @@ class Capabilities:
     devices_push : bool
         A device that shares pages with the host can push if it works alone.
     pushes_lists : bool
-        The device pushes from the edge lists of active vertices.
+        The device pushes from the edge lists of active vertices, which are no farther away than what it pulls.
     pulls_end_early : bool
         When the device pulls, it ends a vertex's gather where the program's `done` says so.
     """
