@@ -19,7 +19,7 @@ from ..graph.tiles import BITS
 from ..native.threads import LONG_SPINS, SPINS
 from ..program import BoundProgram
 from .machine import Machine
-from .options import ANY, CPU_MODES, FINITE, HYBRID, RunOptions, finds_components
+from .options import ANY, CPU_MODES, HYBRID, RunOptions, finds_components, gpu_may_chain, gpu_may_push
 from .reckoning import OnDevice, Past, Rates, Verdict, call_of, choose
 
 SPARED_CORES = 2
@@ -173,11 +173,6 @@ def may_push(bound: BoundProgram, graph: Graph, options: RunOptions) -> bool:
     return bound.is_relaxation and PUSH in options.policy.modes and options.mode in (ANY, PUSH) and has_values
 
 
-def gpu_may_push(bound: BoundProgram, options: RunOptions) -> bool:
-    """Whether an iteration on a GPU may push."""
-    return bound.is_relaxation and PUSH in options.policy.modes and options.mode == ANY
-
-
 def leaves_values(bound: BoundProgram, graph: Graph, options: RunOptions, machine: Machine) -> bool:
     """Whether a hybrid run leaves it to a later one to order the edge values by source, and does without pushes.
 
@@ -221,7 +216,7 @@ def settings_of(bound: BoundProgram, encoding: str, options: RunOptions) -> Sett
         order=options.gpu_order,
         components=finds_components(bound, options),
         pushes=gpu_may_push(bound, options),
-        chains=options.iterations is None and options.check != FINITE and options.checkpoint is None,
+        chains=gpu_may_chain(options),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from .. import events
 from ..checkpoint.saver import Saver
 from ..codec.arrays import PACKED
+from ..dispatch.policy import DEVICE_FEW_EDGES
 from ..errors import ParameterError
 from ..executor.gpu import device as gpu_device
 from ..executor.modes import CPU
@@ -210,6 +211,7 @@ def remember(
     measured = Measured(
         chosen.executor != CPU, whole - starting - stats.compile_seconds, stats.seconds, len(stats.iterations),
         stats.compile_seconds, starting, sum(row.active for row in stats.iterations),
+        sum(row.f * graph.m <= DEVICE_FEW_EDGES for row in stats.iterations),
     )  # fmt: skip
     learned.learn(graph, called, verdict, measured, None if found is None else found.architecture)
 
