@@ -1,6 +1,6 @@
 // parent_v = the smallest in-neighbour u with gather(value_u, e) == value_v, if v no longer has its first value. Lists
 // are in ascending order, so this is the first such edge. A thread looks at the first edges of a vertex, and its warp at
-// the others, 32 at a time.
+// the others, 32 at a time. Vertices whose parents push (parents.cuh) are left out.
 // Launch: one thread for each vertex of the page. Shared memory: none.
 #include "edges.cuh"
 #include "packed_lists.cuh"
@@ -20,8 +20,9 @@ __device__ __forceinline__ i64 find_edge(const Context& c, const Page& p, Value 
 
 __device__ __forceinline__ void find_parents_of(const Context& c, const Page& p) {
   i64 v = p.first_vertex + blockIdx.x * (i64)blockDim.x + threadIdx.x, begin = 0, end = 0;
-  Value own{};
-  if (v < p.last_vertex && has_changed(c, v)) begin = c.in_offsets[v], end = c.in_offsets[v + 1], own = c.values[v];
+  Value own = v < p.last_vertex ? c.values[v] : Value{};
+  bool looks = v < p.last_vertex && !are_pushed(c, class_of(own));
+  if (looks && has_changed(c, v)) begin = c.in_offsets[v], end = c.in_offsets[v + 1];
   u32 source = 0, parent = NO_VERTEX;
   i64 few = min(end, begin + OWN_EDGES), found = find_edge(c, p, own, begin, few, source);
   if (found < few) parent = source;
@@ -39,7 +40,7 @@ __device__ __forceinline__ void find_parents_of(const Context& c, const Page& p)
     u32 first = warp_shfl(u, lanes ? __ffs(lanes) - 1 : 0);
     if (lane_id() == lane && lanes) parent = first;
   }
-  if (v < p.last_vertex) c.parents[v] = parent;
+  if (looks) c.parents[v] = parent;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) find_parents(const __grid_constant__ Task t) {

@@ -26,6 +26,9 @@
 #endif
 #if FINDS_PARENTS
 #include "find_parents.cu"
+#include "find_pushers.cu"
+#include "push_parents.cu"
+#include "weigh_classes.cu"
 #endif
 #if COPIES_SOURCES
 #include "find_largest.cu"

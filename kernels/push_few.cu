@@ -81,7 +81,7 @@ __device__ __forceinline__ void push_supersteps(const Context& c, const Page& p)
     if (thread == 0) log[0].nanoseconds = nanoseconds() - began, log[1] = Superstep{};
 #pragma unroll
     for (u32 j = 0; j < FEW_LISTS; j++)
-      if (j * threads / 32 * each < count) push_lists(c, p, mine[j], activated);
+      if (j * threads / 32 * each < count) push_lists(c, p, mine[j], relaxing(c, activated));
     done = sum_over_warp(done);
     if (lane_id() == 0 && done.count) atomicAdd(&log->active_edges, done.edges);
     if (is_ordered) {

@@ -28,12 +28,12 @@ __device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p,
 }
 
 // Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. For the
-// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Of the edges
-// that activate a vertex u, one calls activated(u, y); y is the value that this edge gave to u, as far as it knows. All
-// lanes of a warp must call it.
-template <class Activate>
+// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Each edge calls
+// push(u, seen, y, v): `y` is what it contributes to u, whose value was `seen` a moment ago. All lanes of a warp must
+// call it.
+template <class Push>
 __device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
-                                          const u32* v, const Value* x, u32& carry, Activate activated) {
+                                          const u32* v, const Value* x, u32& carry, Push push) {
   u32 u[IN_FLIGHT];
   Edge edges[IN_FLIGHT];
   Value seen[IN_FLIGHT];
@@ -51,16 +51,22 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
     if (wanted >> j & 1) seen[j] = read_value(&c.values[u[j]]);
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
-    if (!(wanted >> j & 1)) continue;
-    Accumulator y = gather(c.parameters, x[j], edges[j], Value{}, v[j]);
-    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j], combine(seen[j], y));
+    if (wanted >> j & 1) push(u[j], seen[j], gather(c.parameters, x[j], edges[j], Value{}, v[j]), v[j]);
   }
 }
 
-// Push along one list, or a part of it before which `carry` is the last source, with all lanes of a warp.
+// What relaxes the targets of edges: of the edges that activate a vertex u, one calls activated(u, x); x is the value
+// that this edge gave to u, as far as it knows.
 template <class Activate>
-__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, u32 carry,
-                                          Activate activated) {
+__device__ __forceinline__ auto relaxing(const Context& c, Activate& activated) {
+  return [&](u32 u, Value seen, Accumulator y, u32) {
+    if (relax(c, &c.values[u], seen, y) && put_in_frontier(c, u)) activated(u, combine(seen, y));
+  };
+}
+
+// Push along one list, or a part of it before which `carry` is the last source, with all lanes of a warp.
+template <class Push>
+__device__ __forceinline__ void push_list(const Context& c, const Page& p, const List& list, u32 carry, Push push) {
   u32 v[IN_FLIGHT];
   Value x[IN_FLIGHT];
   int head[IN_FLIGHT];
@@ -74,19 +80,19 @@ __device__ __forceinline__ void push_list(const Context& c, const Page& p, const
       e[j] = first + 32 * j + lane_id();
       wanted |= (e[j] >= list.begin && e[j] < list.end) << j;
     }
-    push_four(c, p, e, head, wanted, v, x, carry, activated);
+    push_four(c, p, e, head, wanted, v, x, carry, push);
   }
 }
 
 // Push along the lists of all lanes of a warp, each of which has one: the long ones one by one, the others laid end to
 // end.
-template <class Activate>
-__device__ __forceinline__ void push_lists(const Context& c, const Page& p, List mine, Activate activated) {
+template <class Push>
+__device__ __forceinline__ void push_lists(const Context& c, const Page& p, List mine, Push push) {
   u32 longs = __ballot_sync(FULL_MASK, mine.end - mine.begin >= LONG);
   for (u32 rest = longs; rest; rest &= rest - 1) {
     int lane = __ffs(rest) - 1;
     push_list(c, p, List{warp_shfl(mine.vertex, lane), warp_shfl(mine.value, lane), warp_shfl(mine.begin, lane),
-                         warp_shfl(mine.end, lane)}, 0, activated);
+                         warp_shfl(mine.end, lane)}, 0, push);
   }
   int count = longs >> lane_id() & 1 ? 0 : (int)(mine.end - mine.begin), before = count;
 #pragma unroll
@@ -113,11 +119,43 @@ __device__ __forceinline__ void push_lists(const Context& c, const Page& p, List
       head[j] = lane_id() - place;
       wanted |= (at < all) << j;
     }
-    push_four(c, p, e, head, wanted, v, x, carry, activated);
+    push_four(c, p, e, head, wanted, v, x, carry, push);
   }
 }
 
 // How many of `count` lists each of so many warps takes at a time, so that as many warps as possible have some.
 __device__ __forceinline__ int lists_per_warp(u32 count, int warps) {
   return min(max((count + warps - 1) / warps, 1u), 32u);
+}
+
+// The list of the vertex at `place` in the queue; empty if it is not in the page.
+__device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32 place) {
+  u32 v = c.queue[place];
+  if (v < p.first_vertex || v >= p.last_vertex) return List{};
+  Value x = c.next_values != c.values ? c.next_values[place] : read_value(&c.values[v]);
+  return List{v, x, c.out_offsets[v], c.out_offsets[v + 1]};
+}
+
+// Push along the lists of the queue's vertices that are in the page: a warp takes several short lists, or a piece of a
+// long one.
+template <class Push>
+__device__ __forceinline__ void push_queued(const Context& c, const Page& p, Push push) {
+  u32 count = p.tally->queued, pieces = p.tally->pieces;
+  int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+  int each = lists_per_warp(count, warps);
+  for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
+    List mine{};
+    if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, p, first + lane_id());
+    if (mine.end - mine.begin >= PIECE) mine.end = mine.begin;
+    push_lists(c, p, mine, push);
+  }
+  for (u32 k = warp; k < pieces; k += warps) {
+    ListPiece piece = c.pieces[k];
+    List list = queued_list(c, p, piece.place);
+    if (list.begin == list.end) continue;
+    i64 head = list.begin, first = (head / PIECE + piece.number) * PIECE;
+    list.begin = max(head, first);
+    list.end = min(list.end, first + PIECE);
+    push_list(c, p, list, source_before(p, head, list.begin), push);
+  }
 }

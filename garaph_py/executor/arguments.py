@@ -94,6 +94,9 @@ GPU = (
     Argument("next_queues", "u32*", "two queues of push_few, used in turns, each with room for a small frontier"),
     Argument("supersteps", "Superstep*", "what each superstep of a launch did"),
     Argument("lost", "u32*", "1 if a value does not fit the 32 bits in which values are stored"),
+    Argument(
+        "class_edges", "u64*", "in-edges of each class of vertices, then out-edges of those that gave it its value"
+    ),
     Argument("targets", "const u32*", "raw targets of all out-edges, if pushes read them; null in an undirected graph"),
     Argument("target_values", "Edge*", "the values of these edges"),
     Argument("least_edges", "i64", "only vertices with at least so many in-edges; or, in link_short, with fewer"),

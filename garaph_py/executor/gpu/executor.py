@@ -33,6 +33,7 @@ from .device_state import DeviceState, StateCopy
 from .edges import page_bytes, pinned_arrays
 from .gather import SEGMENTED, UNTIL_DONE, Gather, kind_of
 from .launch import launcher_for
+from .launches import Launches
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .packing import Packing
 from .page_tasks import PageTasks
@@ -40,13 +41,13 @@ from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
-from .push import Lists, Push
+from .push import Push
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
 from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
-from .work import KernelWork, Launch, PageWork, SharedWork, result_of
+from .work import PageWork, SharedWork, result_of
 
 Array = npt.NDArray[Any]
 
@@ -251,6 +252,9 @@ class GpuExecutor(StepByParts):
             self.state.leave(state, self.memory_name)
             every = Page(0, 0, graph.n, 0, graph.m)
             self._tasks = PageTasks(self._arrays, layout, self.streams, self.gather, pages, every, self._tally_address)
+            self._launches = Launches(
+                self.launcher, self._arrays, self.streams, self._tasks, self.source, self._placed, self._tallies
+            )
             result = self._initial_values(every, self._tasks.of_every)
         state.advance(result.active, result.active_edges, result.active)
         if result.partials is not None:
@@ -272,7 +276,7 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self.streams.fill(self.source, listener)
             if self._placed.out_edges is not None:
-                self._placed.out_edges.fill(partial(self.on_each, self.residency.pages))
+                self._placed.out_edges.fill(partial(self._launches.on_each, self.residency.pages))
 
     def _pin(self, array: Array) -> None:
         """Pin a buffer of the page source, in the thread that allocates it.
@@ -298,14 +302,9 @@ class GpuExecutor(StepByParts):
         arguments["not_finite"] = self.state.place_of_found()
         task = self._arrays.task_of(arguments.tobytes())
         self.launcher.on_blocks("initialize", every.vertices, self.streams.compute[0], task)
-        self._read_tallies()
+        self._launches.read_tallies()
         self.state.read_found()
         return result_of(every, self._tallies, self.bound.total is not None)
-
-    def _read_tallies(self) -> Array:
-        """Copy the counts of all pages to the host."""
-        self.device.driver.memcpy_dtoh(self._tallies.view(np.uint8), self._tally_address)
-        return self._tallies
 
     def has(self, page: Page) -> bool:
         return self.streams.has(page)
@@ -336,18 +335,17 @@ class GpuExecutor(StepByParts):
 
     def process(self, pages: Iterable[Page], source: PageSource, state: State, mode: str) -> list[PageResult]:
         if mode in (PUSH, COMPONENTS):
-            with self.device, failing(self.device.driver):
-                return self._push(state) if mode == PUSH else self._find_components(list(pages))
+            return self._alone(state, mode)
         every, work = list(pages), self._page_work()
         with self.device, failing(self.device.driver):
             if (whole := self._pulled_at_once(every, mode)) is not None:
                 work.launch(*whole)
                 work.done[whole[0]] = 0
-                self._read_tallies()
+                self._launches.read_tallies()
                 self._processed = every
                 return [work.result(whole[0])]
             self.streams.process(self.offer(every, state, mode, False), source, work)
-            self._read_tallies()
+            self._launches.read_tallies()
         self._processed = list(work.done)
         if self.shares_pages:
             self._hub.count(sum(page.edges for page in work.done))
@@ -358,31 +356,13 @@ class GpuExecutor(StepByParts):
         at_once = mode == PULL and self.gather.kind == UNTIL_DONE
         return self.streams.in_one_piece(pages) if at_once else None
 
-    def _push(self, state: State) -> list[PageResult]:
-        self._processed = []  # the new values are in the array of the old ones
-        push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
-        placed, pages = self._placed, list(self.residency.pages)
-        if placed.out_edges is not None:
-            copied = placed.out_edges.fill(partial(self.on_each, pages))
-            lists = Lists(self._tasks.of_all(), self.streams.compute[0], placed.out_edges.way, copied)
-        elif (whole := self.streams.within_reach(placed.mapped)) is not None:
-            lists = push.lists_of(*whole)
-        else:
-            return [push.over_each(state, pages, self._tasks.of_all())]
-        return [push.over_all(state, lists, self.settings.chains and self.spans is None)]
-
-    def _find_components(self, pages: list[Page]) -> list[PageResult]:
-        self._processed = []  # the new values are in the array of the old ones
-        return Components(self.launcher, self._arrays, self.streams, self.on_each)(self.graph.n, pages)
-
-    def on_each(self, pages: list[Page], launch: Launch) -> dict[Page, int]:
-        """Launch a kernel for each page, or for all at once; return the bytes that were copied for each page."""
-        work, whole = KernelWork(launch, self.task_of), self.streams.in_one_piece(pages)
-        if whole is None:
-            self.streams.process(self.streams.order(pages, self.graph.on_disk), self.source, work)
-            return work.done
-        work.launch(*whole)
-        return dict.fromkeys(pages, 0)
+    def _alone(self, state: State, mode: str) -> list[PageResult]:
+        """Push, or find components: the new values replace the old ones in their array."""
+        self._processed = []
+        with self.device, failing(self.device.driver):
+            if mode == COMPONENTS:
+                return Components(self._launches)()
+            return [Push(self._launches)(state, self.settings.chains and self.spans is None)]
 
     def _page_work(self) -> PageWork:
         has_total = self.bound.total is not None
@@ -474,14 +454,11 @@ class GpuExecutor(StepByParts):
         return self.state.start_copy()
 
     def report(self, state: State) -> Array:
-        if not self.bound.finds_parents:
-            return self.state.report(state)
-        parents = Parents(self.launcher, self._arrays, self.on_each, self.task_of)
-        with self.device, failing(self.device.driver):
-            whole = self.streams.within_reach(self._placed.mapped)
-            if whole is None:
-                parents.in_pages(list(self.residency.pages))
-        return self.state.report(state, None if whole is None else parents.by_part(*whole))
+        before = None
+        if self.bound.finds_parents:
+            with self.device, failing(self.device.driver):
+                before = Parents(self._launches, self.bound)(state.synchronous)
+        return self.state.report(state, before)
 
     def close(self) -> None:
         """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.
@@ -506,7 +483,7 @@ class GpuExecutor(StepByParts):
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
             parts = "streams", "gather", "launcher", "state"
-            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks"):
+            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks", "_launches"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

@@ -33,6 +33,8 @@ MOST_SUPERSTEPS = 4096
 """Supersteps of one launch; the GPU keeps 24 bytes about each."""
 LONGEST_LAUNCH = 50_000_000
 """Nanoseconds after which a launch begins no superstep, so that the host can stop the run, or copy its state."""
+CLASSES = 256
+"""Classes of vertices by their values, in the search for parents."""
 CONSTANTS = {
     "RUN": (RUN, "edges that a warp takes"),
     "GROUP": (GROUP, "packed numbers of the same width"),
@@ -47,6 +49,7 @@ CONSTANTS = {
     "MANY_EDGES": (MANY_EDGES, "edges for each of its threads above which vertices wait for others"),
     "MOST_SUPERSTEPS": (MOST_SUPERSTEPS, "supersteps of one launch"),
     "LONGEST_LAUNCH": (LONGEST_LAUNCH, "nanoseconds after which a launch begins no superstep"),
+    "CLASSES": (CLASSES, "classes of vertices by their values"),
     "SAMPLE": (SAMPLE, "vertices among which the largest tree is looked for"),
     "VERTICES_PER_THREAD": (VERTICES_PER_THREAD, "vertices that a thread updates"),
 }

@@ -48,7 +48,9 @@ COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
     "spread_sums",
 )  # fmt: skip
-PARENT_NAMES = ("find_parents", "find_parents_packed")
+PARENT_NAMES = (
+    "find_parents", "find_parents_packed", "find_pushers", "push_parents", "push_parents_packed", "weigh_classes",
+)  # fmt: skip
 PUSH_NAMES = ("list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")

@@ -13,7 +13,7 @@ from ...graph import Graph
 from ...graph.vertex_set import WORD
 from ...program import BoundProgram
 from .edges import EdgeLayout
-from .header import FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
+from .header import CLASSES, FEW_BLOCKS, FEW_LISTS, FEW_THREADS, MOST_SUPERSTEPS, PIECE
 from .launch import Launcher, block_count
 from .ranks import RUN, Ranks, starts_bytes
 from .residency import PAGE_EDGES, VERTICES, Residency, plan, too_little
@@ -162,7 +162,9 @@ def array_sizes(
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
         arrays["least"] = 2 * bound.value.itemsize
     if bound.finds_parents:
-        arrays["sums"] = max(arrays["sums"], 4 * n)  # which have the parents at the end
+        arrays["class_edges"] = 2 * 8 * CLASSES
+        if not synchronous:  # otherwise the second array of values has them
+            arrays["parents"] = 4 * n
     reverses = graph.directed and can_push(bound, graph) and bound.reads_edge_values
     if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations

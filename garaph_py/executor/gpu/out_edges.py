@@ -83,6 +83,11 @@ class OutEdges:
         for field, address in zip(FIELDS, addresses, strict=False):
             arrays.context[field] = address
 
+    @property
+    def is_filled(self) -> bool:
+        """Whether kernels can read the out-edges, without copies."""
+        return not self._missing
+
     def fill(self, on_each: Callable[[Launch], dict[Page, int]]) -> int:
         """Fill the memory, unless it has been; return the bytes that were copied to the device.
 

@@ -43,7 +43,7 @@ class PageTasks:
         tallies: int,
     ) -> None:  # fmt: skip
         self._arrays, self._edges, self._streams, self._gather = arrays, edges, streams, gather
-        self._pages, self._tallies = pages, tallies
+        self._pages, self.tallies = pages, tallies
         self._known: dict[tuple[Page, int], bytes] = {}
         bases = self._base([*pages, every])
         self._bases, self.of_every = bases[: len(pages)], bases[len(pages) :]
@@ -77,6 +77,6 @@ class PageTasks:
 
     def _base(self, pages: Sequence[Page]) -> Array:
         """The arguments of pages, without the addresses of their edges."""
-        arguments = self._arrays.page_arguments(pages, self._tallies)
+        arguments = self._arrays.page_arguments(pages, self.tallies)
         self._gather.write_args(arguments, pages)
         return arguments

@@ -9,52 +9,76 @@ from typing import Any
 import numpy.typing as npt
 
 from ...pages.layout import Page
+from ...program import BoundProgram
 from ..components import NO_VERTEX
-from .launch import Launcher, decoding
-from .run_arrays import RunArrays
+from .launch import decoding
+from .launches import Launches
+from .push import lists_of
 from .streams import Buffer
-from .work import Launch
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Parents:
-    """Finds parents. The device's context must be current.
+    """Finds parents (`kernels/parents.cuh` says how). The device's context must be current.
 
     Parameters
     ----------
-    launcher : Launcher
-    arrays : RunArrays
-    on_each : callable
-        ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
-    task_of : callable
-        ``task_of(page, buffer)``: the arguments of a kernel.
+    launches : Launches
+    bound : BoundProgram
     """
 
-    launcher: Launcher
-    arrays: RunArrays
-    on_each: Callable[[list[Page], Launch], dict[Page, int]]
-    task_of: Callable[[Page, Buffer], Array]
+    launches: Launches
+    bound: BoundProgram
 
-    def in_pages(self, pages: list[Page]) -> None:
-        """Find the parents of all vertices, page by page; wait for the end."""
-        driver, n = self.launcher.device.driver, int(self.arrays.context["n"][0])
-        driver.memset_d8(self.arrays.address("parents"), 0xFF, NO_VERTEX.nbytes * n)
+    def __call__(self, synchronous: bool) -> Callable[[int, int, Any], None] | None:
+        """Find the parents of all vertices, as far as kernels for all of them can.
 
-        def launch(page: Page, stream: Any, task: Array) -> None:
-            self.launcher.on_threads(decoding("find_parents", task), page.vertices, stream, task)
+        Returns
+        -------
+        callable or None
+            ``launch(first, last, stream)`` launches what finds the parents of the vertices [first, last); None if all
+            have been found.
+        """
+        arrays, driver = self.launches.arrays, self.launches.driver
+        if synchronous:  # nothing reads the second array of values any more
+            arrays.share("parents", "next_values")
+        driver.memset_d8(arrays.address("parents"), 0xFF, NO_VERTEX.nbytes * arrays.n)
+        self._push()
+        whole = self.launches.within_reach()
+        if whole is None:
+            self.launches.on_each(self.launches.pages, self._look)
+        driver.Context.synchronize()  # what follows is on other streams
+        return None if whole is None else self._by_part(*whole)
 
-        self.on_each(pages, launch)
-        driver.Context.synchronize()
+    def _push(self) -> None:
+        """Have those vertices push that find parents in fewer edges than their children would."""
+        out_edges = self.launches.placed.out_edges
+        if self.bound.reads_edge_values or (out_edges is not None and not out_edges.is_filled):
+            return
+        lists = lists_of(self.launches)
+        if lists is None:
+            return
+        launcher, n, task = self.launches.launcher, self.launches.arrays.n, lists.task
+        self.launches.driver.memset_d8(self.launches.tasks.tallies, 0, self.launches.tallies.itemsize)
+        launcher.on_all("weigh_classes", lists.stream, task)
+        launcher.on_threads("find_pushers", n, lists.stream, task)
+        context = task["context"]
+        context["frontier"], context["next_values"] = context["next_frontier"], context["values"]
+        launcher.on_threads("list_frontier", -(-n // 32), lists.stream, task)
+        launcher.on_all(decoding("push_parents", task), lists.stream, task)
 
-    def by_part(self, whole: Page, buffer: Buffer) -> Callable[[int, int, Any], None]:
-        """What launches the search for the vertices [first, last); all edges are within reach, in `buffer`."""
-        every = self.task_of(whole, buffer)
+    def _look(self, page: Page, stream: Any, task: Array) -> None:
+        """Launch the search in the lists of a page's vertices."""
+        self.launches.launcher.on_threads(decoding("find_parents", task), page.vertices, stream, task)
+
+    def _by_part(self, whole: Page, buffer: Buffer) -> Callable[[int, int, Any], None]:
+        every = self.launches.tasks.of(whole, buffer)
 
         def launch(first: int, last: int, stream: Any) -> None:
             task = every.copy()
             task["page"]["first_vertex"], task["page"]["last_vertex"] = first, last
-            self.launcher.on_threads(decoding("find_parents", task), last - first, stream, task)
+            self.launches.launcher.on_threads(decoding("find_parents", task), last - first, stream, task)
 
         return launch

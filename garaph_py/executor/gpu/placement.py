@@ -66,6 +66,11 @@ class Placement(NamedTuple):
         return found | {region.name: region.what for region in regions} | out
 
     @property
+    def on_disk(self) -> bool:
+        """Whether the edges stay on disk."""
+        return self.numbering.arrays.on_disk
+
+    @property
     def is_resident(self) -> bool:
         """Whether all edges are resident."""
         return self.residency.resident == len(self.residency.pages)

@@ -10,7 +10,7 @@ the queue that are in the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,10 +24,8 @@ from ..protocol import PageDecision, PageResult, Superstep
 from ..state import State
 from .device import Device
 from .header import FEW_BLOCKS, FEW_EDGES, FEW_LISTS, FEW_THREADS
-from .launch import Launcher, decoding
-from .run_arrays import RunArrays
-from .streams import Buffer
-from .work import Launch
+from .launch import decoding
+from .launches import Launches
 
 Array = npt.NDArray[Any]
 
@@ -63,71 +61,75 @@ class Push:
 
     Parameters
     ----------
-    launcher : Launcher
-    arrays : RunArrays
-    on_each : callable
-        ``on_each(pages, launch)`` launches a kernel for each page (`GpuExecutor.on_each`).
-    task_of : callable
-        ``task_of(page, buffer)``: the arguments of a kernel.
-    read_tallies : callable
-        Copies the counts of all pages to the host, and returns them.
+    launches : Launches
     """
 
-    launcher: Launcher
-    arrays: RunArrays
-    on_each: Callable[[list[Page], Launch], dict[Page, int]]
-    task_of: Callable[[Page, Buffer], Array]
-    read_tallies: Callable[[], Array]
+    launches: Launches
 
-    def over_each(self, state: State, pages: list[Page], every: Array) -> PageResult:
-        """One superstep, page by page; `every` is the argument of a kernel over all of them. New values replace the
-        old ones."""
-        self.launcher.on_threads("list_frontier", self._words, None, every)
-        copied = self.on_each(pages, partial(self._push_page, every["page"]["tally"]))
-        return result_of(self.read_tallies(), state.active_edges, copied=sum(copied.values()))
+    def __call__(self, state: State, chains: bool) -> PageResult:
+        """One superstep, or several in one launch if `chains` and the frontier is small.
+
+        New values replace the old ones.
+        """
+        lists = lists_of(self.launches)
+        return self._over_each(state) if lists is None else self._over_all(state, lists, chains)
+
+    def _over_each(self, state: State) -> PageResult:
+        """One superstep, page by page."""
+        launches = self.launches
+        every = launches.tasks.of_all()
+        launches.launcher.on_threads("list_frontier", self._words, None, every)
+        copied = launches.on_each(launches.pages, partial(self._push_page, every["page"]["tally"]))
+        return result_of(launches.read_tallies(), state.active_edges, copied=sum(copied.values()))
 
     def _push_page(self, tally: Array, page: Page, stream: Any, task: Array) -> None:
         """Push along the lists of a page. The `tally` of all pages has the length of the queue."""
         task["page"]["tally"] = tally
-        self.launcher.on_all(decoding("push_queue", task), stream, task)
+        self.launches.launcher.on_all(decoding("push_queue", task), stream, task)
 
-    def lists_of(self, page: Page, buffer: Buffer) -> Lists:
-        """The edge lists of an undirected graph. `page` is all pages, and `buffer` has their edges."""
-        return Lists(self.task_of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
-
-    def over_all(self, state: State, lists: Lists, chains: bool) -> PageResult:
-        """One superstep, or several in one launch if `chains` and the frontier is small.
-
-
-        New values replace the old ones.
-        """
+    def _over_all(self, state: State, lists: Lists, chains: bool) -> PageResult:
+        """One superstep, or several, over all pages."""
+        launcher, read_tallies = self.launches.launcher, self.launches.read_tallies
         task, stream, way, copied = lists
-        self.launcher.on_threads("list_frontier", self._words, stream, task)
-        blocks = few_blocks(self.launcher.device)
+        launcher.on_threads("list_frontier", self._words, stream, task)
+        blocks = few_blocks(launcher.device)
         threads = blocks * FEW_THREADS
         is_small = state.active_count <= FEW_LISTS * threads and state.active_edges <= FEW_EDGES * threads
         if not (chains and is_small):
-            self.launcher.on_all(decoding("push_queue", task), stream, task)
-            return result_of(self.read_tallies(), state.active_edges, way, copied=copied)
-        self.launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
-        tallies = self.read_tallies()
+            launcher.on_all(decoding("push_queue", task), stream, task)
+            return result_of(read_tallies(), state.active_edges, way, copied=copied)
+        launcher.on_few(decoding("push_few", task), blocks, FEW_THREADS, stream, task)
+        tallies = read_tallies()
         earlier, followed = self._read_supersteps(int(tallies["supersteps"][0]), state.active_edges)
         return result_of(tallies, followed, way, earlier, copied)
 
     @property
     def _words(self) -> int:
         """Words of 32 bits in the bitmap of the frontier."""
-        return -(-int(self.arrays.context["n"][0]) // 32)
+        return -(-self.launches.arrays.n // 32)
 
     def _read_supersteps(self, count: int, active_edges: int) -> tuple[list[Superstep], int]:
         """What the supersteps of the last launch, which did `count`, have done, except the last one; and the edges that
         this one followed. `active_edges` lead from the vertices that were active at first."""
-        steps = np.zeros(count, self.launcher.layouts.superstep)
-        self.launcher.device.driver.memcpy_dtoh(steps.view(np.uint8), self.arrays.address("supersteps"))
+        steps = np.zeros(count, self.launches.launcher.layouts.superstep)
+        self.launches.driver.memcpy_dtoh(steps.view(np.uint8), self.launches.arrays.address("supersteps"))
         began = steps["nanoseconds"].astype(np.float64) / 1e9
         followed = np.append(np.uint64(active_edges), steps["active_edges"][:-1]) - steps["waiting_edges"]
         columns = steps["active"], steps["active_edges"], np.diff(began), followed
         return list(map(Superstep, *(column[: count - 1].tolist() for column in columns))), int(followed[-1])
+
+
+def lists_of(launches: Launches) -> Lists | None:
+    """The lists of all vertices' out-edges; None if they have to be read page by page."""
+    out_edges = launches.placed.out_edges
+    if out_edges is not None:
+        copied = out_edges.fill(partial(launches.on_each, launches.pages))
+        return Lists(launches.tasks.of_all(), launches.streams.compute[0], out_edges.way, copied)
+    whole = launches.within_reach()
+    if whole is None or launches.placed.numbering.arrays.directed:
+        return None
+    page, buffer = whole
+    return Lists(launches.tasks.of(page, buffer), buffer.stream, ZERO_COPY if buffer.rest else RESIDENT)
 
 
 def few_blocks(device: Device) -> int:

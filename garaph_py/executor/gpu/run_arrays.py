@@ -65,8 +65,6 @@ class RunArrays:
         context, arrays = self.context, self._numbering.arrays
         if "pieces" in sizes:
             self.share("queue", "sums")
-        if self._bound.finds_parents:
-            self.share("parents", "sums")
         context["n"], context["parameters"] = arrays.n, self._bound.parameters
         if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]
@@ -94,6 +92,11 @@ class RunArrays:
             self._launcher.rank_edges(
                 self.address("in_offsets"), numbering.arrays.n, self.address("word_ranks"), places
             )
+
+    @property
+    def n(self) -> int:
+        """The number of vertices."""
+        return int(self._numbering.arrays.n)
 
     def address(self, name: str) -> int:
         """The current address of an array; `swap` changes it."""
