@@ -20,8 +20,8 @@ from ...support.runs import run_with, ways_of
 pytestmark = pytest.mark.usefixtures("cut_small_graphs")
 
 EDGES = twins.skewed(4, 9000, 60000)
-LEAST = 0.02
-"""A share of the edges that is less than a page."""
+LEAST = 0.03
+"""A share of the edges that is less than a raw page."""
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,8 @@ def test_a_search_copies_only_what_stays(run, graph, share, device):
     assert {row.device for row in rows} == {"gpu"}
     assert ways_of(rows) >= {ZERO_COPY}
     copied = sum(row.to_device for row in rows)
-    assert copied == 0 if share == LEAST else 0 < copied <= share * 4 * graph.m
+    few, enough = (0, 0) if share == LEAST and graph.encoding == RAW else (1, share * 4 * graph.m)
+    assert few <= copied <= enough
     form = "_packed" if graph.encoding == PACKED else ""
     assert {name for name, _ in driver.launched} >= {"gather_until_done" + form, "push_queue" + form}
 
