@@ -19,9 +19,13 @@
 #include "list_frontier.cu"
 #include "push_few.cu"
 #include "push_queue.cu"
+#include "reverse_values.cu"
 #endif
 #if GATHERS_UNTIL_DONE
 #include "gather_until_done.cu"
+#endif
+#if FINDS_PARENTS
+#include "find_parents.cu"
 #endif
 #if COPIES_SOURCES
 #include "find_largest.cu"

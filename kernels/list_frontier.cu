@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) list_frontier(const __grid
     u32 bits = __shfl_sync(FULL_MASK, mine, lane), at = place + __popc(bits & lanes_below(lane_id()));
     place += __popc(bits);
     if (!(bits >> lane_id() & 1)) continue;
-    i64 v = (first + lane) * 32 + lane_id(), begin = c.in_offsets[v], end = c.in_offsets[v + 1];
+    i64 v = (first + lane) * 32 + lane_id(), begin = c.out_offsets[v], end = c.out_offsets[v + 1];
     c.queue[at] = v;
     if (c.next_values != c.values) c.next_values[at] = c.values[v];
     if (end - begin < PIECE) continue;

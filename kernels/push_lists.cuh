@@ -1,5 +1,5 @@
-// Push along the edge lists of active vertices. The graph is undirected: the sources in the list of a vertex are the
-// vertices that it pushes to. New values are written in place.
+// Push along the lists of out-edges of active vertices: `targets` if the graph is directed. In an undirected graph, the
+// sources in the list of a vertex are the vertices that it pushes to. New values are written in place.
 #pragma once
 
 #include "edges.cuh"
@@ -16,9 +16,21 @@ struct List {
   i64 begin, end;
 };
 
+// What is stored of the vertex that edge `e` pushes to (`stored_source`), and the edge's value.
+__device__ __forceinline__ u32 stored_target(const Context& c, const Page& p, i64 e) {
+  return c.targets ? c.targets[e] : stored_source(p, e);
+}
+
+__device__ __forceinline__ Edge value_to_target(const Context& c, const Page& p, i64 e) {
+  if constexpr (READS_EDGES)
+    if (c.targets) return __ldcs(c.target_values + e);
+  return value_of(p, e);
+}
+
 // Push along the edges e[j] of the vertices v[j] with the values x[j], for each j whose bit is in `wanted`. For the
-// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. All lanes of a
-// warp must call it.
+// same j, the edges of a warp's lanes are a row (source_in_row): their lists begin in the lanes head[j]. Of the edges
+// that activate a vertex u, one calls activated(u, y); y is the value that this edge gave to u, as far as it knows. All
+// lanes of a warp must call it.
 template <class Activate>
 __device__ __forceinline__ void push_four(const Context& c, const Page& p, const i64* e, const int* head, u32 wanted,
                                           const u32* v, const Value* x, u32& carry, Activate activated) {
@@ -28,7 +40,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
 #pragma unroll
   for (int j = 0; j < IN_FLIGHT; j++) {
     u[j] = 0;
-    if (wanted >> j & 1) u[j] = stored_source(p, e[j]), edges[j] = value_of(p, e[j]);
+    if (wanted >> j & 1) u[j] = stored_target(c, p, e[j]), edges[j] = value_to_target(c, p, e[j]);
   }
   if (p.records) {
 #pragma unroll
@@ -41,7 +53,7 @@ __device__ __forceinline__ void push_four(const Context& c, const Page& p, const
   for (int j = 0; j < IN_FLIGHT; j++) {
     if (!(wanted >> j & 1)) continue;
     Accumulator y = gather(c.parameters, x[j], edges[j], Value{}, v[j]);
-    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j]);
+    if (relax(c, &c.values[u[j]], seen[j], y) && put_in_frontier(c, u[j])) activated(u[j], combine(seen[j], y));
   }
 }
 

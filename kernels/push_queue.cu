@@ -9,7 +9,7 @@ __device__ __forceinline__ List queued_list(const Context& c, const Page& p, u32
   u32 v = c.queue[place];
   if (v < p.first_vertex || v >= p.last_vertex) return List{};
   Value x = c.next_values != c.values ? c.next_values[place] : read_value(&c.values[v]);
-  return List{v, x, c.in_offsets[v], c.in_offsets[v + 1]};
+  return List{v, x, c.out_offsets[v], c.out_offsets[v + 1]};
 }
 
 __device__ __forceinline__ void push_queued(const Context& c, const Page& p) {
@@ -17,7 +17,7 @@ __device__ __forceinline__ void push_queued(const Context& c, const Page& p) {
   int warps = gridDim.x * blockDim.x / 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
   int each = lists_per_warp(count, warps);
   Activated done{0, 0};
-  auto activated = [&](u32 u) { count_active(c, u, done); };
+  auto activated = [&](u32 u, Value) { count_active(c, u, done); };
   for (i64 first = (i64)warp * each; first < count; first += (i64)warps * each) {
     List mine{};
     if (lane_id() < each && first + lane_id() < count) mine = queued_list(c, p, first + lane_id());

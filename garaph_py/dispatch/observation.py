@@ -34,6 +34,8 @@ class Observation:
         The processor can push. The CPU cannot if the program reads edge values that out-edges lack.
     device_pushes : bool
         In a hybrid run, the GPU can push if it works alone.
+    device_has_near_lists : bool
+        When the GPU pushes, it reads edges from no farther than when it pulls.
     device_pulls_end_early : bool
         When the GPU pulls, it ends a vertex's gather where the program's `done` says so.
     tiles : bool
@@ -73,6 +75,7 @@ class Observation:
     is_relaxation: bool = False
     pushes: bool = True
     device_pushes: bool = False
+    device_has_near_lists: bool = True
     device_pulls_end_early: bool = False
     tiles: bool = False
     components: bool = False

@@ -19,7 +19,8 @@ DEVICE_LISTS_THRESHOLD = 1 / 4
 """Upper bound on f for a push on a GPU from the lists of active vertices, in the ``auto`` engine: at f = 0.11 a push of
 SSSP took 1.3 ms where a pull takes 6.3 (R-MAT, 537 M edges)."""
 DEVICE_PUSH_THRESHOLD = 1 / 50
-"""The same, if the GPU's gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1."""
+"""The same, if the GPU's gathers end early: such a pull of BFS took 0.5 ms, a push at f = 0.0019 took 0.1. Also if it
+pulls from its own memory, and pushes along edges in the host's."""
 DEVICE_FEW_EDGES = 1 << 16
 """Out-edges of the active vertices up to which a GPU pushes whatever f is: one launch then does several supersteps,
 each in 5 to 10 microseconds (H200; docs/results/gpu.md)."""
@@ -191,7 +192,8 @@ class AutoPolicy(_Rules):
 
 def device_push_bound(seen: Observation) -> float:
     """The f up to which a GPU pushes."""
-    return DEVICE_PUSH_THRESHOLD if seen.device_pulls_end_early else DEVICE_LISTS_THRESHOLD
+    is_dear = seen.device_pulls_end_early or not seen.device_has_near_lists
+    return DEVICE_PUSH_THRESHOLD if is_dear else DEVICE_LISTS_THRESHOLD
 
 
 def suits_device_push(seen: Observation) -> bool:

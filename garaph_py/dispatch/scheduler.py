@@ -106,6 +106,7 @@ class Scheduler:
             "is_relaxation": self.program.is_relaxation,
             "pushes": PUSH in can.modes,
             "device_pushes": can.devices_push and PUSH in schedule.policy.modes and self.program.is_relaxation,
+            "device_has_near_lists": can.has_near_lists,
             "device_pulls_end_early": can.pulls_end_early,
             "tiles": schedule.tiles and PULL_TILED in can.modes,
             "components": schedule.components and COMPONENTS in can.modes,

@@ -24,7 +24,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "aggregate": ("new", "old", *VERTEX),
     "done": ("acc", "old"),
     "priority": ("value",),
-    "result": ("value", *VERTEX),
+    "result": ("value", *VERTEX, "parent"),
 }
 """The arguments that each function may ask for, by the function's name; see `VertexProgram` for what they are."""
 CONVERGED = ("total", "n")

@@ -45,7 +45,7 @@ class VertexProgram:
                                                                      returns (used in synchronous runs only)
     `priority`   value                                               a number; active vertices with a smaller one are
                                                                      processed first (see `monotone`)
-    `result`     value, id, n, in_degree, out_degree                 the reported value
+    `result`     value, id, n, in_degree, out_degree, parent         the reported value
     ============ =================================================== =================================================
 
     The arguments are:
@@ -54,6 +54,9 @@ class VertexProgram:
     - ``edge``: the edge's value, 1 in a graph without edge values.
     - ``id``, ``src_id``: internal ids (int64).
     - ``n``, ``in_degree``, ``out_degree``: the number of vertices, and the vertex's degrees.
+    - ``parent``: the in-neighbour that gave the vertex its value, in relaxations only (see below): the one with the
+      smallest internal id for which `gather` returns this value. -1 if the vertex has kept its first value, or if no
+      such in-neighbour exists, as may be in a run that ends early.
     - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done` and `priority`.
 
     If values or accumulators are floats, the widest of their types is the program's float type. Then ``n``, degrees,

@@ -1,7 +1,7 @@
 """A GPU that is NumPy: allocates, copies and launches at once, on an array of bytes.
 
-The kernels are those of the programs `Hops`, `Blend` and `numpy_trees.Labels`, written once more over the addresses
-that the host tells them; `numpy_trees` and `numpy_push` have some of them.
+The kernels are those of the programs `Hops`, `Lengths`, `Blend` and `numpy_trees.Labels`, written once more over the
+addresses that the host tells them; `numpy_trees` and `numpy_push` have some of them.
 """
 
 import types
@@ -54,6 +54,22 @@ class Quiet(Hops):
 
     total = None
     aggregate = None
+
+
+class Lengths(Quiet):
+    """The same by the lengths of edges, which are int32."""
+
+    def gather(self, src, edge):
+        return src + edge if src != self.identity else src
+
+
+class Nearest(Lengths):
+    """The same, in the order of the distances or another one."""
+
+    urgency: int = 1
+
+    def priority(self, value):
+        return value * self.urgency
 
 
 class Eager(Quiet):
@@ -241,7 +257,8 @@ class FakeFunction:
             changed, bits = np.zeros(count, bool), context["frontier"]
         else:
             sources = sources_of(self.driver, context, page)
-            said = np.where(old[sources] == far, far, old[sources] + (old[sources] != far))
+            lengths = numpy_push.lengths_of(self.driver, page)
+            said = np.where(old[sources] == far, far, old[sources] + np.where(old[sources] == far, 0, lengths))
             new = old[first:last].copy()
             np.minimum.at(new, np.repeat(np.arange(count), np.diff(offsets)), said)
             active = changed = new != old[first:last]

@@ -36,13 +36,14 @@ from .launch import launcher_for
 from .memory_plan import FREE_SHARE, can_push, wanted_bytes
 from .packing import Packing
 from .page_tasks import PageTasks
+from .parents import Parents
 from .pinned import Pinned
 from .pinned_pool import PinnedPool, pool_of
 from .placement import Placer
-from .push import Push
+from .push import Lists, Push
 from .reorder import DevicePages, HubEdges
 from .residency import VERTICES, Residency
-from .run_arrays import OF_GRAPH, RunArrays
+from .run_arrays import RunArrays
 from .settings import Settings
 from .streams import Buffer, Streams
 from .work import KernelWork, Launch, PageWork, SharedWork, result_of
@@ -120,9 +121,10 @@ class GpuExecutor(StepByParts):
 
     @property
     def capabilities(self) -> Capabilities:
-        pushes = can_push(self.bound) and self._placed.reaches_all
+        pushes = can_push(self.bound, self.graph) and self._placed.reaches_all
         modes = self.modes + (PUSH,) * pushes + (COMPONENTS,) * self.settings.components
-        return Capabilities(GPU, modes, pulls_end_early=self.gather.kind == UNTIL_DONE)
+        near, early = self._placed.has_near_lists, self.gather.kind == UNTIL_DONE
+        return Capabilities(GPU, modes, has_near_lists=near, pulls_end_early=early)
 
     def open(self, plan: OpenPlan, sources: SourceFactory, state: State | None = None) -> State:
         sources.divide(plan.memory.gpu)
@@ -187,13 +189,7 @@ class GpuExecutor(StepByParts):
         return self._numbering.order is None
 
     def _lay_out(self, synchronous: bool, budget: int) -> None:
-        """Decide what is where in the device's memory.
-
-        Raises
-        ------
-        DeviceMemoryError
-            If the graph's vertices and one page need more than `budget`.
-        """
+        """Decide what is where in the device's memory (`Placer.place`)."""
         self._placed = self._placer.place(self._sources, synchronous, budget)
         self._numbering, self._plan, self.edges, self.residency, *_ = self._placed
         self._offsets = self._numbering.ranks.offsets
@@ -213,13 +209,7 @@ class GpuExecutor(StepByParts):
     def _make_room(self, budget: int) -> None:
         """Free what this graph, and then other graphs, keep in the device's memory beyond this run's plan."""
         residency, kept = self.residency, self._kept
-        wanted = self._numbering.contents(name for name in OF_GRAPH if name in self._plan.arrays)
-        if self.shares_pages:
-            regions = self.edges.arrays.regions(residency.pages[: residency.resident])
-            wanted |= {region.name: region.what for region in regions}
-        else:
-            wanted |= self._hub.contents
-        others = kept.retain(wanted, budget - residency.used)
+        others = kept.retain(self._placed.contents(self._hub), budget - residency.used)
         kept.memory.trim(max(budget - kept.memory.used, 0))
         make_room(self.device, kept, budget - residency.used - others)
         kept.memory.budget = budget
@@ -230,6 +220,8 @@ class GpuExecutor(StepByParts):
         with self.device, failing(self.device.driver):
             self._make_room(budget)
             self._arrays.allocate(self._plan.arrays, self._kept, self.settings.threads, self._pool)
+            if self._placed.out_edges is not None:
+                self._placed.out_edges.allocate(self._arrays, self._pool)
             hub, layout = None if self.shares_pages else self._hub.found(), self.edges.arrays
             self.streams = Streams(
                 self.device, self.residency, layout, self._kept, self.spans, self.settings.transfer,
@@ -279,6 +271,8 @@ class GpuExecutor(StepByParts):
         """Copy the resident pages that `initialize` leaves to the first iteration; wait until all are on the device."""
         with self.device, failing(self.device.driver):
             self.streams.fill(self.source, listener)
+            if self._placed.out_edges is not None:
+                self._placed.out_edges.fill(partial(self.on_each, self.residency.pages))
 
     def _pin(self, array: Array) -> None:
         """Pin a buffer of the page source, in the thread that allocates it.
@@ -346,6 +340,12 @@ class GpuExecutor(StepByParts):
                 return self._push(state) if mode == PUSH else self._find_components(list(pages))
         every, work = list(pages), self._page_work()
         with self.device, failing(self.device.driver):
+            if (whole := self._pulled_at_once(every, mode)) is not None:
+                work.launch(*whole)
+                work.done[whole[0]] = 0
+                self._read_tallies()
+                self._processed = every
+                return [work.result(whole[0])]
             self.streams.process(self.offer(every, state, mode, False), source, work)
             self._read_tallies()
         self._processed = list(work.done)
@@ -353,14 +353,23 @@ class GpuExecutor(StepByParts):
             self._hub.count(sum(page.edges for page in work.done))
         return [work.result(page) if page in work.done else SKIPPED for page in every]
 
+    def _pulled_at_once(self, pages: list[Page], mode: str) -> tuple[Page, Buffer] | None:
+        """All pages as one, if one launch may pull them: gathers that end early take less time than many launches."""
+        at_once = mode == PULL and self.gather.kind == UNTIL_DONE
+        return self.streams.in_one_piece(pages) if at_once else None
+
     def _push(self, state: State) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones
         push = Push(self.launcher, self._arrays, self.on_each, self.task_of, self._read_tallies)
-        whole = self.streams.within_reach(self._placed.mapped)
-        if whole is not None:
-            return [push.over_all(state, *whole, self.settings.chains)]
-        every = self._arrays.task_of(self._tasks.of_every.tobytes())
-        return [push.over_each(state, list(self.residency.pages), every)]
+        placed, pages = self._placed, list(self.residency.pages)
+        if placed.out_edges is not None:
+            copied = placed.out_edges.fill(partial(self.on_each, pages))
+            lists = Lists(self._tasks.of_all(), self.streams.compute[0], placed.out_edges.way, copied)
+        elif (whole := self.streams.within_reach(placed.mapped)) is not None:
+            lists = push.lists_of(*whole)
+        else:
+            return [push.over_each(state, pages, self._tasks.of_all())]
+        return [push.over_all(state, lists, self.settings.chains and self.spans is None)]
 
     def _find_components(self, pages: list[Page]) -> list[PageResult]:
         self._processed = []  # the new values are in the array of the old ones
@@ -465,7 +474,14 @@ class GpuExecutor(StepByParts):
         return self.state.start_copy()
 
     def report(self, state: State) -> Array:
-        return self.state.report(state)
+        if not self.bound.finds_parents:
+            return self.state.report(state)
+        parents = Parents(self.launcher, self._arrays, self.on_each, self.task_of)
+        with self.device, failing(self.device.driver):
+            whole = self.streams.within_reach(self._placed.mapped)
+            if whole is None:
+                parents.in_pages(list(self.residency.pages))
+        return self.state.report(state, None if whole is None else parents.by_part(*whole))
 
     def close(self) -> None:
         """Free all memory, even after the device has failed; unless it has, the graph's part is kept for later runs.
@@ -489,7 +505,8 @@ class GpuExecutor(StepByParts):
                 self.source.close()
             with contextlib.suppress(AttributeError):  # the run may have failed before it was made
                 self.state.close()
-            for name in ("streams", "gather", "launcher", "state", "_arrays", "_kept", "_hub", "_placer", "_tasks"):
+            parts = "streams", "gather", "launcher", "state"
+            for name in (*parts, "_arrays", "_kept", "_hub", "_placer", "_placed", "_tasks"):
                 self.__dict__.pop(name, None)
 
     def __enter__(self) -> GpuExecutor:

@@ -48,7 +48,8 @@ COMPONENT_NAMES = (
     "plant", "hook_first", "link_second", "link_short", "link_edges", "flatten", "find_largest", "sum_trees",
     "spread_sums",
 )  # fmt: skip
-PUSH_NAMES = ("list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed")
+PARENT_NAMES = ("find_parents", "find_parents_packed")
+PUSH_NAMES = ("list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values")
 UNTIL_DONE_NAMES = ("gather_until_done", "gather_until_done_packed")
 REPLICATED_NAMES = ("initialize_sums", "gather_replicated")
 
@@ -115,6 +116,7 @@ class Launcher:
         driver = device.driver
         self._module = driver.module_from_buffer(code)
         names = NAMES + REPLICATED_NAMES * replicated + COMPONENT_NAMES * bound.copies_sources
+        names += PARENT_NAMES * bound.finds_parents
         names += PUSH_NAMES * bound.is_relaxation + UNTIL_DONE_NAMES * gathers_until_done(bound)
         self._functions = {name: self._module.get_function(name) for name in names}
         self.device = device

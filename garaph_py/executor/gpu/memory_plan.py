@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from ...codec.arrays import RAW
 from ...errors import DeviceMemoryError
 from ...graph import Graph
 from ...graph.vertex_set import WORD
@@ -152,23 +153,29 @@ def array_sizes(
         arrays["next_values"] = n * bound.value.itemsize
     if components:
         arrays |= {"parents": 4 * n, "largest": 4}
-    if can_push(bound):
+    if can_push(bound, graph):
         # `queue` is in the memory of `sums`, which a push does not need.
         arrays["sums"] = max(arrays["sums"], 4 * n)
         # A list that is cut has PIECE edges or more, and two pieces more than whole ones at most.
         arrays["pieces"] = layout(LIST_PIECE).itemsize * (3 * graph.m // PIECE)
         arrays["next_queues"] = 2 * 4 * FEW_BLOCKS * FEW_THREADS * FEW_LISTS
         arrays["supersteps"] = layout(SUPERSTEP).itemsize * (MOST_SUPERSTEPS + 1)
-    if bound.reads_dst or components:
+        arrays["least"] = 2 * bound.value.itemsize
+    if bound.finds_parents:
+        arrays["sums"] = max(arrays["sums"], 4 * n)  # which have the parents at the end
+    reverses = graph.directed and can_push(bound, graph) and bound.reads_edge_values
+    if bound.reads_dst or components or reverses:
         arrays["destinations"] = 4 * destinations
+    if bound.wide is not None:
+        arrays["lost"] = 4
     if bound.vertex_data is not None:
         arrays["vertex_data"] = bound.vertex_data.nbytes
     return arrays
 
 
-def can_push(bound: BoundProgram) -> bool:
-    """Whether the GPU may push: over the in-edges, which are the out-edges too."""
-    return bound.is_relaxation and bound.undirected
+def can_push(bound: BoundProgram, graph: Graph) -> bool:
+    """Whether the GPU may push: over the in-edges if they are the out-edges too, else along raw lists of out-edges."""
+    return bound.is_relaxation and (bound.undirected or (graph.encoding == RAW and not graph.on_disk))
 
 
 def reserve(bound: BoundProgram, graph: Graph, ranks: Ranks, launcher: Launcher, replicates: bool) -> int:

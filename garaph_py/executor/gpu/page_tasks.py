@@ -35,7 +35,7 @@ class PageTasks:
     Attributes
     ----------
     of_every : ndarray
-        The arguments of `every`, without edges.
+        The arguments of `every`, without in-edges.
     """
 
     def __init__(
@@ -58,6 +58,10 @@ class PageTasks:
             if page.first_edge == whole.first_edge and page.last_edge >= whole.last_edge:  # a part is unlikely to recur
                 self._known[key] = arguments
         return self._arrays.task_of(arguments)
+
+    def of_all(self) -> Array:
+        """The argument of a kernel over all vertices, without in-edges."""
+        return self._arrays.task_of(self.of_every.tobytes())
 
     def _made(self, page: Page, buffer: Buffer) -> bytes:
         """The bytes of a page's arguments."""

@@ -26,7 +26,10 @@ OF_GRAPH = ("in_offsets", "out_offsets", "word_ranks", "run_ranks", "destination
 GPU derives come after those that it derives them from."""
 
 
-WRITTEN = ("values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps")
+WRITTEN = (
+    "values", "next_values", "vertex_data", "total", "parents", "largest", "pieces", "next_queues", "supersteps",
+    "least",
+)  # fmt: skip
 """The arrays of which every byte is written before it is read."""
 
 
@@ -62,6 +65,8 @@ class RunArrays:
         context, arrays = self.context, self._numbering.arrays
         if "pieces" in sizes:
             self.share("queue", "sums")
+        if self._bound.finds_parents:
+            self.share("parents", "sums")
         context["n"], context["parameters"] = arrays.n, self._bound.parameters
         if not arrays.directed:
             context["out_offsets"] = context["in_offsets"]

@@ -45,7 +45,7 @@ TREES = {
     "spread_sums",
 }  # fmt: skip
 """The kernels of programs whose answer union-find gives."""
-PUSHES = {"list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed"}
+PUSHES = {"list_frontier", "push_queue", "push_queue_packed", "push_few", "push_few_packed", "reverse_values"}
 UNTIL_DONE = {"gather_until_done", "gather_until_done_packed"}
 
 
