@@ -417,6 +417,6 @@ def memory_for(program, graph, share, components=False):
     settings = Settings(gather="segmented", components=components)
     with kernel.GpuExecutor(bind(program, graph), graph, device.find(), settings) as made:
         made.initialize(True)
-        used = made.residency.used
+        used, width = made.residency.used, made.edges.arrays.width
     graph.release()
-    return int(used - (1 - share) * 4 * graph.m)
+    return int(used - (1 - share) * width * graph.m)

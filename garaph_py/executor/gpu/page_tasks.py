@@ -67,9 +67,12 @@ class PageTasks:
         """The bytes of a page's arguments."""
         is_whole = page == self._pages[page.number]
         arguments = self._bases[[page.number]] if is_whole else self._base([page])
-        if buffer.rest is None or buffer.rest.first_edge > page.first_edge:
+        if buffer.rest is None:
             self._edges.write_args(arguments, page, self._streams.places(page, buffer))
-        if buffer.rest is not None:
+        elif buffer.rest.first_edge == page.first_edge:
+            buffer.rest.mapped.layout.write_args(arguments, page, buffer.addresses)
+        else:
+            self._edges.write_args(arguments, page, buffer.addresses)
             arguments["first_mapped"] = buffer.rest.first_edge
             for name, address in zip(("mapped_sources", "mapped_values"), buffer.rest.mapped.addresses, strict=False):
                 arguments[name] = address

@@ -41,7 +41,7 @@ class Placement(NamedTuple):
     edges : Choice
     residency : Residency
     mapped : MappedEdges or None
-        The raw in-edges in host memory, if kernels may read there those that are not resident.
+        The in-edges in host memory, if kernels may read there those that are not resident.
     in_place : bool
         All kernels read these edges there. Otherwise pushes do, and pulls stream the pages.
     out_edges : OutEdges or None
@@ -145,7 +145,7 @@ class Placer:
         return found if found.has_all_raw else None
 
     def _in_host_memory(self, memory: DeviceMemoryPlan, sources: SourceFactory, synchronous: bool) -> Placement | None:
-        """The placement of raw edges of which kernels read those that do not fit from host memory.
+        """The placement of edges of which kernels read those that do not fit from host memory.
 
         None if all edges fit, if the run needs nearly all edges, which are copied faster, or if they cannot be mapped.
         """

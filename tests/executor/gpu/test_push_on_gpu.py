@@ -106,12 +106,21 @@ def test_edges_in_host_memory(share, gather, sync):
         assert found.values.tobytes() == expected.values.tobytes()
 
 
-def test_packed_graphs_that_do_not_fit_pull():
+@pytest.mark.parametrize("sync", [True, False])
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_packed_edges_in_host_memory(share, sync):
     edges = GRAPHS["skewed"]()
-    graph, program = undirected(edges).packed(), gp.apps.SSSP(hub(edges))
-    memory = memory_for(program, graph, 0.5, "packed")
-    found = run_with(program, graph, device="gpu", gpu_memory=memory, page_edges=4000)
-    assert PUSH not in {row.mode for row in found.stats.iterations}
+    graph, program = undirected(edges), gp.apps.SSSP(hub(edges))
+    expected = run_with(program, graph, device="cpu", sync=True)
+    packed = graph.packed()
+    memory = memory_for(program, packed, share, "packed")
+    for iterations in None, 1000:  # with a limit, a launch does one superstep
+        found = run_with(
+            program, packed, device="gpu", sync=sync, gpu_memory=memory, page_edges=4000, iterations=iterations
+        )
+        ways = {(group.mode, group.transfer) for row in found.stats.iterations for group in row.groups}
+        assert ways >= {("push", "zero-copy"), ("pull", "copied")}
+        assert found.values.tobytes() == expected.values.tobytes()
 
 
 @pytest.fixture(scope="module")
