@@ -1,7 +1,7 @@
 // new_v = apply(old_v, acc_v), where acc_v is the sum over the active in-neighbours of v until `done` holds (the
 // bottom-up step of Beamer et al., SC 2012). For relaxations: the contributions of inactive neighbours are in old_v. A
-// thread takes the first FEW edges of a vertex, and asks `done` after each; its warp takes the others, 32 at a time, and
-// asks after these.
+// thread takes the first FEW edges of a vertex, several at a time, and asks `done` after each; its warp takes the others,
+// 32 at a time, and asks after these.
 // Packed sources are decoded from the first one of the vertex on.
 // Launch: one thread for VERTICES_PER_THREAD vertices of the page; the page's first vertex is a multiple of 64.
 // Shared memory: what add_to_tally needs.
@@ -9,24 +9,38 @@
 #include "packed_lists.cuh"
 #include "vertices.cuh"
 
-constexpr int FEW = 32;  // edges of a vertex that one thread takes: as many as its warp takes at a time
+constexpr int FEW = 32;        // edges of a vertex that one thread takes: as many as its warp takes at a time
+constexpr int RAW_AT_ONCE = 4;  // raw edges of a thread whose loads are in flight at a time
 
-// The sum `acc` and what edge `e` from vertex `u` adds to it, if `u` is active.
+__device__ __forceinline__ bool is_active(const Context& c, u32 u) { return c.frontier[u >> 5] >> (u & 31) & 1; }
+
+// The sum `acc` and what edge `e` from vertex `u` adds to it.
 __device__ __forceinline__ Accumulator with_edge(const Context& c, const Page& p, i64 e, u32 u, Accumulator acc) {
-  if (!(c.frontier[u >> 5] >> (u & 31) & 1)) return acc;
   return combine(acc, gather(c.parameters, c.values[u], value_of(p, e), Value{}, u));
 }
 
 // The sum for a vertex with the value `old` and the edges [begin, end). All lanes of a warp must call it.
+template <int AT_ONCE>
 __device__ __forceinline__ Accumulator sum_until_done(const Context& c, const Page& p, Value old, i64 begin, i64 end) {
   Accumulator acc = identity(c.parameters);
   i64 e = begin, few = min(end, begin + FEW);
   bool going = begin < end && !done(c.parameters, acc, old);
   u32 source = 0;
   while (going && e < few) {
-    source = next_source(c, p, e, source);
-    acc = with_edge(c, p, e++, source, acc);
-    going = !done(c.parameters, acc, old);
+    u32 u[AT_ONCE];
+    bool wanted[AT_ONCE];
+#pragma unroll
+    for (int j = 0; j < AT_ONCE; j++)
+      if (e + j < few) source = u[j] = next_source(c, p, e + j, source);
+#pragma unroll
+    for (int j = 0; j < AT_ONCE; j++) wanted[j] = e + j < few && is_active(c, u[j]);
+#pragma unroll
+    for (int j = 0; j < AT_ONCE; j++) {
+      if (!going || !wanted[j]) continue;
+      acc = with_edge(c, p, e + j, u[j], acc);
+      going = !done(c.parameters, acc, old);
+    }
+    e = min(e + AT_ONCE, few);
   }
   u32 rest = __ballot_sync(FULL_MASK, going && e < end);
   for (; rest; rest &= rest - 1) {
@@ -40,7 +54,7 @@ __device__ __forceinline__ Accumulator sum_until_done(const Context& c, const Pa
       Accumulator x = identity(c.parameters);
       u32 u = at < to ? stored_source(p, at) : 0;
       if (p.records) u = source_in_row(c, u, -1, carry);
-      if (at < to) x = with_edge(c, p, at, u, x);
+      if (at < to && is_active(c, u)) x = with_edge(c, p, at, u, x);
       sum = combine(sum, warp_reduce(x, combine));
     }
     if (lane_id() == lane) acc = sum;
@@ -48,10 +62,11 @@ __device__ __forceinline__ Accumulator sum_until_done(const Context& c, const Pa
   return acc;
 }
 
+template <int AT_ONCE>
 __device__ __forceinline__ void gather_page(const Context& c, const Page& p) {
   update_block(p, c.next_frontier, [&](i64 v, bool in_bounds) {
     i64 begin = in_bounds ? c.in_offsets[v] : 0, end = in_bounds ? c.in_offsets[v + 1] : 0;
-    Accumulator acc = sum_until_done(c, p, in_bounds ? c.values[v] : Value{}, begin, end);
+    Accumulator acc = sum_until_done<AT_ONCE>(c, p, in_bounds ? c.values[v] : Value{}, begin, end);
     Update done{false, 0, no_total()};
     if (in_bounds) done = update_vertex(c, v, acc);
     return done;
@@ -59,9 +74,9 @@ __device__ __forceinline__ void gather_page(const Context& c, const Page& p) {
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) gather_until_done(const __grid_constant__ Task t) {
-  gather_page(t.context, with_raw_edges(t.page));
+  gather_page<RAW_AT_ONCE>(t.context, with_raw_edges(t.page));
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) gather_until_done_packed(const __grid_constant__ Task t) {
-  gather_page(t.context, t.page);
+  gather_page<1>(t.context, t.page);
 }

@@ -22,21 +22,9 @@ from ..native import cache
 from ..native.references import fingerprint
 from ..program import BoundProgram
 from ..system.machine import processor_name
+from .lessons import Measured, is_believable, lessons, revised
 from .options import RunOptions
-from .reckoning import (
-    NAMES,
-    Measured,
-    Past,
-    Rates,
-    Verdict,
-    cpu_iterating,
-    cpu_seconds,
-    gpu_seconds,
-    is_believable,
-    lessons,
-    reversing_seconds,
-    revised,
-)
+from .reckoning import NAMES, Past, Rates, Verdict, cpu_iterating, cpu_seconds, gpu_seconds, reversing_seconds
 
 MOST_BYTES = 1 << 14
 """Bytes of the largest file that is read; one of all rates has about 1,000."""
@@ -59,7 +47,7 @@ class Learned:
     Attributes
     ----------
     rates, doubts : dict of str to float
-        As `reckoning.revised` takes them; a rate that nobody has measured is missing.
+        As `lessons.revised` takes them; a rate that nobody has measured is missing.
     dates : dict of str to str
         When each rate was learned, such as ``"2026-11-23"``.
     architecture : str or None

@@ -34,10 +34,10 @@ from ..system.watchdog import Watchdog
 from . import learned
 from .debug import interpret
 from .finite import FiniteCheck
+from .lessons import Measured
 from .machine import Machine
 from .options import Options, RunOptions, check_run_options
 from .plan import RunPlan, plan
-from .reckoning import Measured
 from .result import facts_of, result_of
 from .runner import Opened, Runner
 from .verify import check, verifier_of

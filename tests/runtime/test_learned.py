@@ -13,8 +13,9 @@ import garaph_py as gp
 from garaph_py.program import bind
 from garaph_py.runtime import learned
 from garaph_py.runtime.learned import DAYS, MOST_KINDS, History, Learned, kind, teach
+from garaph_py.runtime.lessons import Measured
 from garaph_py.runtime.options import RunOptions
-from garaph_py.runtime.reckoning import ALL, FRONTIER, Call, Measured, OnDevice, Past, Rates, Verdict, choose
+from garaph_py.runtime.reckoning import ALL, FRONTIER, Call, OnDevice, Past, Rates, Verdict, choose
 from tests.support.numpy_gpu import GRAPH, HUB, Hops
 
 TODAY = date(2026, 11, 23)

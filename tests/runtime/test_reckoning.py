@@ -7,7 +7,6 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.program import bind
-from garaph_py.runtime import reckoning
 from garaph_py.runtime.options import RunOptions
 from garaph_py.runtime.reckoning import (
     ALL,
@@ -22,44 +21,15 @@ from garaph_py.runtime.reckoning import (
     SEARCH_BOTH,
     UNION,
     Call,
-    Measured,
-    OnDevice,
     Past,
     Rates,
     call_of,
     choose,
     cpu_seconds,
     gpu_seconds,
-    lessons,
     preparing_seconds,
-    revised,
 )
-
-M, N = 134_000_000, 4_194_304
-"""R-MAT of scale 22, symmetric."""
-H200 = Rates()
-HERE = OnDevice(has_context=True, is_compiled=True, nbytes=1 << 40)
-FOUND = replace(HERE, nbytes=0)
-NEW = OnDevice()
-
-
-def pagerank(**more):
-    return Call(ALL, N, M, value_bytes=4, answer_bytes=4, threads=16, limit=10, **more)
-
-
-def bfs(**more):
-    return Call(SEARCH, N, M, threads=16, **more)
-
-
-def sssp(**more):
-    return Call(FRONTIER, N, M, edge_bytes=8, threads=16, **more)
-
-
-def short(value):
-    """A readable name of a parameter."""
-    named = {id(HERE): "all is there", id(FOUND): "GPU found", id(NEW): "nothing there"}
-    return value.kind if isinstance(value, Call) else named.get(id(value))
-
+from tests.support.calls import FOUND, H200, HERE, NEW, M, N, bfs, pagerank, short, sssp
 
 # What a call takes.
 
@@ -249,50 +219,6 @@ def test_lost_time_is_part_of_the_reason():
     verdict = choose(bfs(past=Past(lost=0.3)), FOUND, H200)
     assert verdict.on_gpu
     assert verdict.why.endswith("; calls on this graph have lost 300 ms on the CPU")
-
-
-# What a call teaches.
-
-
-def test_a_call_as_long_as_expected_teaches_the_same_rates():
-    call, n = sssp(), 3 * N
-    for there in HERE, FOUND:
-        seconds = preparing_seconds(call, there, H200) + gpu_seconds(call, there, H200)
-        known = replace(call, past=Past(call.iterations))
-        measured = Measured(True, seconds, reckoning.gpu_iterating(known, there, H200), 10, active=n)
-        for name, value in lessons(choose(call, there, H200), measured).items():
-            assert value == pytest.approx(getattr(H200, name)), name
-    measured = Measured(False, cpu_seconds(call, H200), reckoning.cpu_iterating(call, H200), 10, active=n)
-    learned = lessons(choose(call, HERE, H200), measured)
-    assert learned == {"cpu_frontier": pytest.approx(H200.cpu_frontier)}
-
-
-@pytest.mark.parametrize(
-    ("call", "there", "measured", "names"),
-    [
-        (pagerank(), HERE, Measured(True, 0.03, 0.02, 10), ["answering", "gpu_all"]),
-        (pagerank(), HERE, Measured(True, 0.03, 0.002, 10), ["answering"]),  # too short
-        (replace(pagerank(), vertices=9_999), HERE, Measured(True, 0.03, 0.02, 10), ["call", "gpu_all"]),
-        (pagerank(), FOUND, Measured(True, 0.3, 0.1, 10), ["placing"]),
-        (pagerank(), NEW, Measured(True, 0.3, 0.1, 10, 2.0, 0.5), ["compile", "placing", "start"]),
-        (pagerank(), NEW, Measured(False, 0.5, 0.4, 10, 2.0), ["cpu_all"]),
-        (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=N), ["cpu_search"]),
-        (bfs(), HERE, Measured(False, 0.05, 0.04, 7, active=1), []),  # reached nobody
-        (pagerank(), HERE, Measured(True, 0.03, 1e5, 10), []),  # not believable
-    ],
-    ids=short,
-)
-def test_what_is_taught(call, there, measured, names):
-    assert sorted(lessons(choose(call, there, H200), measured)) == names
-
-
-def test_a_rate_changes_when_it_was_wrong_twice():
-    rates, doubts = revised({}, {}, {"call": 0.01})
-    assert (rates, doubts) == ({}, {"call": 0.01})
-    assert revised(rates, doubts, {"call": 0.04}) == ({"call": pytest.approx(0.02)}, {})
-    assert revised(rates, doubts, {"call": 0.002}) == ({}, {})  # right after all
-    assert revised(rates, doubts, {"call": 0.001}) == ({}, {"call": 0.001})  # wrong in the other direction
-    assert revised(rates, doubts, {"start": 0.46}) == (rates, doubts)
 
 
 def test_a_search_over_a_directed_graph_is_of_another_kind():

@@ -7,6 +7,7 @@ import pytest
 
 import garaph_py as gp
 from garaph_py.errors import DeviceMemoryError, NumberError, ParameterError
+from garaph_py.executor.modes import PULL
 from garaph_py.graph.generate import rmat
 from tests.support import twins
 from tests.support.cases import EXACT, FLOAT, hub, numbers, some, stable
@@ -140,7 +141,7 @@ def test_streamed_pages_give_the_same(graph_of, edges, share, way):
     graph = graph_of(given)
     program = gp.apps.SSSP(hub(given))
     memory = memory_for(program, graph, share, **WAYS[way])
-    cpu, gpu = both(program, graph, gpu_memory=memory, page_edges=4000, streams=3, **WAYS[way])
+    cpu, gpu = both(program, graph, gpu_memory=memory, page_edges=4000, streams=3, mode=PULL, **WAYS[way])
     assert_same_bits(cpu, gpu)
     assert all(row.pages + row.pages_skipped > 10 for row in gpu.stats.iterations)
     assert sum(row.to_device for row in gpu.stats.iterations[1:]) > 0

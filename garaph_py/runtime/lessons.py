@@ -1,0 +1,121 @@
+"""What a call teaches about the rates that `reckoning` reckons with. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from .reckoning import (
+    ALL,
+    CPU_STEP,
+    LEAST_ACTIVE,
+    Past,
+    Rates,
+    Verdict,
+    answered_bytes,
+    gpu_seconds,
+    gpu_steps,
+    placed_bytes,
+    preparing_seconds,
+    returning,
+    reversing_seconds,
+)
+
+TOLERANCE = 1.25
+"""A rate is wrong if a measurement differs from it by more than this factor. Times vary by less on a quiet machine."""
+RANGE = 100.0
+"""A rate is at most this many times as large, or as small, as its first estimate; other numbers are not believed."""
+LEAST_SECONDS = 5e-3
+"""Seconds below which a measurement says nothing about a rate."""
+MANY_BYTES = 1 << 24
+"""Bytes of values from which on the time beyond a call's iterations depends on them, and not on what is fixed: copying
+so many takes 0.3 ms."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a call took.
+
+    Attributes
+    ----------
+    on_gpu : bool
+        It used the GPU, to the end.
+    seconds : float
+        From the call to the answer, without compiling and without finding the GPU.
+    iterating : float
+        Seconds of its iterations.
+    iterations : int
+    compiling, starting : float
+        Seconds of compiling, and of finding the GPU and making its context.
+    active : int
+        Vertices that were active, summed over the iterations.
+    few : int
+        Iterations whose active vertices had few out-edges.
+    """
+
+    on_gpu: bool
+    seconds: float
+    iterating: float
+    iterations: int
+    compiling: float = 0.0
+    starting: float = 0.0
+    active: int = 0
+    few: int = 0
+
+
+def lessons(verdict: Verdict, measured: Measured) -> dict[str, float]:
+    """What the rates should have been for a call to take as long as it did."""
+    call, there, rates = verdict.call, verdict.there, verdict.rates
+    call = replace(call, past=Past(iterations=measured.iterations, few=measured.few))
+    found = dict[str, float]()
+    if measured.starting >= LEAST_SECONDS and not there.has_context:
+        found["start"] = measured.starting
+    if measured.on_gpu and not there.is_compiled and measured.compiling >= LEAST_SECONDS:
+        found["compile"] = measured.compiling
+    if call.kind != ALL and measured.active < LEAST_ACTIVE * call.vertices:
+        return found
+    working = measured.iterating - (gpu_steps(call) if measured.on_gpu else call.iterations * CPU_STEP)
+    if not measured.on_gpu:
+        working -= reversing_seconds(call)
+        if working >= LEAST_SECONDS:
+            found[f"cpu_{call.kind}"] = call.work / (working * call.threads)
+    elif not there.missing(call):
+        beyond = measured.seconds - measured.iterating
+        if answered_bytes(call) < MANY_BYTES:
+            found["call"] = beyond - returning(call, rates)
+        elif beyond - rates.call >= LEAST_SECONDS / 10:
+            found["answering"] = answered_bytes(call) / (beyond - rates.call)
+        if working >= LEAST_SECONDS and not there.streamed(call):
+            found[f"gpu_{call.kind}"] = call.work / working
+    else:  # pages are copied during the first iterations, so only the whole call is known
+        made = replace(there, has_context=True, is_compiled=True)
+        other = preparing_seconds(call, made, replace(rates, placing=float("inf"))) + gpu_seconds(call, made, rates)
+        if measured.seconds - other >= LEAST_SECONDS:
+            found["placing"] = placed_bytes(call, there) / (measured.seconds - other)
+    return {name: value for name, value in found.items() if is_believable(name, value)}
+
+
+def is_believable(name: str, value: object) -> bool:
+    """Whether a number may be the rate of this name."""
+    first: float = getattr(Rates, name)
+    return isinstance(value, float) and first / RANGE <= value <= first * RANGE  # False for NaN
+
+
+def revised(
+    rates: Mapping[str, float], doubts: Mapping[str, float], learned: Mapping[str, float]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The rates, and the doubts about them, after the lessons of a call.
+
+    A rate changes when two measurements in succession miss it in the same direction; it becomes their geometric mean.
+    The first one is kept as a doubt.
+    """
+    rates, doubts = dict(rates), dict(doubts)
+    for name, value in learned.items():
+        known, doubt = rates.get(name, getattr(Rates, name)), doubts.pop(name, None)
+        if known / TOLERANCE <= value <= known * TOLERANCE:
+            continue
+        if doubt is not None and (doubt > known) == (value > known):
+            rates[name] = (doubt * value) ** 0.5
+        else:
+            doubts[name] = value
+    return rates, doubts
