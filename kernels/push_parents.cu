@@ -10,10 +10,10 @@ __device__ __forceinline__ void push_parents_of(const Context& c, const Page& p)
   });
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) push_parents(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_parents(const __grid_constant__ Task t) {
   push_parents_of(t.context, with_raw_edges(t.page));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) push_parents_packed(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_parents_packed(const __grid_constant__ Task t) {
   push_parents_of(t.context, t.page);
 }

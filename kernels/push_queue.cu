@@ -10,10 +10,10 @@ __device__ __forceinline__ void push_page(const Context& c, const Page& p) {
   add_to_tally(p, done);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) push_queue(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_queue(const __grid_constant__ Task t) {
   push_page(t.context, with_raw_edges(t.page));
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) push_queue_packed(const __grid_constant__ Task t) {
+extern "C" __global__ void __launch_bounds__(THREADS, 4) push_queue_packed(const __grid_constant__ Task t) {
   push_page(t.context, t.page);
 }
