@@ -45,6 +45,8 @@ class VertexProgram:
                                                                      returns (used in synchronous runs only)
     `priority`   value                                               a number; active vertices with a smaller one are
                                                                      processed first (see `monotone`)
+    `delta`      new, old, edge, src_id                              what an out-edge adds to the sum of its target if
+                                                                     the vertex's value changes from old to new
     `result`     value, id, n, in_degree, out_degree                 the reported value
     ============ =================================================== =================================================
 
@@ -54,7 +56,8 @@ class VertexProgram:
     - ``edge``: the edge's value, 1 in a graph without edge values.
     - ``id``, ``src_id``: internal ids (int64).
     - ``n``, ``in_degree``, ``out_degree``: the number of vertices, and the vertex's degrees.
-    - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done` and `priority`.
+    - `PerVertex` parameters, by name, in all functions but `gather`, `activate`, `done`, `priority` and
+      `delta`.
 
     If values or accumulators are floats, the widest of their types is the program's float type. Then ``n``, degrees,
     edge values and float parameters have this type, and ``float(x)`` converts to it. In other programs they are int64.
@@ -68,6 +71,12 @@ class VertexProgram:
     A program is a *relaxation* if its `sum` is idempotent (min, max, bitwise and, or), its value is one number, it does
     not define `apply`, `activate`, `prepare` or `aggregate`, and `gather` does not ask for ``dst``. Then active
     vertices may push their contributions along their out-edges, and inactive vertices need not be gathered from.
+
+    A program that adds (``sum = gp.add``) may define `delta`, the difference between what `gather` returns for two
+    values of the source. Then a synchronous run keeps the sum of each vertex, and active vertices may push what they
+    add to the sums of their out-neighbours. ``new`` is the vertex's value, and ``old`` the value that the sums include.
+    The program must not define `done`, `aggregate` or `prepare`, nor may `gather` ask for ``dst``. Floats are then
+    added in another order from run to run. An inherited `delta` is not used if a subclass defines another `gather`.
 
     Attributes
     ----------
